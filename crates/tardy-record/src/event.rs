@@ -1,0 +1,77 @@
+//! What happened during a run that is not a reading: checkpoints, phases, Ctrl-C, clock steps.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How many events a run keeps; when full, neighbouring checkpoints merge.
+pub const EVENT_COUNT: usize = 1024;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// When it began, in ns from the start of the run.
+    pub at_ns: u64,
+    /// What kind of thing.
+    pub kind: EventKind,
+    /// In words.
+    pub text: String,
+    /// How long it took; the longest, where several have merged.
+    pub took_ns: u64,
+    /// How many it stands for.
+    pub count: u64,
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// The run file was written, which is load too.
+    Checkpoint,
+    /// A checkpoint could not be written.
+    CheckpointFailed,
+    /// A phase began or ended.
+    Phase,
+    /// A person or a signal ended the run.
+    Interrupted,
+    /// Something that a reader of the numbers should know.
+    Warning,
+}
+
+/// Adds an event in constant memory.
+pub fn push(events: &mut Vec<Event>, event: Event) {
+    if events.len() >= EVENT_COUNT {
+        let mut merged: Vec<Event> = Vec::with_capacity(EVENT_COUNT);
+        for event in events.drain(..) {
+            match merged.last_mut() {
+                Some(last) if mergeable(last, &event) => {
+                    last.count += event.count;
+                    last.took_ns = last.took_ns.max(event.took_ns);
+                }
+                _ => merged.push(event),
+            }
+        }
+        *events = merged;
+    }
+    events.push(event);
+}
+
+/// Neighbours of the same kind merge once they stand for equally many, so that the resolution stays even.
+fn mergeable(earlier: &Event, later: &Event) -> bool {
+    earlier.kind == later.kind && earlier.kind != EventKind::Phase && earlier.count == later.count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_thousand_checkpoints_fit() {
+        let mut events = Vec::new();
+        for at_ns in 0..100_000 {
+            let (kind, text) = (EventKind::Checkpoint, String::new());
+            push(&mut events, Event { at_ns, kind, text, took_ns: at_ns % 77, count: 1 });
+        }
+        assert!(events.len() <= EVENT_COUNT);
+        assert_eq!(events.iter().map(|event| event.count).sum::<u64>(), 100_000);
+    }
+}

@@ -1,0 +1,200 @@
+//! The run file's text: writing it, and reading it as if an enemy had written it.
+//!
+//! Reading checks every invariant that the rest of tardy relies on, so that no other code has to: counts add up,
+//! histograms are in order, every index points at something, and nothing is larger than the format allows.
+
+use thiserror::Error;
+
+use crate::block_maxima::BLOCK_COUNT;
+use crate::environment::{EnvSeries, POINT_COUNT};
+use crate::histogram::HistogramError;
+use crate::load::LoadPart;
+use crate::run::{Run, SCHEMA_VERSION, State};
+use crate::series::{Series, WORST_COUNT};
+use crate::slice::SLICE_COUNT;
+
+/// Largest run file that is read, in bytes: several times what the largest machine's longest run writes.
+pub const SIZE_MAX: u64 = 1 << 30;
+
+/// Why a text is not a run.
+#[derive(Debug, Error)]
+pub enum RunFileError {
+    /// Not JSON, or not the JSON of a run.
+    #[error("not a run file: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Written by a later tardy.
+    #[error("written in version {found} of the run file's format, and this tardy reads up to {SCHEMA_VERSION}; use a newer tardy")]
+    Newer {
+        /// The version in the file.
+        found: u64,
+    },
+    /// JSON without a schema version.
+    #[error("not a run file: there is no schema_version in it; `tardy run` writes run files, `tardy import` makes them of other tools' results")]
+    NoVersion,
+    /// JSON of a run that contradicts itself.
+    #[error("{field}: {reason}; the file was damaged or made by hand, and its numbers cannot be trusted")]
+    Contradiction {
+        /// The field, as a path.
+        field: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// The run file's text, with a newline at its end.
+///
+/// # Panics
+/// Never for a run made by tardy: every field of it can be written.
+pub fn to_text(run: &Run) -> String {
+    let mut text = serde_json::to_string(run).expect("a Run holds nothing that JSON cannot say");
+    text.push('\n');
+    text
+}
+
+/// Reads a run file's text.
+pub fn from_text(text: &[u8]) -> Result<Run, RunFileError> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema_version: Option<u64>,
+    }
+    // Syntax first, then the version, then the rest: a file from the future must not be called damaged.
+    let head: Head = serde_json::from_slice(text)?;
+    match head.schema_version {
+        None => return Err(RunFileError::NoVersion),
+        Some(found) if found > u64::from(SCHEMA_VERSION) => return Err(RunFileError::Newer { found }),
+        Some(_) => {}
+    }
+    let run: Run = serde_json::from_slice(text)?;
+    check(&run)?;
+    Ok(run)
+}
+
+/// Whether a run's parts agree with each other.
+pub fn check(run: &Run) -> Result<(), RunFileError> {
+    if run.progress.state == State::Complete && run.phases.iter().any(|phase| phase.end_ns.is_none()) {
+        return Err(contradiction("progress.state", "complete, but a phase has no end"));
+    }
+    if run.phases.len() > run.plan.phases.len() {
+        return Err(contradiction("phases", "more phases than were planned"));
+    }
+    for (index, series) in run.series.iter().enumerate() {
+        check_series(run, series).map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
+    }
+    for (index, series) in run.environment.series.iter().enumerate() {
+        check_environment(series).map_err(|reason| contradiction(&format!("environment.series[{index}]"), &reason))?;
+    }
+    for (index, load) in run.loads.iter().enumerate() {
+        for part in &load.parts {
+            check_load(part).map_err(|reason| contradiction(&format!("loads[{index}].parts '{}'", part.name), &reason))?;
+        }
+        if load.first_phase > load.last_phase || load.last_phase >= run.plan.phases.len() {
+            return Err(contradiction(&format!("loads[{index}]"), "its phases do not exist"));
+        }
+    }
+    Ok(())
+}
+
+fn contradiction(field: &str, reason: &str) -> RunFileError {
+    RunFileError::Contradiction { field: field.to_owned(), reason: reason.to_owned() }
+}
+
+type Flaw = (&'static str, String);
+
+fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
+    if series.phase >= run.phases.len() {
+        return Err(("phase", format!("there is no phase {}", series.phase)));
+    }
+    check_histograms(series)?;
+    check_tally(series)?;
+    check_extremes(series)?;
+    if series.slices.len() > SLICE_COUNT {
+        return Err(("slices", format!("{} slices, and {SLICE_COUNT} is the most", series.slices.len())));
+    }
+    let flaw = |error: HistogramError| ("slices", error.to_string());
+    series.slices.iter().try_for_each(|slice| slice.histogram.check().map_err(flaw))?;
+    if series.block_maxima.maxima_ns.len() > BLOCK_COUNT {
+        return Err(("block_maxima", format!("more than {BLOCK_COUNT} blocks")));
+    }
+    if series.worst.len() > WORST_COUNT {
+        return Err(("worst", format!("more than {WORST_COUNT} samples")));
+    }
+    if let Some(timer) = series.timer().filter(|timer| timer.interval_ns == 0) {
+        return Err(("kind.interval_ns", format!("an interval of 0 on cpu {}", timer.cpu)));
+    }
+    Ok(())
+}
+
+fn check_histograms(series: &Series) -> Result<(), Flaw> {
+    series.measured.check().map_err(|error| ("measured", error.to_string()))?;
+    let Some(corrected) = &series.corrected else { return Ok(()) };
+    corrected.check().map_err(|error| ("corrected", error.to_string()))?;
+    let missed = series.tally.missed.get().ok_or(("corrected", "it is there, but missed is unknown".to_owned()))?;
+    let expected = series.tally.recorded.checked_add(missed);
+    if expected != Some(corrected.total()) {
+        let reason = format!("{} values, but recorded + missed is {:?}", corrected.total(), expected);
+        return Err(("corrected", reason));
+    }
+    Ok(())
+}
+
+fn check_tally(series: &Series) -> Result<(), Flaw> {
+    let tally = &series.tally;
+    if series.measured.total() != tally.recorded {
+        let reason = format!("recorded is {}, but the histogram holds {}", tally.recorded, series.measured.total());
+        return Err(("tally", reason));
+    }
+    if let (Some(attempted), Some(missed), Some(dropped)) =
+        (tally.attempted.get(), tally.missed.get(), tally.dropped.get())
+    {
+        let sum = tally.recorded.checked_add(missed).and_then(|sum| sum.checked_add(dropped));
+        if sum != Some(attempted) {
+            let reason = format!("recorded {} + missed {missed} + dropped {dropped} is not attempted {attempted}", tally.recorded);
+            return Err(("tally", reason));
+        }
+    }
+    Ok(())
+}
+
+fn check_extremes(series: &Series) -> Result<(), Flaw> {
+    let bins = series.measured.bins();
+    match (series.min_ns, series.max_ns, bins.first(), bins.last()) {
+        (None, None, None, None) => Ok(()),
+        (Some(min), Some(max), Some(first), Some(last)) => {
+            if min > max {
+                return Err(("min_ns", format!("{min} is above the maximum, {max}")));
+            }
+            if min < first.lower_ns || min >= first.upper_ns {
+                return Err(("min_ns", format!("{min} is not in the lowest bin, [{}, {})", first.lower_ns, first.upper_ns)));
+            }
+            if max < last.lower_ns || (max >= last.upper_ns && last.upper_ns != i64::MAX) {
+                return Err(("max_ns", format!("{max} is not in the highest bin, [{}, {})", last.lower_ns, last.upper_ns)));
+            }
+            Ok(())
+        }
+        _ => Err(("min_ns", "minimum, maximum and histogram do not agree on whether anything was recorded".to_owned())),
+    }
+}
+
+fn check_environment(series: &EnvSeries) -> Result<(), String> {
+    if series.at_ns.len() != series.values.len() {
+        return Err(format!("{} times for {} values", series.at_ns.len(), series.values.len()));
+    }
+    if series.values.len() > POINT_COUNT {
+        return Err(format!("more than {POINT_COUNT} points"));
+    }
+    ascending(&series.at_ns)
+}
+
+fn check_load(part: &LoadPart) -> Result<(), String> {
+    if part.at_ns.len() != part.done.len() || part.at_ns.len() != part.alive.len() {
+        return Err(format!("{} times, {} readings, {} signs of life", part.at_ns.len(), part.done.len(), part.alive.len()));
+    }
+    ascending(&part.at_ns)
+}
+
+fn ascending(times: &[u64]) -> Result<(), String> {
+    match times.windows(2).find(|pair| pair[1] < pair[0]) {
+        Some(pair) => Err(format!("time goes back from {} to {}", pair[0], pair[1])),
+        None => Ok(()),
+    }
+}

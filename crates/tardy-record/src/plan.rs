@@ -1,0 +1,216 @@
+//! What will be done: a recipe as resolved, with CPUs counted and durations in ns.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A recipe as resolved for one machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The recipe's name; `none` when the command line alone said what to do.
+    pub recipe: String,
+    /// What the recipe says of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Ids of the published results that it repeats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<String>,
+    /// Factor on every duration and loop count.
+    pub scale: f64,
+    /// Seeds dither and loads.
+    pub seed: u64,
+    /// What the person needs: a wake-up later than this is too late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_ns: Option<u64>,
+    /// Limits whose exceedances are counted exactly, in ascending order; the limit is one of them.
+    pub thresholds_ns: Vec<u64>,
+    /// The CPU on which tardy watches, loads, checkpoints and talks.
+    pub housekeeping_cpu: u32,
+    /// Room temperature in °C, as the person gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ambient_c: Option<f64>,
+    /// The other host that network loads send to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// What is done, in order.
+    pub phases: Vec<PhasePlan>,
+}
+
+/// One phase: a probe under a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhasePlan {
+    /// What tells it from the other phases, such as `nanosleep, round 3`.
+    pub label: String,
+    /// Which repetition of the same phase it is, from 1.
+    pub round: u32,
+    /// Loads that run meanwhile, as the person wrote them; empty for none.
+    pub loads: Vec<String>,
+    /// Measured but not counted, at the beginning.
+    pub warmup_ns: u64,
+    /// When it ends.
+    pub span: Span,
+    /// The probe.
+    pub probe: ProbePlan,
+}
+
+/// When a phase ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Span {
+    /// After this long, in ns.
+    DurationNs(u64),
+    /// After so many cycles of each thread.
+    Loops(u64),
+}
+
+/// A probe and its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ProbePlan {
+    /// Timers: how late a thread wakes.
+    Timer(TimerPlan),
+}
+
+/// A timer probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimerPlan {
+    /// How the threads wait.
+    pub wake: Wake,
+    /// The clock of their deadlines.
+    pub clock: ClockId,
+    /// Each deadline is put off by up to this much, at random but seeded.
+    pub dither_ns: u64,
+    /// Scheduling policy asked for.
+    pub policy: Policy,
+    /// Whether memory is locked.
+    pub memory_locked: bool,
+    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent: left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dma_latency_us: Option<u32>,
+    /// The threads.
+    pub threads: Vec<ThreadPlan>,
+}
+
+/// One measuring thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadPlan {
+    /// The CPU that it is for.
+    pub cpu: u32,
+    /// Whether it is pinned there; a deadline task is not, outside an exclusive cpuset.
+    pub pinned: bool,
+    /// Real-time priority, 0 where the policy has none.
+    pub priority: u32,
+    /// From one deadline to the next.
+    pub interval_ns: u64,
+    /// From the common start to its first deadline.
+    pub offset_ns: u64,
+}
+
+/// How a thread waits for its next deadline (DESIGN.md, "Wake methods").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wake {
+    /// clock_nanosleep(2) with TIMER_ABSTIME.
+    #[default]
+    ClockNanosleep,
+    /// clock_nanosleep(2) relative: each sleep starts from where the last wake-up ended.
+    Nanosleep,
+    /// A POSIX timer and its signal (timer_settime(2), sigwaitinfo(2)).
+    TimerSettime,
+    /// The process's interval timer and SIGALRM (setitimer(2)).
+    Setitimer,
+    /// timerfd_create(2) and read(2).
+    Timerfd,
+    /// Spinning on the clock.
+    Busy,
+    /// SCHED_DEADLINE's own period, ended by sched_yield(2).
+    Deadline,
+}
+
+impl Wake {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 7] = [
+        Self::ClockNanosleep,
+        Self::Nanosleep,
+        Self::TimerSettime,
+        Self::Setitimer,
+        Self::Timerfd,
+        Self::Busy,
+        Self::Deadline,
+    ];
+
+    /// Its name on the command line, in recipes and in run files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClockNanosleep => "clock_nanosleep",
+            Self::Nanosleep => "nanosleep",
+            Self::TimerSettime => "timer_settime",
+            Self::Setitimer => "setitimer",
+            Self::Timerfd => "timerfd",
+            Self::Busy => "busy",
+            Self::Deadline => "deadline",
+        }
+    }
+
+    /// Whether the method has a schedule that goes on while the thread is late, so that deadlines can be missed.
+    ///
+    /// A relative sleep has none: a late wake-up puts off all that follow, and no deadline passes unseen.
+    pub fn has_schedule(self) -> bool {
+        self != Self::Nanosleep
+    }
+}
+
+/// The clock of the deadlines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockId {
+    /// CLOCK_MONOTONIC.
+    #[default]
+    Monotonic,
+    /// CLOCK_REALTIME.
+    Realtime,
+    /// CLOCK_TAI.
+    Tai,
+}
+
+impl ClockId {
+    /// Its name on the command line, in recipes and in run files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Monotonic => "monotonic",
+            Self::Realtime => "realtime",
+            Self::Tai => "tai",
+        }
+    }
+}
+
+/// Scheduling policy (sched(7)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// SCHED_FIFO.
+    #[default]
+    Fifo,
+    /// SCHED_RR.
+    Rr,
+    /// SCHED_OTHER.
+    Other,
+    /// SCHED_DEADLINE.
+    Deadline,
+}
+
+impl Policy {
+    /// Its name on the command line, in recipes and in run files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Rr => "rr",
+            Self::Other => "other",
+            Self::Deadline => "deadline",
+        }
+    }
+
+    /// Whether the policy takes a priority from 1 to 99.
+    pub fn has_priority(self) -> bool {
+        matches!(self, Self::Fifo | Self::Rr)
+    }
+}

@@ -1,0 +1,103 @@
+//! The run: one measurement, with all that is needed to believe it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::event::Event;
+use crate::facts::Facts;
+use crate::load::LoadResult;
+use crate::plan::Plan;
+use crate::self_cost::ThreadCost;
+use crate::series::Series;
+use crate::validity::Validity;
+
+/// The version of the file format that this tardy writes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One measurement.
+///
+/// Times named `…_at_ns`, `start_ns` and the like count from the start of the run, on the monotonic clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Version of the format.
+    pub schema_version: u32,
+    /// Whose run, and when: the only part that may differ between two runs of the lab.
+    pub origin: Origin,
+    /// How far it got.
+    pub progress: Progress,
+    /// Whether its numbers may be used, and what spoilt them.
+    pub validity: Validity,
+    /// The recipe as resolved.
+    pub plan: Plan,
+    /// What is known of the machine.
+    pub facts: Facts,
+    /// What really happened of the plan's phases.
+    pub phases: Vec<Phase>,
+    /// The readings.
+    pub series: Vec<Series>,
+    /// What the loads achieved.
+    pub loads: Vec<LoadResult>,
+    /// The environment meanwhile.
+    pub environment: Environment,
+    /// What tardy itself cost.
+    pub self_cost: Vec<ThreadCost>,
+    /// What happened.
+    pub events: Vec<Event>,
+}
+
+/// Whose run, and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Origin {
+    /// Names the run; also the name of its map in /dev/shm while it goes on.
+    pub id: String,
+    /// The machine's name.
+    pub host: String,
+    /// The kernel's id of this boot.
+    pub boot_id: String,
+    /// When it started, in RFC 3339, UTC.
+    pub started_at: String,
+    /// The command line that started it.
+    pub command: Vec<String>,
+}
+
+/// How far a run got.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Progress {
+    /// How it ended, if it has.
+    pub state: State,
+    /// Cycles counted so far, all series, missed ones included.
+    pub cycles: u64,
+    /// Cycles planned, all series; absent where only the clock decides.
+    pub cycles_planned: Option<u64>,
+    /// Measured time so far, all phases, warm-ups not counted.
+    pub measured_ns: u64,
+    /// Measured time planned.
+    pub planned_ns: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It has not, or nobody was left to say so.
+    #[default]
+    Running,
+    /// As planned.
+    Complete,
+    /// A person or a signal ended it, and everything up to then is here.
+    Interrupted,
+    /// It was killed; what is here was recovered, and the rest is lost.
+    CutShort,
+}
+
+/// What really happened of a planned phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    /// The plan's label for it.
+    pub label: String,
+    /// When its counted part began, in ns from the start of the run.
+    pub start_ns: u64,
+    /// When it ended; absent while it goes on.
+    pub end_ns: Option<u64>,
+}

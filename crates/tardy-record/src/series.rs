@@ -1,0 +1,184 @@
+//! A stream of readings: a head that is common to all kinds, and a kind with fields of its own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::block_maxima::BlockMaxima;
+use crate::plan::{ClockId, Policy, Wake};
+use crate::slice::Slice;
+use crate::threshold::ThresholdCount;
+use crate::{Histogram, Knowable};
+
+/// How many of the worst samples a series keeps.
+pub const WORST_COUNT: usize = 64;
+
+/// One stream of readings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// What tells it from the others of the run, such as `cpu 1`.
+    pub label: String,
+    /// Index of the phase that it belongs to.
+    pub phase: usize,
+    /// What is measured. Every number of a series is in ns.
+    pub quantity: Quantity,
+    /// Where on the way from the hardware to the program it is measured.
+    pub level: Level,
+    /// What became of every attempt.
+    pub tally: Tally,
+    /// Lowest value recorded; negative: a wake-up before its time.
+    pub min_ns: Option<i64>,
+    /// Highest value recorded.
+    pub max_ns: Option<i64>,
+    /// When the highest was seen, in ns from the start of the run.
+    pub max_at_ns: Option<u64>,
+    /// Sum of the values recorded.
+    pub sum_ns: i64,
+    /// Sum of their squares in ns², as a decimal string, since it outgrows 64 bits.
+    #[serde(with = "decimal_u128")]
+    #[schemars(with = "String")]
+    pub sum_of_squares_ns2: u128,
+    /// Sum of the waits of the missed periods, in the corrected histogram beside `sum_ns`.
+    pub missed_sum_ns: i64,
+    /// What was measured, one value a recorded wake-up.
+    pub measured: Histogram,
+    /// The same with the missed periods filled in; absent where there is no schedule, or no knowledge of it.
+    /// Quantiles are quoted from this one where it is there.
+    pub corrected: Option<Histogram>,
+    /// The stream cut into at most 64 stretches of time, with coarser bins.
+    pub slices: Vec<Slice>,
+    /// The highest value of each block of time.
+    pub block_maxima: BlockMaxima,
+    /// For each declared threshold, what went over it.
+    pub thresholds: Vec<ThresholdCount>,
+    /// The worst samples, worst first.
+    pub worst: Vec<Outlier>,
+    /// What only this kind of series has.
+    pub kind: SeriesKind,
+}
+
+impl Series {
+    /// The histogram that quantiles are quoted from: the corrected one where there is one.
+    pub fn quoted(&self) -> &Histogram {
+        self.corrected.as_ref().unwrap_or(&self.measured)
+    }
+
+    /// Mean of the quoted histogram's values, exact.
+    pub fn mean_ns(&self) -> Option<f64> {
+        let (count, sum) = match &self.corrected {
+            Some(corrected) => (corrected.total(), self.sum_ns as f64 + self.missed_sum_ns as f64),
+            None => (self.measured.total(), self.sum_ns as f64),
+        };
+        (count > 0).then(|| sum / count as f64)
+    }
+
+    /// The timer's own fields, if this is a timer's series.
+    pub fn timer(&self) -> Option<&TimerSeries> {
+        match &self.kind {
+            SeriesKind::Timer(timer) => Some(timer),
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// From the time that was asked for to the time that it happened.
+    Latency,
+}
+
+/// Where it is measured (DESIGN.md, "Levels").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// In the interrupt handler.
+    Irq,
+    /// In a kernel thread, or when the scheduler picks the user's.
+    KernelThread,
+    /// In a program.
+    UserThread,
+    /// On the wire or the pin.
+    Wire,
+}
+
+/// What became of every attempt: recorded + missed + dropped = attempted, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tally {
+    /// How many readings there should have been.
+    pub attempted: Knowable<u64>,
+    /// How many there were.
+    pub recorded: u64,
+    /// Deadlines that passed while a late wake-up was waited for.
+    pub missed: Knowable<u64>,
+    /// Readings that were taken and could not be kept.
+    pub dropped: Knowable<u64>,
+}
+
+/// One of the worst samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outlier {
+    /// How late.
+    pub latency_ns: i64,
+    /// When the wake-up happened, in ns from the start of the run.
+    pub at_ns: u64,
+    /// The cycle's number, from 0 at the start of the counted part, missed ones included.
+    pub cycle: u64,
+    /// What the watchers saw change around it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub around: Vec<Change>,
+}
+
+/// What a watcher saw change between two of its readings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// What changed, such as `irq 39 dwc_otg, cpu 0`.
+    pub what: String,
+    /// By how much, between the two readings.
+    pub by: f64,
+    /// How much is usual between two readings in this run, the median of those before.
+    pub usual: f64,
+    /// Unit of both.
+    pub unit: String,
+}
+
+/// What only one kind of series has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SeriesKind {
+    /// A timer's wake-ups.
+    Timer(TimerSeries),
+}
+
+/// A timer thread as it really ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimerSeries {
+    /// The CPU that the thread was for.
+    pub cpu: u32,
+    /// Whether it was pinned there.
+    pub pinned: bool,
+    /// How it waited.
+    pub wake: Wake,
+    /// The clock of its deadlines.
+    pub clock: ClockId,
+    /// The policy that it really had.
+    pub policy: Policy,
+    /// The real-time priority that it really had.
+    pub priority: u32,
+    /// From one deadline to the next.
+    pub interval_ns: u64,
+    /// Missed periods as the kernel counted them (timer_getoverrun, timerfd); absent for other methods.
+    pub kernel_overruns: Option<u64>,
+}
+
+mod decimal_u128 {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(value: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(|_| D::Error::custom(format!("'{text}' is not a whole number below 2^128")))
+    }
+}

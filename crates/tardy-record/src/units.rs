@@ -1,0 +1,166 @@
+//! Durations as people write them: a number and a unit, always both.
+
+use thiserror::Error;
+
+const NS_PER: [(&str, u64); 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+const NS_PER_DAY: u64 = 86_400_000_000_000;
+
+/// Why a text is not a duration.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("'{text}' is not a duration: {reason}; write a number with a unit, such as 200us, 1.5s or 5h33m")]
+pub struct DurationError {
+    /// What was written.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+/// Reads `200us`, `1.5s`, `5h33m`, `2d` as nanoseconds.
+///
+/// A bare number is refused, even 0: the reader cannot tell seconds from microseconds. Fractions finer than a
+/// nanosecond are refused rather than rounded.
+pub fn parse_duration_ns(text: &str) -> Result<u64, DurationError> {
+    let fail = |reason| DurationError { text: text.to_owned(), reason };
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(fail("it is empty"));
+    }
+    let mut total: u64 = 0;
+    while !rest.is_empty() {
+        let number_end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(number_end);
+        if number.is_empty() {
+            return Err(fail("a number is missing"));
+        }
+        let after = after.trim_start();
+        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == ' ').unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_end);
+        if unit.is_empty() {
+            return Err(fail("the unit is missing"));
+        }
+        let factor = unit_factor(unit).ok_or_else(|| fail("the unit is not one of ns, us, ms, s, m, h, d"))?;
+        let part = scaled(number, factor).map_err(fail)?;
+        total = total.checked_add(part).ok_or_else(|| fail("it is longer than 584 years"))?;
+        rest = after.trim_start();
+    }
+    Ok(total)
+}
+
+fn unit_factor(unit: &str) -> Option<u64> {
+    if unit == "d" {
+        return Some(NS_PER_DAY);
+    }
+    NS_PER.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+}
+
+/// `number` (digits with at most one point) times `factor`, in integers only.
+fn scaled(number: &str, factor: u64) -> Result<u64, &'static str> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+        return Err("the number is malformed");
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| "the number is too large")? };
+    let mut total = whole.checked_mul(factor).ok_or("it is longer than 584 years")?;
+    let mut place = factor;
+    for digit in fraction.trim_end_matches('0').bytes() {
+        if place % 10 != 0 {
+            return Err("it is finer than a nanosecond");
+        }
+        place /= 10;
+        total += u64::from(digit - b'0') * place;
+    }
+    Ok(total)
+}
+
+/// Writes nanoseconds so that [`parse_duration_ns`] reads the same number back: `200us`, `5h33m`, `1.5s`.
+pub fn format_duration_ns(ns: u64) -> String {
+    if ns == 0 {
+        return "0s".to_owned();
+    }
+    if ns < 60_000_000_000 {
+        let (name, factor) = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)]
+            .into_iter()
+            .find(|(_, factor)| ns >= *factor)
+            .unwrap_or(("ns", 1));
+        return format!("{}{name}", decimal(ns, factor));
+    }
+    let mut text = String::new();
+    let mut rest = ns;
+    for (name, factor) in [("d", NS_PER_DAY), ("h", 3_600_000_000_000), ("m", 60_000_000_000)] {
+        if rest >= factor {
+            text.push_str(&format!("{}{name}", rest / factor));
+            rest %= factor;
+        }
+    }
+    if rest > 0 {
+        text.push_str(&format!("{}s", decimal(rest, 1_000_000_000)));
+    }
+    text
+}
+
+/// `value / factor` as a decimal without trailing zeros; `factor` is a power of ten.
+fn decimal(value: u64, factor: u64) -> String {
+    let (whole, rest) = (value / factor, value % factor);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let width = factor.ilog10() as usize;
+    let fraction = format!("{rest:0width$}");
+    format!("{whole}.{}", fraction.trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn people_write_durations_like_this() {
+        for (text, ns) in [
+            ("200us", 200_000),
+            ("200 us", 200_000),
+            ("200µs", 200_000),
+            ("1.5s", 1_500_000_000),
+            ("5h33m", 19_980_000_000_000),
+            ("44h 30min", 160_200_000_000_000),
+            ("2d", 172_800_000_000_000),
+            ("0s", 0),
+            ("0.5us", 500),
+        ] {
+            assert_eq!(parse_duration_ns(text), Ok(ns), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_duration_says_why() {
+        for (text, reason) in [
+            ("", "empty"),
+            ("200", "unit is missing"),
+            ("us", "number is missing"),
+            ("1.2.3s", "malformed"),
+            ("5 parsecs", "not one of"),
+            ("0.5ns", "finer"),
+            ("999999999999h", "584 years"),
+            ("-5us", "number is missing"),
+        ] {
+            let error = parse_duration_ns(text).unwrap_err();
+            assert!(error.reason.contains(reason), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn written_durations_read_back_the_same(ns: u64) {
+            prop_assert_eq!(parse_duration_ns(&format_duration_ns(ns)), Ok(ns));
+        }
+    }
+}
