@@ -1,2 +1,3 @@
 //! placeholder
 pub mod facts;
+pub mod watch;
