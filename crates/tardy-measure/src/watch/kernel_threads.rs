@@ -139,7 +139,7 @@ impl KernelThreads {
             self.gone.push(thread.time(0));
             // Work queues' threads come and go; those that hardly ran are let go of for good.
             if self.gone.len() > 4 * RECORDED {
-                self.gone.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns));
+                self.gone.sort_by_key(|time| std::cmp::Reverse(time.cpu_ns));
                 self.gone.truncate(RECORDED);
             }
         }
