@@ -6,3 +6,4 @@
 //! share one map of counters and a pipe each way, and nothing else.
 
 pub mod probe;
+pub mod run;

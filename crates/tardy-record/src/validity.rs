@@ -26,6 +26,14 @@ pub struct Validity {
 pub fn judge(run: &Run) -> Validity {
     let mut spoilt_by = Vec::new();
     let mut limits = Vec::new();
+    for phase in &run.phases {
+        spoilt_by.extend(phase.spoilt_by.iter().map(|reason| format!("phase '{}': {reason}", phase.label)));
+        for remark in &phase.remarks {
+            if !limits.contains(remark) {
+                limits.push(remark.clone());
+            }
+        }
+    }
     judge_loads(run, &mut spoilt_by, &mut limits);
     judge_series(run, &mut spoilt_by, &mut limits);
     match run.progress.state {

@@ -21,8 +21,8 @@ pub const NO_MAXIMUM: i64 = i64::MIN;
 
 /// Header cell: not 0 once the probe shall end.
 pub const HEADER_STOP: usize = 0;
-/// Header cell: the common start on the monotonic clock.
-pub const HEADER_START: usize = 1;
+/// Header cell: the start of the run on the monotonic clock.
+pub const HEADER_RUN_START: usize = 1;
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

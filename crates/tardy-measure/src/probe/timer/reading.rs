@@ -60,6 +60,11 @@ impl Cells<'_> {
         self.total(Total::Attempted)
     }
 
+    /// Deadlines missed so far.
+    pub fn missed(self) -> u64 {
+        self.total(Total::Missed)
+    }
+
     /// The highest lateness so far.
     pub fn max_ns(self) -> Option<i64> {
         (self.total(Total::Recorded) > 0).then(|| self.total(Total::Max) as i64)
@@ -102,6 +107,7 @@ impl Cells<'_> {
             phase: place.phase,
             quantity: Quantity::Latency,
             level: Level::UserThread,
+            counted_ns: self.counted_to_ns() - self.counted_from_ns(),
             tally: self.tally(),
             min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
             max_ns: when_recorded(Total::Max).map(|ns| ns as i64),

@@ -52,7 +52,11 @@ impl<'a> TimerThread<'a> {
         let timer = &self.order.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
-        if self.plan.pinned {
+        // The house is pinned, and this process with it: a thread that is to roam must be let go.
+        if !self.plan.pinned {
+            scheduling::set_affinity_to_all()
+                .map_err(|error| format!("the threads cannot be let go: {error}"))?;
+        } else {
             scheduling::set_affinity(&[self.plan.cpu])
                 .map_err(|error| format!("cpu {} cannot be had: {error}; see `tardy check` for the CPUs online, and this process's cpuset", self.plan.cpu))?;
             pinned = true;
@@ -103,24 +107,24 @@ impl<'a> TimerThread<'a> {
             seed: self.order.seed.wrapping_add(self.index + 1),
         };
         if let Some(seed) = self.order.fake {
-            return self.cycle(Fake::new(schedule, seed), Clock::Monotonic);
+            return self.cycle(Fake::new(schedule, seed), Clock::Monotonic, start_ns);
         }
         match timer.wake {
-            Wake::ClockNanosleep => self.cycle(ClockNanosleep::new(schedule), clock),
+            Wake::ClockNanosleep => self.cycle(ClockNanosleep::new(schedule), clock, start_ns),
             Wake::Nanosleep => {
                 waiting_for_start(start_ns)?;
-                self.cycle(Nanosleep::new(schedule), clock)
+                self.cycle(Nanosleep::new(schedule), clock, start_ns)
             }
-            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock),
-            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock),
-            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock),
-            Wake::Busy => self.cycle(Busy::new(schedule), clock),
-            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock),
+            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock, start_ns),
+            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock, start_ns),
+            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock, start_ns),
+            Wake::Busy => self.cycle(Busy::new(schedule), clock, start_ns),
+            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock, start_ns),
         }
     }
 
     /// The measuring loop. From here to `finish` nothing allocates, locks, logs or formats.
-    fn cycle<W: Waiter>(&self, mut waiter: W, clock: Clock) -> io::Result<()> {
+    fn cycle<W: Waiter>(&self, mut waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         let pace =
             Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
         let stop = self.map.header(HEADER_STOP);
@@ -136,8 +140,7 @@ impl<'a> TimerThread<'a> {
             warmed += 1 + woken.missed;
             last = Some(woken);
         }
-        let counted_from_ns = last.as_ref().map_or_else(monotonic_ns, &at);
-        let counted_from_ns = if self.order.fake.is_some() && last.is_none() { 0 } else { counted_from_ns };
+        let counted_from_ns = last.as_ref().map_or(start_ns, &at);
         let mut recorder =
             Recorder::new(self.block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns);
         recorder.set_stage(Stage::Counting);
