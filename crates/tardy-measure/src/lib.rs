@@ -5,5 +5,6 @@
 //! started: it starts loads, reads watchers, writes checkpoints and talks, as SCHED_OTHER on one named CPU. They
 //! share one map of counters and a pipe each way, and nothing else.
 
+pub mod facts;
 pub mod probe;
 pub mod run;

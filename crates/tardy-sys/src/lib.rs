@@ -5,11 +5,15 @@
 
 pub mod cell64;
 pub mod clock;
+pub mod clock_properties;
 pub mod dma_latency;
+pub mod kernel_files;
+pub mod kernel_log;
 pub mod lifeline;
 pub mod memory;
 pub mod scheduling;
 pub mod shared_map;
 pub mod signals;
 pub mod thread_usage;
+pub mod uname;
 pub mod waiting;
