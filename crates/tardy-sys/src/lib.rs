@@ -4,7 +4,9 @@
 //! It knows nothing of runs, series or histograms.
 
 pub mod cell64;
+pub mod child;
 pub mod clock;
+pub mod counters;
 pub mod dma_latency;
 pub mod lifeline;
 pub mod memory;

@@ -50,7 +50,9 @@ pub fn set(scheduling: Scheduling) -> io::Result<()> {
         // The older call serves kernels before 3.14, where the AT91SAM boards are.
         let parameter = libc::sched_param { sched_priority: priority as i32, ..zeroed_parameter() };
         // SAFETY: `parameter` is a valid sched_param; pid 0 is the calling thread.
-        return result(unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameter) });
+        return result(unsafe {
+            libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameter)
+        });
     }
     let attributes = SchedAttr {
         size: size_of::<SchedAttr>() as u32,
@@ -75,7 +77,7 @@ fn result(status: libc::c_long) -> io::Result<()> {
 }
 
 /// Largest CPU number that can be handled, plus one.
-const CPU_COUNT_MAX: usize = 8192;
+pub(crate) const CPU_COUNT_MAX: usize = 8192;
 type CpuMask = [u64; CPU_COUNT_MAX / 64];
 
 /// Pins the calling thread to `cpus`.
@@ -85,7 +87,8 @@ type CpuMask = [u64; CPU_COUNT_MAX / 64];
 pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     let mut mask: CpuMask = [0; CPU_COUNT_MAX / 64];
     for cpu in cpus {
-        let word = mask.get_mut(*cpu as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let word =
+            mask.get_mut(*cpu as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
         *word |= 1 << (cpu % 64);
     }
     let mask = native_words(mask);
@@ -97,7 +100,8 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
 pub fn affinity() -> io::Result<Vec<u32>> {
     let mut mask: CpuMask = [0; CPU_COUNT_MAX / 64];
     // SAFETY: `mask` is writable for the size given; pid 0 is the calling thread.
-    let written = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of::<CpuMask>(), mask.as_mut_ptr()) };
+    let written =
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of::<CpuMask>(), mask.as_mut_ptr()) };
     if written < 0 {
         return Err(io::Error::last_os_error());
     }
