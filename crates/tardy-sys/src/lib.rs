@@ -4,8 +4,10 @@
 //! It knows nothing of runs, series or histograms.
 
 pub mod cell64;
+pub mod child;
 pub mod clock;
 pub mod clock_properties;
+pub mod counters;
 pub mod dma_latency;
 pub mod kernel_files;
 pub mod kernel_log;

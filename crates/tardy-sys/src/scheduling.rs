@@ -77,7 +77,7 @@ fn result(status: libc::c_long) -> io::Result<()> {
 }
 
 /// Largest CPU number that can be handled, plus one.
-const CPU_COUNT_MAX: usize = 8192;
+pub(crate) const CPU_COUNT_MAX: usize = 8192;
 type CpuMask = [u64; CPU_COUNT_MAX / 64];
 
 /// Pins the calling thread to `cpus`.
