@@ -50,7 +50,7 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
         }
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0) {
             limits
-                .push(format!("{name}: {dropped} cycles were dropped when the run ended while they waited"));
+                .push(format!("{name}: {dropped} cycles woke and could not be used"));
         }
         let Some(timer) = series.timer() else { continue };
         let planned = run.plan.phases.get(series.phase).map(|phase| {
