@@ -1,1 +1,3 @@
-//! placeholder
+//! Measures this machine.
+
+pub mod load;
