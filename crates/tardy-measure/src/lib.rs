@@ -8,3 +8,6 @@
 pub mod facts;
 pub mod probe;
 pub mod run;
+//! Measures this machine.
+
+pub mod load;

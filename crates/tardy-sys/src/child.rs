@@ -15,7 +15,7 @@ mod wait;
 
 pub use ending::{Ended, How};
 pub use fork::fork;
-pub use tree::{end_descendants, end_strays};
+pub use tree::{end_descendants, end_strays, has_children};
 pub use wait::{ChildSignals, Notice};
 
 use std::io;

@@ -61,7 +61,7 @@ fn kill_all(pids: &[u32]) -> (usize, Vec<u32>) {
 }
 
 /// Whether this process has a child, living or not.
-fn has_children() -> bool {
+pub fn has_children() -> bool {
     // SAFETY: siginfo_t is plain data and written by the call; WNOWAIT leaves the child to be waited for.
     let status = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
