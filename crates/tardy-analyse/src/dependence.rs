@@ -37,7 +37,7 @@ mod tests {
             cluster_gap_cycles: 1,
             sum_of_squared_block_counts: blocks.iter().map(|k| k * k).sum(),
             blocks: blocks.len() as u64,
-            block_cycles: 1000,
+            block_ns: 1000,
         }
     }
 

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tardy_record::facts::Facts;
-
-use crate::facts_shim::{FactRow, rows};
+use tardy_record::facts::{Facts, Row};
 
 /// Facts that are compared part by part instead of as one text.
-const BY_PARTS: [&str; 2] = ["command line", "config"];
+const BY_PARTS: [&str; 2] = ["command line", "configuration"];
 
 /// What differs between two sets of facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -45,8 +43,8 @@ pub fn between(base: &Facts, candidate: &Facts) -> Differences {
 }
 
 fn named(facts: &Facts) -> BTreeMap<String, String> {
-    let whole = |row: &FactRow| !BY_PARTS.contains(&row.name.as_str());
-    rows(facts).into_iter().filter(whole).map(|row| (format!("{}: {}", row.section, row.name), row.value)).collect()
+    let whole = |row: &Row| !BY_PARTS.contains(&row.name);
+    facts.rows().into_iter().filter(whole).map(|row| (format!("{}: {}", row.section, row.name), row.value)).collect()
 }
 
 fn by_name(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {

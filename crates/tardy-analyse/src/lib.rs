@@ -10,7 +10,6 @@ pub mod compare;
 pub mod cost;
 pub mod dependence;
 pub mod difference;
-pub mod facts_shim;
 pub mod findings;
 pub mod late;
 pub mod loads;

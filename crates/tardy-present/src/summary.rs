@@ -3,7 +3,7 @@
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::loads::{LoadFindings, PartFindings};
 use tardy_analyse::row::Row;
-use tardy_analyse::{facts_shim, pool};
+use tardy_analyse::pool;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
@@ -59,7 +59,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
 
 /// What the kernel is; then, before any number, whether the numbers may be used.
 fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
-    let mut lines = folded(&harmless(&facts_shim::headline(&run.facts)), width);
+    let mut lines = folded(&harmless(&run.facts.headline()), width);
     lines = lines.iter().map(|line| ink.strong(line)).collect();
     for reason in sentence::spoilt(run) {
         lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));

@@ -62,11 +62,20 @@ impl LoadPart {
                 }
             }
             let mut index = 0;
-            self.at_ns.retain(|_| { index += 1; index % 2 == 1 });
+            self.at_ns.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
             index = 0;
-            self.done.retain(|_| { index += 1; index % 2 == 1 });
+            self.done.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
             index = 0;
-            self.alive.retain(|_| { index += 1; index % 2 == 1 });
+            self.alive.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
         }
         self.at_ns.push(at_ns);
         self.done.push(done);

@@ -26,6 +26,14 @@ pub struct Validity {
 pub fn judge(run: &Run) -> Validity {
     let mut spoilt_by = Vec::new();
     let mut limits = Vec::new();
+    for phase in &run.phases {
+        spoilt_by.extend(phase.spoilt_by.iter().map(|reason| format!("phase '{}': {reason}", phase.label)));
+        for remark in &phase.remarks {
+            if !limits.contains(remark) {
+                limits.push(remark.clone());
+            }
+        }
+    }
     judge_loads(run, &mut spoilt_by, &mut limits);
     judge_series(run, &mut spoilt_by, &mut limits);
     match run.progress.state {
@@ -51,9 +59,11 @@ fn judge_loads(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>)
         limits.extend(load.remarks.iter().map(|remark| format!("load {}: {remark}", load.spec)));
         for part in &load.parts {
             let name = format!("load {} ({})", load.spec, part.name);
-            spoilt_by.extend(part.deaths.iter().map(|death| {
-                format!("{name} died after {:.1} s: {}", death.at_ns as f64 / 1e9, death.how)
-            }));
+            spoilt_by.extend(
+                part.deaths.iter().map(|death| {
+                    format!("{name} died after {:.1} s: {}", death.at_ns as f64 / 1e9, death.how)
+                }),
+            );
             for index in load.first_phase..=load.last_phase {
                 let Some(phase) = run.phases.get(index) else { continue };
                 let end = phase.end_ns.unwrap_or(u64::MAX);
@@ -121,7 +131,8 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             spoilt_by.push(format!("{name} recorded nothing"));
         }
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0) {
-            limits.push(format!("{name}: {dropped} cycles were dropped when the run ended while they waited"));
+            limits
+                .push(format!("{name}: {dropped} cycles were dropped when the run ended while they waited"));
         }
         let Some(timer) = series.timer() else { continue };
         let planned = run.plan.phases.get(series.phase).map(|phase| {
@@ -129,7 +140,8 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             timer.policy
         });
         if planned.is_some_and(|policy| policy != timer.policy) {
-            limits.push(format!("{name} ran as SCHED_{}, not as planned", timer.policy.name().to_uppercase()));
+            limits
+                .push(format!("{name} ran as SCHED_{}, not as planned", timer.policy.name().to_uppercase()));
         }
     }
 }
