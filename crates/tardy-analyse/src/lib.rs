@@ -1,4 +1,3 @@
-pub mod readiness;
 //! What a run's numbers mean.
 //!
 //! Everything here is a function of runs and options: no I/O, no clock, no text for people. Present puts the
@@ -16,6 +15,7 @@ pub mod late;
 pub mod loads;
 pub mod pool;
 pub mod quantile;
+pub mod readiness;
 pub mod rounds;
 pub mod row;
 pub mod shape;

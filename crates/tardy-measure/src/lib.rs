@@ -6,8 +6,6 @@
 //! share one map of counters and a pipe each way, and nothing else.
 
 pub mod facts;
+pub mod load;
 pub mod probe;
 pub mod run;
-//! Measures this machine.
-
-pub mod load;

@@ -49,11 +49,13 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
         [] => "with no load".to_owned(),
         loads => format!("under {}", harmless(&loads.join(" and "))),
     };
-    let worst = phase.rows.iter().filter(|row| row.max_ns == Some(max)).map(|row| harmless(&row.label)).next();
+    let worst =
+        phase.rows.iter().filter(|row| row.max_ns == Some(max)).map(|row| harmless(&row.label)).next();
     let on = worst.map_or_else(String::new, |label| format!(", on {label}"));
-    let body = quantile(row, "p99.9").or_else(|| quantile(row, "p99")).map_or_else(String::new, |(share, ns)| {
-        format!("; all but {share} were less than {} late", with_unit(ns))
-    });
+    let body =
+        quantile(row, "p99.9").or_else(|| quantile(row, "p99")).map_or_else(String::new, |(share, ns)| {
+            format!("; all but {share} were less than {} late", with_unit(ns))
+        });
     let cpus = phase.rows.len();
     Some(format!(
         "In {} wake-ups{over} on {cpus} {} {under}, the latest came {} late{on}{body}.",
@@ -79,7 +81,9 @@ pub fn verdict(verdict: &Verdict) -> Vec<String> {
         format!("The limit of {limit} was kept: the worst wake-up, {worst}, took {share} of it, in {looked}.")
     } else {
         let late = late(verdict);
-        format!("The limit of {limit} was broken: {late} later, the worst {worst} ({share} of it), in {looked}.")
+        format!(
+            "The limit of {limit} was broken: {late} later, the worst {worst} ({share} of it), in {looked}."
+        )
     };
     vec![outcome, supports(verdict), NO_GUARANTEE.to_owned()]
 }

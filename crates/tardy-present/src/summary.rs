@@ -2,8 +2,8 @@
 
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::loads::{LoadFindings, PartFindings};
-use tardy_analyse::row::Row;
 use tardy_analyse::pool;
+use tardy_analyse::row::Row;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
@@ -53,7 +53,8 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     blocks.push(loads_block(findings, width));
     blocks.push(cost_block(run, findings, width));
     blocks.push(conclusion(findings, width, ink));
-    let blocks: Vec<String> = blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    let blocks: Vec<String> =
+        blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
 }
 
@@ -76,7 +77,10 @@ fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
 fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, ink: Ink) -> Vec<String> {
     let mut lines = folded(&phase_title(run, phase, phases), width);
     lines.push(String::new());
-    lines.extend(row_table(phase.rows.iter().chain(phase.all.as_ref().filter(|_| phase.rows.len() > 1)), width));
+    lines.extend(row_table(
+        phase.rows.iter().chain(phase.all.as_ref().filter(|_| phase.rows.len() > 1)),
+        width,
+    ));
     let series: Vec<&Series> = phase.series.iter().map(|index| &run.series[*index]).collect();
     if phases <= HISTOGRAM_PHASE_MAX
         && let Ok(pool) = pool::of(&series)
@@ -155,7 +159,8 @@ fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {
         .wakes
         .iter()
         .map(|wake| {
-            let under = if wake.loads.is_empty() { String::new() } else { format!(", {}", wake.loads.join(" + ")) };
+            let under =
+                if wake.loads.is_empty() { String::new() } else { format!(", {}", wake.loads.join(" + ")) };
             Row { label: format!("{}{under}", wake.wake.name()), ..wake.row.clone() }
         })
         .collect();
@@ -167,7 +172,8 @@ fn rounds_block(findings: &Findings, width: usize) -> Vec<String> {
     if findings.rounds.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new(&["maxima of repeated phases, us", "rounds", "lowest", "median", "highest", "ratio"]);
+    let mut table =
+        Table::new(&["maxima of repeated phases, us", "rounds", "lowest", "median", "highest", "ratio"]);
     for rounds in &findings.rounds {
         table.push(vec![
             harmless(&rounds.label),
@@ -214,10 +220,17 @@ fn cost_block(run: &Run, findings: &Findings, width: usize) -> Vec<String> {
         parts.push(format!("{} of CPU time a cycle", with_unit(ns)));
     }
     parts.push(format!("{} page faults", count(cost.page_faults)));
-    parts.push(cost.migrations.map_or_else(|| "migrations unknown".to_owned(), |n| format!("{} migrations", count(n))));
+    parts.push(
+        cost.migrations
+            .map_or_else(|| "migrations unknown".to_owned(), |n| format!("{} migrations", count(n))),
+    );
     parts.push(format!("{} involuntary switches", count(cost.involuntary_switches)));
     if let Some(share) = cost.housekeeping_share {
-        parts.push(format!("housekeeping on cpu {} took {} of it", run.plan.housekeeping_cpu, per_cent(share)));
+        parts.push(format!(
+            "housekeeping on cpu {} took {} of it",
+            run.plan.housekeeping_cpu,
+            per_cent(share)
+        ));
     }
     folded(&format!("tardy itself: {}.", parts.join(", ")), width)
 }

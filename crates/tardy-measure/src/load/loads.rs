@@ -103,7 +103,8 @@ impl Loads {
             Self { supervisor: None, counters, loads, parts, unrecorded: Vec::new(), last_read_ns: 0 };
         if !working.is_empty() {
             let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
-            started.supervisor = Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
+            started.supervisor =
+                Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
             started.wait_until_running(context)?;
         }
         Ok(started)
@@ -207,7 +208,10 @@ impl Loads {
             self.hear(|_| {});
             if left.is_zero() && self.supervisor.take().is_some() {
                 let seconds = END_PATIENCE.as_secs();
-                self.remark(0, format!("load processes were still there {seconds} s after their end was asked for"));
+                self.remark(
+                    0,
+                    format!("load processes were still there {seconds} s after their end was asked for"),
+                );
             }
         }
         self.record_deaths();
@@ -241,7 +245,8 @@ impl Loads {
     /// The supervisor has closed its end of the pipe, which only its exit does.
     fn supervisor_ended(&mut self) {
         let Some(mut supervisor) = self.supervisor.take() else { return };
-        let how = supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let how =
+            supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         if supervisor.control.is_some() {
             for part in 0..self.parts.len() {
                 self.died(part, format!("the supervisor of the loads ended: {how}"));
@@ -278,7 +283,9 @@ impl Drop for Loads {
 
 /// What a part has done so far, in all.
 fn done(part: &Part, all: &[Counter]) -> u64 {
-    all[part.first_counter..][..part.kind.counters()].iter().fold(0, |sum, counter| sum.wrapping_add(counter.get()))
+    all[part.first_counter..][..part.kind.counters()]
+        .iter()
+        .fold(0, |sum, counter| sum.wrapping_add(counter.get()))
 }
 
 impl Supervisor {

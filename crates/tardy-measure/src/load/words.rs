@@ -86,7 +86,12 @@ mod tests {
 
     #[test]
     fn words_are_heard_as_they_were_said() {
-        let said = [Word::Running, Word::Notice("a b".to_owned()), Word::Remark(String::new()), Word::Death("é".to_owned())];
+        let said = [
+            Word::Running,
+            Word::Notice("a b".to_owned()),
+            Word::Remark(String::new()),
+            Word::Death("é".to_owned()),
+        ];
         let lines: String = said.iter().map(|word| word.to_line(12)).collect();
         let mut listener = Listener::default();
         let (first, rest) = lines.as_bytes().split_at(20);

@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn only_deaths_before_the_end_of_the_last_phase_spoil() {
         let phase_end = 10 * SECOND;
-        let phases = [Phase { label: "a".to_owned(), start_ns: 0, end_ns: Some(phase_end), ..Phase::default() }];
+        let phases =
+            [Phase { label: "a".to_owned(), start_ns: 0, end_ns: Some(phase_end), ..Phase::default() }];
         let mut recorder = PartRecorder::new("command", "", None);
         recorder.push(0, 0, true);
         recorder.push(phase_end, 0, true);
