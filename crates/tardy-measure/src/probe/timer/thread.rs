@@ -16,12 +16,11 @@ use super::waiter::{
     Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Schedule, Setitimer, TimerSettime, Timerfd, Waiter,
     Woken,
 };
-use crate::probe::cells::{HEADER_STOP, Stage};
+use crate::probe::cells::Stage;
 use crate::probe::order::{Granted, Order};
 
 /// A measuring thread's part of the order.
 pub struct TimerThread<'a> {
-    map: &'a SharedMap,
     order: &'a Order,
     plan: ThreadPlan,
     block: Block<'a>,
@@ -40,7 +39,7 @@ impl<'a> TimerThread<'a> {
     /// Thread `index` of the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, index: usize) -> Self {
         let plan = order.timer.threads[index];
-        Self { map, order, plan, block: map.block(order.first_block + index), index: index as u64 }
+        Self { order, plan, block: map.block(order.first_block + index), index: index as u64 }
     }
 
     /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
@@ -127,7 +126,7 @@ impl<'a> TimerThread<'a> {
     fn cycle<W: Waiter>(&self, mut waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         let pace =
             Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
-        let stop = self.map.header(HEADER_STOP);
+        let block = self.block;
         let at = |woken: &Woken| match clock {
             Clock::Monotonic => woken.now_ns as u64,
             _ => monotonic_ns(),
@@ -135,7 +134,7 @@ impl<'a> TimerThread<'a> {
         let migrations = thread_usage::migrations_of_this_thread();
         let mut last = None;
         let mut warmed = 0;
-        while warmed < pace.warmup_cycles && stop.get() == 0 {
+        while warmed < pace.warmup_cycles && !block.is_asked_to_end() {
             let woken = waiter.wait()?;
             warmed += 1 + woken.missed + woken.dropped;
             last = Some(woken);
@@ -148,7 +147,7 @@ impl<'a> TimerThread<'a> {
         let used_before = thread_usage::of_this_thread()?;
 
         let mut cycle = 0;
-        while cycle < pace.cycles && stop.get() == 0 {
+        while cycle < pace.cycles && !block.is_asked_to_end() {
             let woken = waiter.wait()?;
             let at_ns = at(&woken);
             if at_ns >= counted_until_ns {
