@@ -16,7 +16,7 @@ use super::waiter::{
     Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Schedule, Setitimer, TimerSettime, Timerfd, Waiter,
     Woken,
 };
-use crate::probe::cells::Stage;
+use crate::probe::cells::{Stage, Total};
 use crate::probe::order::{Granted, Order};
 
 /// A measuring thread's part of the order.
@@ -33,6 +33,7 @@ pub struct Prepared {
     pub granted: Granted,
     /// What was asked for and refused, in words.
     pub refused: Vec<String>,
+    migrations: Option<u64>,
 }
 
 impl<'a> TimerThread<'a> {
@@ -68,7 +69,8 @@ impl<'a> TimerThread<'a> {
                 .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
         }
         memory::prefault_stack();
-        Ok(Prepared { granted: Granted { policy, priority, pinned }, refused })
+        let migrations = thread_usage::migrations_of_this_thread();
+        Ok(Prepared { granted: Granted { policy, priority, pinned }, refused, migrations })
     }
 
     fn scheduling(&self, timer: &TimerPlan) -> Scheduling {
@@ -84,7 +86,8 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop.
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
+    /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
     pub fn measure(&self, start_ns: u64) -> io::Result<()> {
         let timer = &self.order.timer;
         let clock = match timer.clock {
@@ -122,7 +125,16 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// The measuring loop. From here to `finish` nothing allocates, locks, logs or formats.
+    /// Adds to the block what only allocating code can find out.
+    pub fn account(&self, prepared: &Prepared) {
+        let moved = thread_usage::migrations_of_this_thread().zip(prepared.migrations);
+        if let Some((after, before)) = moved {
+            let cell = &self.block.cells()[Total::Migrations as usize];
+            self.block.write(|| cell.set(after.saturating_sub(before) + 1));
+        }
+    }
+
+    /// The measuring loop.
     fn cycle<W: Waiter>(&self, mut waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         let pace =
             Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
@@ -131,7 +143,6 @@ impl<'a> TimerThread<'a> {
             Clock::Monotonic => woken.now_ns as u64,
             _ => monotonic_ns(),
         };
-        let migrations = thread_usage::migrations_of_this_thread();
         let mut last = None;
         let mut warmed = 0;
         while warmed < pace.warmup_cycles && !block.is_asked_to_end() {
@@ -165,10 +176,7 @@ impl<'a> TimerThread<'a> {
             cycle += 1 + missed;
         }
 
-        let mut used = thread_usage::of_this_thread()?.since(&used_before);
-        used.migrations = thread_usage::migrations_of_this_thread()
-            .zip(migrations)
-            .map(|(after, before)| after.saturating_sub(before));
+        let used = thread_usage::of_this_thread()?.since(&used_before);
         recorder.finish(used);
         Ok(())
     }
