@@ -1,13 +1,21 @@
 //! What is known of the machine that was measured, and how it is known.
 //!
-//! `unknown` is not `no`: a kernel counts as PREEMPT_RT only on evidence, and every fact names its own.
+//! `unknown` is not `no`: a kernel counts as PREEMPT_RT only on evidence, and every fact names its own. What people
+//! read of the facts, a headline and rows, is made in the modules below, so that every reader sees the same.
+
+mod headline;
+mod rows;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Knowable;
+use crate::per_cpu::PerCpu;
+
+pub use rows::Row;
 
 /// A value and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +41,11 @@ impl<T> Fact<T> {
     /// An unknown value, and where it was looked for.
     pub fn unknown(how: impl Into<String>) -> Self {
         Self { value: Knowable::Unknown, how: how.into() }
+    }
+
+    /// The value, if it is known.
+    pub fn get(&self) -> Option<&T> {
+        self.value.known()
     }
 }
 
@@ -65,6 +78,51 @@ impl Preemption {
     }
 }
 
+/// A piece of evidence on whether the kernel is PREEMPT_RT.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// Where it was found, such as `uname -v` or `/sys/kernel/realtime`.
+    pub source: String,
+    /// What it says, in its own words.
+    pub says: String,
+    /// Whether that speaks for PREEMPT_RT (`true`) or against it (`false`); absent where it decides nothing.
+    pub real_time: Option<bool>,
+    /// Whether the running kernel itself says so. A file beside it, such as /boot/config-…, may be another kernel's.
+    pub first_hand: bool,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let speaks = match self.real_time {
+            Some(true) => "real-time",
+            Some(false) => "not real-time",
+            None => "decides nothing",
+        };
+        write!(f, "{}: {} ({speaks})", self.source, self.says)
+    }
+}
+
+/// A parameter of the boot command line that nothing seems to own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnownedParameter {
+    /// As it stands on the command line, such as `dwg_otg.speed=1`.
+    pub parameter: String,
+    /// Why it seems to do nothing, such as `no module dwg_otg` or `needs CONFIG_NO_HZ_FULL`.
+    pub reason: String,
+    /// What was probably meant, such as `dwc_otg.speed=1`; absent where nothing resembles it.
+    pub resembles: Option<String>,
+}
+
+impl fmt::Display for UnownedParameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}", self.parameter, self.reason)?;
+        match &self.resembles {
+            Some(meant) => write!(f, "; {meant} meant?)"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
 /// Everything known of the measured machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -93,21 +151,26 @@ pub struct Kernel {
     pub version: Fact<String>,
     /// `uname -m`.
     pub machine: Fact<String>,
-    /// The preemption model in force.
+    /// Whether this is a PREEMPT_RT kernel. Known to be so only on the running kernel's own evidence, and unknown
+    /// where that contradicts itself.
+    pub real_time: Fact<bool>,
+    /// The preemption model in force. It may be unknown although the kernel is known not to be PREEMPT_RT.
     pub preemption: Fact<Preemption>,
     /// Whether the model can be changed while the kernel runs (CONFIG_PREEMPT_DYNAMIC).
     pub preempt_dynamic: Fact<bool>,
-    /// Every piece of evidence on the preemption model, the contradicting ones too.
-    pub preemption_evidence: Vec<String>,
+    /// Every piece of evidence on PREEMPT_RT, the contradicting ones too.
+    pub preemption_evidence: Vec<Evidence>,
+    /// Which pieces of evidence contradict each other, in a sentence each; empty where all agree.
+    pub contradictions: Vec<String>,
     /// Ticks a second (CONFIG_HZ).
     pub hz: Fact<u32>,
     /// The boot command line.
     pub command_line: Fact<String>,
     /// Command line parameters that neither the kernel nor a module of this machine seems to own.
-    pub unowned_parameters: Fact<Vec<String>>,
+    pub unowned_parameters: Fact<Vec<UnownedParameter>>,
     /// Options that are set, without their `CONFIG_`.
     pub config: Fact<BTreeMap<String, String>>,
-    /// Xenomai's or EVL's core beside Linux; `none` when looked for and absent.
+    /// Xenomai's, EVL's or RTAI's core beside Linux; `none` when looked for and absent.
     pub co_kernel: Fact<String>,
 }
 
@@ -120,7 +183,7 @@ pub struct Clock {
     /// The clock sources to choose from.
     pub available: Fact<Vec<String>>,
     /// The clock event device of each CPU, such as `lapic-deadline`.
-    pub event_devices: Fact<BTreeMap<String, String>>,
+    pub event_devices: Fact<PerCpu<String>>,
     /// Whether high-resolution timers are active.
     pub high_resolution: Fact<bool>,
     /// What clock_getres says, by clock, in ns.
@@ -135,27 +198,31 @@ pub struct Clock {
 pub struct Cpu {
     /// The model's name.
     pub model: Fact<String>,
+    /// Microcode revision, where the CPU has one.
+    pub microcode: Fact<String>,
     /// CPUs online.
     pub online: Fact<Vec<u32>>,
     /// `package:core` of each CPU.
-    pub topology: Fact<BTreeMap<u32, String>>,
+    pub topology: Fact<PerCpu<String>>,
     /// Simultaneous multithreading: `on`, `off`, `notsupported`…
     pub smt: Fact<String>,
     /// Frequency governor of each CPU.
-    pub governor: Fact<BTreeMap<u32, String>>,
+    pub governor: Fact<PerCpu<String>>,
+    /// Frequency driver, such as `intel_pstate`; `none` where the kernel scales no frequency.
+    pub frequency_driver: Fact<String>,
     /// Frequency limits of each CPU in kHz: lowest, highest.
-    pub frequency_khz: Fact<BTreeMap<u32, (u64, u64)>>,
-    /// Idle states of CPU 0 in order, with exit latency in us: name, latency, whether disabled.
+    pub frequency_khz: Fact<PerCpu<(u64, u64)>>,
+    /// Idle states of the first CPU online, in order.
     pub idle_states: Fact<Vec<IdleState>>,
-    /// Idle driver.
+    /// Idle driver, such as `intel_idle`; `none` where the kernel has no choice of idle states.
     pub idle_driver: Fact<String>,
     /// What is done about each known hardware flaw.
     pub mitigations: Fact<BTreeMap<String, String>>,
-    /// CPUs kept from the scheduler (isolcpus or an isolated cpuset).
+    /// CPUs kept from the scheduler (isolcpus or an isolated cpuset), as the kernel lists them; `none` if none is.
     pub isolated: Fact<String>,
-    /// CPUs without a tick (nohz_full).
+    /// CPUs without a tick (nohz_full), as the kernel lists them; `none` if none is.
     pub nohz_full: Fact<String>,
-    /// CPUs that interrupts go to by default.
+    /// CPUs that interrupts go to by default, as a list such as `0-3`.
     pub irq_affinity: Fact<String>,
     /// The hypervisor underneath; `none` when there is evidence of bare metal.
     pub hypervisor: Fact<String>,
@@ -180,14 +247,26 @@ pub struct Scheduling {
     pub rt_runtime_us: Fact<i64>,
     /// kernel.sched_rt_period_us.
     pub rt_period_us: Fact<i64>,
-    /// The fair server (6.12 and later): runtime and period of each CPU in ns, as `runtime/period`.
-    pub fair_server: Fact<BTreeMap<u32, String>>,
-    /// Real-time limit of tardy's own cgroup (CONFIG_RT_GROUP_SCHED): `none`, or runtime in us.
+    /// The fair server (6.12 and later): runtime and period of each CPU in ns.
+    pub fair_server: Fact<PerCpu<FairServer>>,
+    /// Real-time limit of tardy's own cgroup (CONFIG_RT_GROUP_SCHED): `none`, or runtime in us a period, such as
+    /// `950000`; at `0` no task of the group may be real-time.
     pub cgroup_rt: Fact<String>,
     /// Real-time priority that this user may take (RLIMIT_RTPRIO, or 99 with CAP_SYS_NICE).
     pub allowed_priority: Fact<u32>,
+    /// Memory that this user may lock, in kB (RLIMIT_MEMLOCK), or `unlimited` (also with CAP_IPC_LOCK).
+    pub lockable_memory: Fact<String>,
     /// Interrupt threads, ktimers and ksoftirqd.
     pub kernel_threads: Fact<Vec<KernelThread>>,
+}
+
+/// What the fair server keeps for ordinary tasks on a CPU while real-time ones would take it all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FairServer {
+    /// How long in each period, in ns; 0 is off.
+    pub runtime_ns: u64,
+    /// The period, in ns.
+    pub period_ns: u64,
 }
 
 /// A kernel thread that matters to latency.

@@ -9,6 +9,7 @@
 //! person can open and pandas can read wins.
 
 pub mod block_maxima;
+pub mod cpu_list;
 pub mod environment;
 pub mod event;
 pub mod facts;
@@ -18,6 +19,7 @@ pub mod histogram;
 pub mod knowable;
 pub mod layout;
 pub mod load;
+pub mod per_cpu;
 pub mod plan;
 pub mod run;
 pub mod self_cost;

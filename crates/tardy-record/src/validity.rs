@@ -49,7 +49,8 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             spoilt_by.push(format!("{name} recorded nothing"));
         }
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0) {
-            limits.push(format!("{name}: {dropped} cycles were dropped when the run ended while they waited"));
+            limits
+                .push(format!("{name}: {dropped} cycles were dropped when the run ended while they waited"));
         }
         let Some(timer) = series.timer() else { continue };
         let planned = run.plan.phases.get(series.phase).map(|phase| {
@@ -57,7 +58,8 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             timer.policy
         });
         if planned.is_some_and(|policy| policy != timer.policy) {
-            limits.push(format!("{name} ran as SCHED_{}, not as planned", timer.policy.name().to_uppercase()));
+            limits
+                .push(format!("{name} ran as SCHED_{}, not as planned", timer.policy.name().to_uppercase()));
         }
     }
 }

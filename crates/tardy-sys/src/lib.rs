@@ -6,12 +6,16 @@
 pub mod cell64;
 pub mod child;
 pub mod clock;
+pub mod clock_properties;
 pub mod counters;
 pub mod dma_latency;
+pub mod kernel_files;
+pub mod kernel_log;
 pub mod lifeline;
 pub mod memory;
 pub mod scheduling;
 pub mod shared_map;
 pub mod signals;
 pub mod thread_usage;
+pub mod uname;
 pub mod waiting;

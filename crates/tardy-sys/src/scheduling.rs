@@ -96,6 +96,11 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     result(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of::<CpuMask>(), mask.as_ptr()) })
 }
 
+/// Lets the calling thread run on every CPU that its cpuset allows.
+pub fn set_affinity_to_all() -> io::Result<()> {
+    set_affinity(&(0..CPU_COUNT_MAX as u32).collect::<Vec<_>>())
+}
+
 /// The CPUs that the calling thread may run on, in ascending order.
 pub fn affinity() -> io::Result<Vec<u32>> {
     let mut mask: CpuMask = [0; CPU_COUNT_MAX / 64];

@@ -83,7 +83,8 @@ impl SharedMap {
             .mode(0o600)
             .open(path)
             .map_err(|error| fail("cannot be made", error))?;
-        let bytes = map_bytes(blocks, cells).ok_or_else(|| fail("too large", io::ErrorKind::InvalidInput.into()))?;
+        let bytes =
+            map_bytes(blocks, cells).ok_or_else(|| fail("too large", io::ErrorKind::InvalidInput.into()))?;
         // Allocated rather than merely sized: on a full tmpfs a write to a hole is SIGBUS, an allocation an error.
         // SAFETY: posix_fallocate takes integers only.
         let status = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
@@ -102,8 +103,11 @@ impl SharedMap {
     pub fn open(path: &Path) -> Result<Self, MapError> {
         let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
         let foreign = |reason: String| MapError::Foreign { path: path.to_owned(), reason };
-        let file =
-            OpenOptions::new().read(true).write(true).open(path).map_err(|error| fail("cannot be opened", error))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| fail("cannot be opened", error))?;
         let metadata = file.metadata().map_err(|error| fail("cannot be examined", error))?;
         // SAFETY: geteuid takes nothing and cannot fail.
         let user = unsafe { libc::geteuid() };
@@ -132,7 +136,8 @@ impl SharedMap {
         let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: a new mapping of a file that we hold open, at an address of the kernel's choice.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0) };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(fail("cannot be mapped", io::Error::last_os_error()));
         }

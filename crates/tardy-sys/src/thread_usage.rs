@@ -20,12 +20,16 @@ pub struct ThreadUsage {
     pub migrations: Option<u64>,
 }
 
-/// What the calling thread has used (getrusage(2) with RUSAGE_THREAD, and its files in /proc).
+/// What the calling thread has used, but for migrations (getrusage(2) with RUSAGE_THREAD). Allocates nothing.
 pub fn of_this_thread() -> io::Result<ThreadUsage> {
     let mut usage = rusage(libc::RUSAGE_THREAD)?;
     usage.cpu_ns = cpu_time_ns(libc::CLOCK_THREAD_CPUTIME_ID)?;
-    usage.migrations = migrations("/proc/thread-self/sched");
     Ok(usage)
+}
+
+/// How often the calling thread has moved to another CPU, if the kernel says.
+pub fn migrations_of_this_thread() -> Option<u64> {
+    migrations("/proc/thread-self/sched")
 }
 
 /// What the whole process has used.

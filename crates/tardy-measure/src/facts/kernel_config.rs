@@ -1,0 +1,94 @@
+//! The options that the kernel was built with.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use tardy_record::facts::Fact;
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::SystemAnswers;
+use super::look::not_from;
+
+/// The kernel's own copy of its configuration, where CONFIG_IKCONFIG_PROC is set.
+const OWN: &str = "/proc/config.gz";
+/// No configuration is longer, in bytes; a compressed file that claims more is hostile.
+const SIZE_LIMIT: u64 = 4 << 20;
+
+/// The options and whose word they are.
+#[derive(Debug, Default)]
+pub(super) struct KernelConfig {
+    /// Options that are set, without `CONFIG_`.
+    pub(super) options: Fact<BTreeMap<String, String>>,
+    /// Whether the running kernel itself says so; a file on disk may be another build's of the same name.
+    pub(super) first_hand: bool,
+}
+
+impl KernelConfig {
+    /// Whether an option is `y`; absent where the configuration is unknown.
+    pub(super) fn is_set(&self, option: &str) -> Option<bool> {
+        Some(self.options.get()?.get(option).is_some_and(|value| value == "y"))
+    }
+}
+
+/// Finds the configuration: the kernel's own, else a file that is named for its release.
+pub(super) fn find(files: &KernelFiles, answers: &SystemAnswers) -> KernelConfig {
+    let mut reasons = Vec::new();
+    match unpacked(files) {
+        Ok(text) if parse(&text).is_empty() => reasons.push(format!("{OWN}: no options in it")),
+        Ok(text) => return KernelConfig { options: Fact::known(parse(&text), OWN), first_hand: true },
+        Err(reason) => reasons.push(reason),
+    }
+    for path in paths(files, answers) {
+        match files.text(&path).map(|text| parse(&text)) {
+            Ok(options) if options.is_empty() => reasons.push(format!("{path}: no options in it")),
+            Ok(options) => return KernelConfig { options: Fact::known(options, path), first_hand: false },
+            Err(error) => reasons.push(not_from(&path, &error)),
+        }
+    }
+    KernelConfig { options: Fact::unknown(reasons.join("; ")), first_hand: false }
+}
+
+fn unpacked(files: &KernelFiles) -> Result<String, String> {
+    let packed = files.bytes(OWN).map_err(|error| not_from(OWN, &error))?;
+    let mut text = Vec::new();
+    GzDecoder::new(packed.as_slice())
+        .take(SIZE_LIMIT)
+        .read_to_end(&mut text)
+        .map_err(|error| format!("{OWN}: {error}"))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn paths(files: &KernelFiles, answers: &SystemAnswers) -> Vec<String> {
+    let release = files.text("/proc/sys/kernel/osrelease").ok().or_else(|| answers.release.clone());
+    // A release with a slash in it would lead to another directory than the one it is the name of.
+    let Some(release) = release.filter(|release| !release.is_empty() && !release.contains('/')) else {
+        return Vec::new();
+    };
+    vec![
+        format!("/boot/config-{release}"),
+        format!("/lib/modules/{release}/config"),
+        format!("/usr/lib/modules/{release}/config"),
+        format!("/lib/modules/{release}/build/.config"),
+    ]
+}
+
+/// Reads `CONFIG_X=value` lines; quotes are taken off.
+fn parse(text: &str) -> BTreeMap<String, String> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='))
+        .map(|(option, value)| (option.to_owned(), value.trim().trim_matches('"').to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn only_options_that_are_set_count() {
+        let options =
+            super::parse("# CONFIG_PREEMPT_RT is not set\nCONFIG_HZ=250\nCONFIG_X=\"a b\"\nnonsense\n");
+        assert_eq!(options.len(), 2);
+        assert_eq!(options["HZ"], "250");
+        assert_eq!(options["X"], "a b");
+    }
+}

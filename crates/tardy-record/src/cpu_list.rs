@@ -1,0 +1,94 @@
+//! Lists of CPUs as the kernel writes them: `0-3,6` (cpuset(7), "List format").
+
+use std::fmt::Write as _;
+
+/// No kernel has more CPUs than this; a list that names more is hostile or damaged.
+const CPU_LIMIT: u32 = 65_536;
+
+/// Reads `0-3,6`; ascending and each CPU once. Strides, as in `0-31:2/4` or the kernel's own `0-63:1/2`, count too.
+///
+/// `None` where it is no such list; an empty text is the empty list.
+pub fn parse(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (range, stride) = part.split_once(':').unwrap_or((part, "1/1"));
+        let (used, group) = stride.split_once('/')?;
+        let (used, group): (u32, u32) = (used.parse().ok()?, group.parse().ok()?);
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if last >= CPU_LIMIT || first > last || group == 0 {
+            return None;
+        }
+        cpus.extend((first..=last).filter(|cpu| (cpu - first) % group < used));
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+/// Reads a mask as /proc/irq/default_smp_affinity has it: hexadecimal words with commas, the lowest CPUs last.
+pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
+    let digits: Vec<u32> =
+        text.trim().chars().filter(|c| *c != ',').map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    if digits.is_empty() || digits.len() as u32 * 4 > CPU_LIMIT {
+        return None;
+    }
+    let bits = digits.iter().rev().zip(0u32..).flat_map(|(digit, place)| {
+        (0..4).filter(move |bit| digit >> bit & 1 == 1).map(move |bit| place * 4 + bit)
+    });
+    Some(bits.collect())
+}
+
+/// Writes `0-3,6`; CPUs in ascending order.
+pub fn format(cpus: &[u32]) -> String {
+    let mut text = String::new();
+    let mut rest = cpus;
+    while let Some(&first) = rest.first() {
+        let length = rest.iter().zip(first..).take_while(|(cpu, expected)| **cpu == *expected).count();
+        let last = first + length as u32 - 1;
+        if !text.is_empty() {
+            text.push(',');
+        }
+        let _ = if last > first { write!(text, "{first}-{last}") } else { write!(text, "{first}") };
+        rest = &rest[length..];
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_are_the_kernels_own() {
+        assert_eq!(parse("0-3,6\n"), Some(vec![0, 1, 2, 3, 6]));
+        assert_eq!(parse(""), Some(vec![]));
+        assert_eq!(parse("0-7:1/4"), Some(vec![0, 4]));
+        assert_eq!(format(&[0, 1, 2, 3, 6]), "0-3,6");
+        for no in ["a", "3-1", "0-4294967295", "1-", "0-7:1/0", "0:1"] {
+            assert_eq!(parse(no), None, "{no}");
+        }
+    }
+
+    #[test]
+    fn masks_have_their_lowest_cpus_last() {
+        assert_eq!(parse_mask("3"), Some(vec![0, 1]));
+        assert_eq!(parse_mask("00000001,80000000"), Some(vec![31, 32]));
+        assert_eq!(parse_mask("xyz"), None);
+        assert_eq!(parse_mask(""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn written_lists_read_back_the_same(cpus in proptest::collection::btree_set(0u32..300, 0..40)) {
+            let cpus: Vec<u32> = cpus.into_iter().collect();
+            prop_assert_eq!(parse(&format(&cpus)), Some(cpus));
+        }
+
+        #[test]
+        fn no_text_is_too_strange(text in ".*") {
+            let _ = (parse(&text), parse_mask(&text));
+        }
+    }
+}

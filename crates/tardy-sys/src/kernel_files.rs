@@ -1,0 +1,251 @@
+//! Files in which the kernel and the distribution say what they are: /proc, /sys, /etc, /boot, /lib/modules.
+//!
+//! They are read under a root, `/` or a directory that stands in for it, so that everything which is decided from
+//! them can be tried with no such machine at hand. A file that is absent is an error that says so, never a zero.
+//!
+//! The road not taken: the `procfs` crate, which knows the root of /proc alone, allocates for every field, and turns
+//! a field that an old kernel lacks into an error for the whole file.
+
+use std::cmp::Ordering;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Longer files are cut off here, in bytes: no kernel file that tardy reads is near it, and a hostile one may be.
+const SIZE_LIMIT: usize = 16 << 20;
+/// Room that a fresh buffer starts with, in bytes: a page is what most kernel files give at a time.
+const FIRST_ROOM: usize = 4096;
+
+/// Why a kernel file could not be read.
+#[derive(Debug, Error)]
+#[error("cannot {action} {}: {source}", path.display())]
+pub struct KernelFileError {
+    /// `read`, `open`, `list` or `understand`.
+    pub action: &'static str,
+    /// The file, under whatever root.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl KernelFileError {
+    /// Whether there is no such file, as opposed to one that may not be read.
+    pub fn is_absent(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound
+    }
+
+    /// What is wrong, in a few words without the path: `absent`, `not permitted`, or the system's own.
+    pub fn reason(&self) -> String {
+        match self.source.kind() {
+            io::ErrorKind::NotFound => "absent".to_owned(),
+            io::ErrorKind::PermissionDenied => "not permitted to this user".to_owned(),
+            _ => self.source.to_string(),
+        }
+    }
+}
+
+/// Reads kernel files under one root.
+#[derive(Clone, Debug)]
+pub struct KernelFiles {
+    root: PathBuf,
+}
+
+impl KernelFiles {
+    /// This machine's own.
+    pub fn real() -> Self {
+        Self { root: PathBuf::from("/") }
+    }
+
+    /// Those under a directory that stands in for `/`.
+    pub fn under(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Whether these are this machine's own, so that system calls tell of the same kernel.
+    pub fn is_real(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// Where `path` (absolute, as on a real machine) is under the root.
+    pub fn resolve(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// Whether there is such a file or directory.
+    pub fn exists(&self, path: &str) -> bool {
+        self.resolve(path).exists()
+    }
+
+    /// The file's bytes, at most 16 MiB of them.
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>, KernelFileError> {
+        let full = self.resolve(path);
+        let read = || {
+            let mut content = Vec::new();
+            File::open(&full)?.take(SIZE_LIMIT as u64).read_to_end(&mut content)?;
+            Ok(content)
+        };
+        read().map_err(|source| failed("read", &full, source))
+    }
+
+    /// The file's text without the white space and NULs at its end (device tree strings end in NUL); bytes that are
+    /// not UTF-8 are replaced.
+    pub fn text(&self, path: &str) -> Result<String, KernelFileError> {
+        let content = self.bytes(path)?;
+        let text = String::from_utf8_lossy(&content);
+        Ok(text.trim_end_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
+    }
+
+    /// The file's one number.
+    pub fn number<T: FromStr>(&self, path: &str) -> Result<T, KernelFileError> {
+        let text = self.text(path)?;
+        text.trim().parse().map_err(|_| {
+            let problem = format!("'{}' is not the number expected", shortened(&text));
+            failed("understand", &self.resolve(path), io::Error::new(io::ErrorKind::InvalidData, problem))
+        })
+    }
+
+    /// The names in a directory, numbers in them in numerical order (`cpu2` before `cpu10`).
+    pub fn names(&self, directory: &str) -> Result<Vec<String>, KernelFileError> {
+        let full = self.resolve(directory);
+        let list = || {
+            fs::read_dir(&full)?
+                .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+                .collect::<io::Result<Vec<_>>>()
+        };
+        let mut names = list().map_err(|source| failed("list", &full, source))?;
+        names.sort_by(|a, b| numerically(a, b));
+        Ok(names)
+    }
+
+    /// Opens a file that is read again and again.
+    pub fn open(&self, path: &str) -> Result<PolledFile, KernelFileError> {
+        let full = self.resolve(path);
+        match File::open(&full) {
+            Ok(file) => Ok(PolledFile { file, path: full }),
+            Err(source) => Err(failed("open", &full, source)),
+        }
+    }
+}
+
+/// A kernel file that stays open and is read again from its start each time.
+#[derive(Debug)]
+pub struct PolledFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl PolledFile {
+    /// The file's present content, in a buffer that is used again from file to file and time to time.
+    pub fn read<'buffer>(&self, buffer: &'buffer mut Vec<u8>) -> Result<&'buffer [u8], KernelFileError> {
+        if buffer.len() < FIRST_ROOM {
+            buffer.resize(FIRST_ROOM, 0);
+        }
+        let mut length = 0;
+        loop {
+            match self.file.read_at(&mut buffer[length..], length as u64) {
+                Ok(0) => return Ok(&buffer[..length]),
+                Ok(count) => length += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(failed("read", &self.path, source)),
+            }
+            if length == buffer.len() {
+                if length >= SIZE_LIMIT {
+                    return Ok(&buffer[..length]);
+                }
+                buffer.resize(length * 2, 0);
+            }
+        }
+    }
+}
+
+fn failed(action: &'static str, path: &Path, source: io::Error) -> KernelFileError {
+    KernelFileError { action, path: path.to_owned(), source }
+}
+
+/// The first few characters of a text that stands in a message.
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Compares text by text and number by number.
+fn numerically(a: &str, b: &str) -> Ordering {
+    pieces(a).cmp(pieces(b)).then_with(|| a.cmp(b))
+}
+
+/// A name as a run of (text, number) pairs; a number too long for 64 bits counts as the largest.
+fn pieces(name: &str) -> impl Iterator<Item = (&str, u64)> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let digits = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, after) = rest.split_at(digits);
+        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (number, after) = after.split_at(end);
+        rest = after;
+        Some((text, if number.is_empty() { 0 } else { number.parse().unwrap_or(u64::MAX) }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fake(files: &[(&str, &[u8])]) -> (tempfile::TempDir, KernelFiles) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let full = root.path().join(path);
+            fs::create_dir_all(full.parent().unwrap()).unwrap();
+            fs::write(full, content).unwrap();
+        }
+        let files = KernelFiles::under(root.path());
+        (root, files)
+    }
+
+    #[test]
+    fn absent_is_an_error_that_names_the_file() {
+        let (_root, files) = fake(&[]);
+        let error = files.number::<i64>("/proc/sys/kernel/sched_rt_runtime_us").unwrap_err();
+        assert!(error.is_absent());
+        assert_eq!(error.reason(), "absent");
+        assert!(error.to_string().contains("proc/sys/kernel/sched_rt_runtime_us"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_holds_something_else_says_what() {
+        let (_root, files) = fake(&[("proc/n", b"soon\n"), ("proc/bytes", &[0xff, b'a', 0, b'\n'])]);
+        assert!(files.number::<u32>("/proc/n").unwrap_err().to_string().contains("'soon'"));
+        assert_eq!(files.text("/proc/bytes").unwrap(), "\u{fffd}a");
+    }
+
+    #[test]
+    fn names_come_in_the_order_that_people_count() {
+        let (_root, files) =
+            fake(&[("d/cpu10", b""), ("d/cpu2", b""), ("d/cpu", b""), ("d/cpu99999999999999999999", b"")]);
+        assert_eq!(files.names("/d").unwrap(), ["cpu", "cpu2", "cpu10", "cpu99999999999999999999"]);
+    }
+
+    #[test]
+    fn a_polled_file_is_read_anew_each_time_and_whole() {
+        let (root, files) = fake(&[("proc/stat", b"one")]);
+        let polled = files.open("/proc/stat").unwrap();
+        let mut buffer = Vec::new();
+        assert_eq!(polled.read(&mut buffer).unwrap(), b"one");
+        let long = vec![b'x'; 3 * FIRST_ROOM];
+        fs::write(root.path().join("proc/stat"), &long).unwrap();
+        assert_eq!(polled.read(&mut buffer).unwrap(), &long[..]);
+        fs::write(root.path().join("proc/stat"), b"2").unwrap();
+        assert_eq!(polled.read(&mut buffer).unwrap(), b"2");
+    }
+
+    #[test]
+    fn the_real_root_is_this_machine() {
+        assert!(KernelFiles::real().is_real());
+        assert!(!KernelFiles::real().text("/proc/version").unwrap().is_empty());
+    }
+}
