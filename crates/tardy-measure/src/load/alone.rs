@@ -26,7 +26,8 @@ pub fn run_alone(
     duration: Option<Duration>,
     progress: &mut dyn Write,
 ) -> Result<Vec<LoadResult>, LoadError> {
-    let fail = |source| LoadError::Start { what: "signals cannot be waited for", path: context.exe.clone(), source };
+    let fail =
+        |source| LoadError::Start { what: "signals cannot be waited for", path: context.exe.clone(), source };
     let signals = EndSignals::catch().map_err(fail)?;
     let mut loads = Loads::start(specs, context)?;
     let start = Instant::now();
@@ -104,7 +105,13 @@ fn tell_totals(results: &[LoadResult], lasted: Duration, out: &mut dyn Write) ->
                 writeln!(out, "  {}: {done} {unit}, {rate:.0} {unit}/s", part.name, unit = part.unit)?;
             }
             for death in &part.deaths {
-                writeln!(out, "  {}: died within {:.1} s: {}", part.name, death.at_ns as f64 / 1e9, death.how)?;
+                writeln!(
+                    out,
+                    "  {}: died within {:.1} s: {}",
+                    part.name,
+                    death.at_ns as f64 / 1e9,
+                    death.how
+                )?;
             }
         }
         for remark in &result.remarks {

@@ -27,7 +27,9 @@ pub(super) fn run(worker: &Worker) -> ExitCode {
     };
     let leftovers = child::end_descendants().unwrap_or_default();
     if !leftovers.is_empty() {
-        worker.say(&Word::Remark(format!("could not be ended, for they are another user's: processes {leftovers:?}")));
+        worker.say(&Word::Remark(format!(
+            "could not be ended, for they are another user's: processes {leftovers:?}"
+        )));
     }
     match how {
         Some(how) => {

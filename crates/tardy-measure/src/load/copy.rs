@@ -14,7 +14,8 @@ const BLOCK_BYTES: usize = 512;
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let mut zero = File::open("/dev/zero").map_err(|error| format!("/dev/zero: {error}"))?;
-    let mut null = File::options().write(true).open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
+    let mut null =
+        File::options().write(true).open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
     let copied = &worker.counters()[0];
     let mut block = [0; BLOCK_BYTES];
     let mut copy_block = || {

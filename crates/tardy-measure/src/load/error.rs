@@ -53,7 +53,9 @@ pub enum LoadError {
         how: String,
     },
     /// Some parts were not running in time.
-    #[error("{parts} not running after {seconds} s; is the machine so busy, or a file system stuck? Try `tardy load` alone")]
+    #[error(
+        "{parts} not running after {seconds} s; is the machine so busy, or a file system stuck? Try `tardy load` alone"
+    )]
     TooSlow {
         /// Which parts.
         parts: String,

@@ -52,6 +52,8 @@ pub struct Loads {
     parts: Vec<Part>,
     /// Deaths that were heard of when no time was known.
     unrecorded: Vec<(usize, String)>,
+    /// Parts whose first pass was over when no time was known.
+    through_once: Vec<usize>,
     last_read_ns: u64,
 }
 
@@ -99,11 +101,19 @@ impl Loads {
         let count = working.iter().flat_map(LoadSpec::parts).map(|part| part.kind.counters()).sum();
         let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
         let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
-        let mut started =
-            Self { supervisor: None, counters, loads, parts, unrecorded: Vec::new(), last_read_ns: 0 };
+        let mut started = Self {
+            supervisor: None,
+            counters,
+            loads,
+            parts,
+            unrecorded: Vec::new(),
+            through_once: Vec::new(),
+            last_read_ns: 0,
+        };
         if !working.is_empty() {
             let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
-            started.supervisor = Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
+            started.supervisor =
+                Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
             started.wait_until_running(context)?;
         }
         Ok(started)
@@ -163,6 +173,9 @@ impl Loads {
         for part in &mut self.parts {
             part.recorder.push(now_ns, done(part, all), part.alive);
         }
+        for part in self.through_once.drain(..) {
+            self.parts.get_mut(part).into_iter().for_each(|part| part.recorder.end_first_pass(now_ns));
+        }
     }
 
     /// The rates of the last second or so: for each part its load, name, unit and work per second.
@@ -207,7 +220,10 @@ impl Loads {
             self.hear(|_| {});
             if left.is_zero() && self.supervisor.take().is_some() {
                 let seconds = END_PATIENCE.as_secs();
-                self.remark(0, format!("load processes were still there {seconds} s after their end was asked for"));
+                self.remark(
+                    0,
+                    format!("load processes were still there {seconds} s after their end was asked for"),
+                );
             }
         }
         self.record_deaths();
@@ -228,6 +244,7 @@ impl Loads {
         for (part, word) in words {
             match word {
                 Word::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
+                Word::FirstPassOver => self.through_once.push(part),
                 Word::Notice(text) => notify(&text),
                 Word::Remark(text) => self.remark(part, text),
                 Word::Death(how) => self.died(part, how),
@@ -241,7 +258,8 @@ impl Loads {
     /// The supervisor has closed its end of the pipe, which only its exit does.
     fn supervisor_ended(&mut self) {
         let Some(mut supervisor) = self.supervisor.take() else { return };
-        let how = supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let how =
+            supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         if supervisor.control.is_some() {
             for part in 0..self.parts.len() {
                 self.died(part, format!("the supervisor of the loads ended: {how}"));
@@ -278,7 +296,9 @@ impl Drop for Loads {
 
 /// What a part has done so far, in all.
 fn done(part: &Part, all: &[Counter]) -> u64 {
-    all[part.first_counter..][..part.kind.counters()].iter().fold(0, |sum, counter| sum.wrapping_add(counter.get()))
+    all[part.first_counter..][..part.kind.counters()]
+        .iter()
+        .fold(0, |sum, counter| sum.wrapping_add(counter.get()))
 }
 
 impl Supervisor {
@@ -316,7 +336,10 @@ impl Part {
         for (load, spec) in specs.iter().enumerate() {
             for part in spec.parts() {
                 let kind = part.kind;
-                let recorder = PartRecorder::new(kind.name(), kind.unit(), kind.burst_every_ns());
+                let mut recorder = PartRecorder::new(kind.name(), kind.unit(), kind.burst_every_ns());
+                if kind.has_first_pass() {
+                    recorder.begin_first_pass();
+                }
                 parts.push(Self { load, kind, first_counter, running: false, alive: true, recorder });
                 first_counter += kind.counters();
             }

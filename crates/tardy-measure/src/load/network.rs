@@ -82,7 +82,10 @@ impl Peer {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let found = (bare, 0).to_socket_addrs();
         let found = found.map_err(|error| format!("peer '{name}' has no address: {error}; check --peer"))?;
-        Ok(Self { name: name.to_owned(), addresses: found.map(|address| address.ip().to_canonical()).collect() })
+        Ok(Self {
+            name: name.to_owned(),
+            addresses: found.map(|address| address.ip().to_canonical()).collect(),
+        })
     }
 }
 
@@ -99,7 +102,9 @@ fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, String> {
     };
     opened.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("TCP port {port} is in use; end what listens there (`ss -ltnp 'sport = :{port}'` names it)")
+            format!(
+                "TCP port {port} is in use; end what listens there (`ss -ltnp 'sport = :{port}'` names it)"
+            )
         }
         _ => format!("TCP port {port} cannot be opened: {error}"),
     })
@@ -116,7 +121,8 @@ fn next_connection(
         let left = deadline.map_or(u64::MAX, |deadline| {
             deadline.saturating_duration_since(Instant::now()).as_nanos() as u64
         });
-        let ready = wait_readable(&[listener.as_raw_fd()], left).map_err(|error| format!("cannot wait: {error}"))?;
+        let ready =
+            wait_readable(&[listener.as_raw_fd()], left).map_err(|error| format!("cannot wait: {error}"))?;
         if !ready[0] {
             if left == 0 {
                 return Err(nobody_came(peer, listener));

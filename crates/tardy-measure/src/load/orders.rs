@@ -48,8 +48,10 @@ impl Orders {
     pub(super) fn from_arguments(arguments: &[String]) -> Result<Self, String> {
         let (role, rest) = arguments.split_first().ok_or("no role")?;
         let split = rest.iter().position(|argument| argument == "--").ok_or("no --")?;
-        let options: Vec<(&str, &str)> =
-            rest[..split].iter().filter_map(|argument| argument.strip_prefix("--")?.split_once('=')).collect();
+        let options: Vec<(&str, &str)> = rest[..split]
+            .iter()
+            .filter_map(|argument| argument.strip_prefix("--")?.split_once('='))
+            .collect();
         let option = |name: &str| options.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
         let part = match role.as_str() {
             "supervisor" => None,
@@ -89,7 +91,13 @@ mod tests {
 
     #[test]
     fn what_is_no_order_is_refused() {
-        for line in ["", "supervisor", "supervisor --", "x --parent=1 --", "1 --parent=-1 --counters=3 --seed=0 --port=1 --"] {
+        for line in [
+            "",
+            "supervisor",
+            "supervisor --",
+            "x --parent=1 --",
+            "1 --parent=-1 --counters=3 --seed=0 --port=1 --",
+        ] {
             let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             assert!(Orders::from_arguments(&arguments).is_err(), "{line}");
         }

@@ -51,7 +51,10 @@ impl Group {
         let (ready, go) = (pipe()?, pipe()?);
         let mut pairs = Vec::new();
         for _ in 0..RECEIVERS {
-            pairs.push(UnixStream::pair().map_err(|error| format!("a socket pair cannot be made: {error}; raise ulimit -n"))?);
+            pairs.push(
+                UnixStream::pair()
+                    .map_err(|error| format!("a socket pair cannot be made: {error}; raise ulimit -n"))?,
+            );
         }
         let mut gate = Gate { ready: ready.1, go: go.0 };
         let mut tasks = Vec::new();
@@ -76,7 +79,9 @@ impl Group {
             let can = wait_readable(&watched, u64::MAX).map_err(|error| format!("cannot wait: {error}"))?;
             self.check(signals)?;
             if can[0] {
-                here += ready.read(&mut [0; RECEIVERS + SENDERS]).map_err(|error| format!("cannot read: {error}"))?;
+                here += ready
+                    .read(&mut [0; RECEIVERS + SENDERS])
+                    .map_err(|error| format!("cannot read: {error}"))?;
             }
         }
         Ok(())
@@ -107,7 +112,8 @@ impl Group {
     /// Kills all, and waits until all are gone.
     fn end(self) -> Result<(), String> {
         for pid in &self.tasks {
-            child::send(*pid, child::signal::KILL).map_err(|error| format!("task {pid} cannot be killed: {error}"))?;
+            child::send(*pid, child::signal::KILL)
+                .map_err(|error| format!("task {pid} cannot be killed: {error}"))?;
         }
         for _ in &self.tasks {
             ChildEnded::wait().map_err(|error| format!("a task vanished: {error}"))?;

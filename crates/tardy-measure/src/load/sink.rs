@@ -27,7 +27,9 @@ pub(super) fn run(worker: &Worker) -> Ended {
             let host = &worker.part.argument;
             worker.say(&Word::Notice(match connected {
                 true => format!("connected to {host}, port {}", addresses[0].port()),
-                false => format!("nobody sends on {host}, port {}, yet; trying every second", addresses[0].port()),
+                false => {
+                    format!("nobody sends on {host}, port {}, yet; trying every second", addresses[0].port())
+                }
             }));
         }
     })
@@ -75,7 +77,8 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
         }
         _ => (bare(host), port),
     };
-    let found = (name.as_str(), port).to_socket_addrs().map_err(|error| format!("'{name}' has no address: {error}"));
+    let found =
+        (name.as_str(), port).to_socket_addrs().map_err(|error| format!("'{name}' has no address: {error}"));
     let found: Vec<SocketAddr> = found?.collect();
     if found.is_empty() { Err(format!("'{name}' has no address")) } else { Ok(found) }
 }

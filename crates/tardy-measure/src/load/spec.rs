@@ -71,6 +71,11 @@ impl Kind {
         }
     }
 
+    /// Whether its first pass is slower than the later ones by design.
+    pub(super) fn has_first_pass(self) -> bool {
+        self == Self::Listing
+    }
+
     /// From the beginning of one burst to the next, where it works in bursts.
     pub(super) fn burst_every_ns(self) -> Option<u64> {
         match self {
@@ -163,7 +168,9 @@ mod tests {
 
     #[test]
     fn loads_are_written_like_this() {
-        for (text, parts) in [("none", 0), ("doload", 4), (" listing ", 1), ("sink:10.0.0.1", 1), ("cmd: a:b", 1)] {
+        for (text, parts) in
+            [("none", 0), ("doload", 4), (" listing ", 1), ("sink:10.0.0.1", 1), ("cmd: a:b", 1)]
+        {
             let spec = parse(text).unwrap();
             assert_eq!((spec.text(), spec.parts().len()), (text.trim(), parts));
         }
@@ -180,7 +187,9 @@ mod tests {
 
     #[test]
     fn a_command_or_host_that_is_missing_is_asked_for() {
-        for (text, example) in [("cmd:", "cmd:ping"), ("cmd:  ", "cmd:ping"), ("cmd:a\0b", "cmd:ping"), ("sink:", "sink:10")] {
+        for (text, example) in
+            [("cmd:", "cmd:ping"), ("cmd:  ", "cmd:ping"), ("cmd:a\0b", "cmd:ping"), ("sink:", "sink:10")]
+        {
             let told = parse(text).unwrap_err().to_string();
             assert!(told.contains(example), "{text}: {told}");
         }

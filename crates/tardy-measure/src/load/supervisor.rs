@@ -26,7 +26,12 @@ pub(super) fn run(orders: &Orders) -> ExitCode {
     }
     let leftovers = child::end_descendants().unwrap_or_default();
     if !leftovers.is_empty() {
-        say(0, &Word::Remark(format!("could not be ended, for they are another user's: processes {leftovers:?}")));
+        say(
+            0,
+            &Word::Remark(format!(
+                "could not be ended, for they are another user's: processes {leftovers:?}"
+            )),
+        );
     }
     if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -52,10 +57,20 @@ impl Supervisor {
         child::tie_to_parent(orders.parent, child::signal::LOOK)?;
         child::own_session()?;
         if !child::adopt_orphans() {
-            say(0, &Word::Remark("daemons of a cmd: may outlive the run: this kernel is older than 3.4".to_owned()));
+            say(
+                0,
+                &Word::Remark(
+                    "daemons of a cmd: may outlive the run: this kernel is older than 3.4".to_owned(),
+                ),
+            );
         }
         if !child::be_ordinary()? {
-            say(0, &Word::Remark("the loads run at tardy's own nice value, not at 0: no privilege to raise it".to_owned()));
+            say(
+                0,
+                &Word::Remark(
+                    "the loads run at tardy's own nice value, not at 0: no privilege to raise it".to_owned(),
+                ),
+            );
         }
         let workers = (0..orders.parts().count()).map(|part| Worker::start(orders, part));
         Ok(Self { signals, workers: workers.collect::<io::Result<_>>()? })
@@ -66,7 +81,9 @@ impl Supervisor {
         let control = io::stdin().as_raw_fd();
         loop {
             let mut watched = vec![control, self.signals.as_raw_fd()];
-            watched.extend(self.workers.iter().filter_map(|worker| worker.words.as_ref()).map(AsRawFd::as_raw_fd));
+            watched.extend(
+                self.workers.iter().filter_map(|worker| worker.words.as_ref()).map(AsRawFd::as_raw_fd),
+            );
             let ready = wait_readable(&watched, u64::MAX)?;
             if ready[0] {
                 return Ok(());
@@ -87,7 +104,11 @@ impl Supervisor {
     /// Tells of the workers that have ended, and ends what they left behind.
     fn reap(&mut self) -> io::Result<()> {
         while let Some(ended) = Ended::take() {
-            let found = self.workers.iter_mut().enumerate().find(|(_, worker)| worker.alive && worker.pid == ended.pid);
+            let found = self
+                .workers
+                .iter_mut()
+                .enumerate()
+                .find(|(_, worker)| worker.alive && worker.pid == ended.pid);
             let Some((part, worker)) = found else { continue };
             worker.alive = false;
             worker.pass_on(part);
@@ -96,7 +117,8 @@ impl Supervisor {
                 say(part, &Word::Death(ended.how.to_string()));
             }
         }
-        let living: Vec<u32> = self.workers.iter().filter(|worker| worker.alive).map(|worker| worker.pid).collect();
+        let living: Vec<u32> =
+            self.workers.iter().filter(|worker| worker.alive).map(|worker| worker.pid).collect();
         child::end_strays(&living)
     }
 }

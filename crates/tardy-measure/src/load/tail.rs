@@ -25,7 +25,8 @@ impl Tail {
     pub(super) fn last_words(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
+        let lines: Vec<&str> =
+            text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
         super::words::one_line(&lines[lines.len().saturating_sub(LINES)..].join(" / "))
     }
 }

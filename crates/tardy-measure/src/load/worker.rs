@@ -20,7 +20,10 @@ pub fn worker_main(arguments: Vec<String>) -> ExitCode {
         Ok(orders) if orders.part.is_none() => supervisor::run(&orders),
         Ok(orders) => work(&orders),
         Err(error) => {
-            eprintln!("tardy {}: {error}; this command is tardy's own, run `tardy load`", super::orders::SUBCOMMAND);
+            eprintln!(
+                "tardy {}: {error}; this command is tardy's own, run `tardy load`",
+                super::orders::SUBCOMMAND
+            );
             ExitCode::from(2)
         }
     }
@@ -74,7 +77,8 @@ impl Worker {
         // with capabilities has lost what was asked before.
         let tie = if part.kind == Kind::Command { child::signal::LOOK } else { child::signal::KILL };
         if part.kind != Kind::Command {
-            child::tie_to_parent(orders.parent, tie).map_err(|error| format!("its supervisor is gone: {error}"))?;
+            child::tie_to_parent(orders.parent, tie)
+                .map_err(|error| format!("its supervisor is gone: {error}"))?;
         }
         let counters = Counters::inherited(orders.counters, count);
         Ok(Self {

@@ -13,7 +13,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("kill_9_of_tardy_ends_all_loads", kill_9_of_tardy_ends_all_loads),
     ("a_kill_of_the_process_group_ends_all_loads", a_kill_of_the_process_group_ends_all_loads),
     ("ctrl_c_ends_a_load_by_itself_properly", ctrl_c_ends_a_load_by_itself_properly),
-    ("kill_9_of_the_supervisor_is_noticed_and_ends_all_loads", kill_9_of_the_supervisor_is_noticed_and_ends_all_loads),
+    (
+        "kill_9_of_the_supervisor_is_noticed_and_ends_all_loads",
+        kill_9_of_the_supervisor_is_noticed_and_ends_all_loads,
+    ),
     ("kill_9_of_one_load_process_is_a_death", kill_9_of_one_load_process_is_a_death),
     ("dropping_loads_ends_them", dropping_loads_ends_them),
 ];
@@ -37,10 +40,17 @@ impl Victim {
     fn start(before: &[&str]) -> Self {
         let exe = std::env::current_exe().unwrap();
         let mut line: Vec<String> = before.iter().map(|&word| word.to_owned()).collect();
-        line.extend([exe.display().to_string(), "alone".to_owned(), "0".to_owned(), "-".to_owned(), "doload".to_owned()]);
+        line.extend([
+            exe.display().to_string(),
+            "alone".to_owned(),
+            "0".to_owned(),
+            "-".to_owned(),
+            "doload".to_owned(),
+        ]);
         line.extend(DAEMONS.map(str::to_owned));
         let mut command = Command::new(&line[0]);
-        let mut process = command.args(&line[1..]).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut process =
+            command.args(&line[1..]).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut progress = BufReader::new(process.stderr.take().unwrap());
         let mut first_rates = String::new();
         progress.read_line(&mut first_rates).unwrap();
@@ -114,7 +124,9 @@ fn kill_9_of_one_load_process_is_a_death() {
         ("tardy-command", "command", "killed by signal 9 (SIGKILL)"),
     ] {
         let mut loads = Loads::start(&specs(&["doload", DAEMONS[2]]), &context()).unwrap();
-        eventually("the daemons have got away", || names(&own_descendants()).iter().filter(|name| **name == "sleep").count() == 2);
+        eventually("the daemons have got away", || {
+            names(&own_descendants()).iter().filter(|name| **name == "sleep").count() == 2
+        });
         let processes = own_descendants();
         let victim = processes.iter().rfind(|process| process.name == name).unwrap();
         send(victim.pid, signal::KILL).unwrap();
@@ -123,7 +135,9 @@ fn kill_9_of_one_load_process_is_a_death() {
             loads.read(1);
             let results = loads.snapshot();
             let parts = results.into_iter().flat_map(|load| load.parts);
-            deaths = parts.flat_map(|part| part.deaths.into_iter().map(move |death| (part.name.clone(), death))).collect();
+            deaths = parts
+                .flat_map(|part| part.deaths.into_iter().map(move |death| (part.name.clone(), death)))
+                .collect();
             !deaths.is_empty()
         });
         assert_eq!(deaths.len(), 1, "{deaths:?}");

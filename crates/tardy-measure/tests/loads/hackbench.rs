@@ -7,8 +7,10 @@ use tardy_measure::load::Loads;
 
 use crate::{Test, context, specs};
 
-pub(crate) const TESTS: &[Test] =
-    &[("the_scheduler_part_is_within_a_fifth_of_hackbench", the_scheduler_part_is_within_a_fifth_of_hackbench)];
+pub(crate) const TESTS: &[Test] = &[(
+    "the_scheduler_part_is_within_a_fifth_of_hackbench",
+    the_scheduler_part_is_within_a_fifth_of_hackbench,
+)];
 
 const ROUNDS: usize = 5;
 /// Each of 20 senders sends this many messages to each of 20 receivers: some seconds' worth.
@@ -26,7 +28,12 @@ fn the_scheduler_part_is_within_a_fifth_of_hackbench() {
     for round in 0..ROUNDS {
         theirs.push(hackbench_rate());
         ours.push(our_rate());
-        println!("  round {}: hackbench {:.0}, scheduler {:.0} messages/s", round + 1, theirs[round], ours[round]);
+        println!(
+            "  round {}: hackbench {:.0}, scheduler {:.0} messages/s",
+            round + 1,
+            theirs[round],
+            ours[round]
+        );
     }
     let ratio = median(&mut ours) / median(&mut theirs);
     println!("  median of {ROUNDS} rounds: scheduler / hackbench = {ratio:.3}");
@@ -37,7 +44,8 @@ fn the_scheduler_part_is_within_a_fifth_of_hackbench() {
 fn hackbench_rate() -> f64 {
     let output = Command::new("hackbench").args(["-g", "1", "-l", &LOOPS.to_string()]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let seconds = text.lines().find_map(|line| line.strip_prefix("Time: ")).unwrap_or_else(|| panic!("{text}"));
+    let seconds =
+        text.lines().find_map(|line| line.strip_prefix("Time: ")).unwrap_or_else(|| panic!("{text}"));
     (LOOPS * 20 * 20) as f64 / seconds.trim().parse::<f64>().unwrap()
 }
 

@@ -13,9 +13,15 @@ use crate::processes::{Process, eventually, is_root, names, own_descendants};
 use crate::{Test, context, specs};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("every_part_makes_progress_and_stopping_leaves_nothing", every_part_makes_progress_and_stopping_leaves_nothing),
+    (
+        "every_part_makes_progress_and_stopping_leaves_nothing",
+        every_part_makes_progress_and_stopping_leaves_nothing,
+    ),
     ("load_processes_are_ordinary_whatever_tardy_is", load_processes_are_ordinary_whatever_tardy_is),
-    ("a_port_in_use_is_an_error_before_anything_is_measured", a_port_in_use_is_an_error_before_anything_is_measured),
+    (
+        "a_port_in_use_is_an_error_before_anything_is_measured",
+        a_port_in_use_is_an_error_before_anything_is_measured,
+    ),
     ("a_command_that_fails_dies_with_its_words", a_command_that_fails_dies_with_its_words),
     ("a_command_lives_as_long_as_anything_it_started", a_command_lives_as_long_as_anything_it_started),
     ("a_command_may_write_without_end", a_command_may_write_without_end),
@@ -47,14 +53,21 @@ fn every_part_makes_progress_and_stopping_leaves_nothing() {
     let before: Vec<u64> = loads.snapshot()[0].parts.iter().map(|part| part.done[0]).collect();
     // Two groups of the scheduler and two bursts of the network.
     read_until(&mut loads, begin, "every part of doload has made progress twice over", |results| {
-        let progress = results[0].parts.iter().zip(&before).all(|(part, before)| part.done.last() > Some(before));
+        let progress =
+            results[0].parts.iter().zip(&before).all(|(part, before)| part.done.last() > Some(before));
         progress && begin.elapsed().as_secs() > 8
     });
     loads.end_phase(begin.elapsed().as_nanos() as u64);
     let results = loads.stop();
     assert_eq!(own_descendants(), [], "left after the end");
     for part in results.iter().flat_map(|result| &result.parts) {
-        println!("  {}: {} {} in {:.1} s", part.name, part.done.last().unwrap(), part.unit, begin.elapsed().as_secs_f64());
+        println!(
+            "  {}: {} {} in {:.1} s",
+            part.name,
+            part.done.last().unwrap(),
+            part.unit,
+            begin.elapsed().as_secs_f64()
+        );
         assert!(part.deaths.is_empty() && part.alive.iter().all(|alive| *alive), "{part:?}");
     }
     let units: Vec<&str> = results[0].parts.iter().map(|part| part.unit.as_str()).collect();
@@ -149,7 +162,9 @@ fn a_command_lives_as_long_as_anything_it_started() {
     assert!(loads.snapshot()[0].parts[0].deaths.is_empty());
     let sleep = own_descendants().into_iter().find(|process| process.name == "sleep").unwrap();
     child::send(sleep.pid, child::signal::KILL).unwrap();
-    read_until(&mut loads, begin, "the death of the last process", |results| !results[0].parts[0].deaths.is_empty());
+    read_until(&mut loads, begin, "the death of the last process", |results| {
+        !results[0].parts[0].deaths.is_empty()
+    });
     loads.stop();
     assert_eq!(own_descendants(), []);
 }

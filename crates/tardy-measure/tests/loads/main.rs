@@ -58,7 +58,8 @@ fn specs<S: AsRef<str>>(texts: &[S]) -> Vec<LoadSpec> {
 fn run_tests(arguments: &[String]) -> ExitCode {
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let tests: Vec<Test> = [kinds::TESTS, ends::TESTS, peers::TESTS, hackbench::TESTS].concat();
-    let is_wanted = |(name, _): &&Test| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let is_wanted =
+        |(name, _): &&Test| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let wanted: Vec<&Test> = tests.iter().filter(is_wanted).collect();
     if arguments.iter().any(|argument| argument == "--list") {
         wanted.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -72,7 +73,11 @@ fn run_tests(arguments: &[String]) -> ExitCode {
     for (name, test) in wanted {
         let start = Instant::now();
         let passed = catch_unwind(test).is_ok();
-        println!("test {name} ... {} ({:.1} s)", if passed { "ok" } else { "FAILED" }, start.elapsed().as_secs_f64());
+        println!(
+            "test {name} ... {} ({:.1} s)",
+            if passed { "ok" } else { "FAILED" },
+            start.elapsed().as_secs_f64()
+        );
         if !passed {
             failed.push(*name);
         }

@@ -87,7 +87,8 @@ struct Host {
 impl Host {
     fn new() -> Self {
         let mut command = Command::new("unshare");
-        let holder = command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let holder =
+            command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let own = std::fs::read_link("/proc/self/ns/net").unwrap();
         eventually("a network namespace is there", || {
             std::fs::read_link(format!("/proc/{}/ns/net", holder.id())).is_ok_and(|space| space != own)

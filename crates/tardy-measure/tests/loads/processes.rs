@@ -25,13 +25,15 @@ fn status(pid: u32) -> Option<Status> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (head, tail) = (stat.find('(')?, stat.rfind(')')?);
     let fields: Vec<&str> = stat[tail + 1..].split_whitespace().collect();
-    let process = Process { pid, start_time: fields[19].parse().ok()?, name: stat[head + 1..tail].to_owned() };
+    let process =
+        Process { pid, start_time: fields[19].parse().ok()?, name: stat[head + 1..tail].to_owned() };
     Some(Status { process, parent: fields[1].parse().ok()?, ended: matches!(fields[0], "Z" | "X") })
 }
 
 /// All living descendants of a process.
 pub(crate) fn descendants(root: u32) -> Vec<Process> {
-    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let pids =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let all: BTreeMap<u32, Status> = pids.filter_map(|pid| Some((pid, status(pid)?))).collect();
     let is_below = |mut pid: u32| {
         for _ in 0..all.len() {
@@ -43,7 +45,10 @@ pub(crate) fn descendants(root: u32) -> Vec<Process> {
         }
         false
     };
-    all.values().filter(|status| !status.ended && is_below(status.process.pid)).map(|status| status.process.clone()).collect()
+    all.values()
+        .filter(|status| !status.ended && is_below(status.process.pid))
+        .map(|status| status.process.clone())
+        .collect()
 }
 
 /// All living descendants of this process.
