@@ -161,8 +161,8 @@ fn windows(points: &[Point], least: u64) -> impl Iterator<Item = (u64, u64, f64)
 fn median(windows: impl Iterator<Item = (u64, u64, f64)>) -> Option<f64> {
     let mut windows: Vec<(u64, u64, f64)> = windows.collect();
     windows.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let length = |(from, to, _): &(u64, u64, f64)| to - from;
-    let total: u64 = windows.iter().map(length).sum();
+    let length = |(from, to, _): &(u64, u64, f64)| u128::from(to - from);
+    let total: u128 = windows.iter().map(length).sum();
     let mut below = 0;
     let half = windows.iter().find(|window| {
         below += length(window);
