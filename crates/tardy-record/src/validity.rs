@@ -49,8 +49,7 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             spoilt_by.push(format!("{name} recorded nothing"));
         }
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0) {
-            limits
-                .push(format!("{name}: {dropped} cycles were dropped when the run ended while they waited"));
+            limits.push(format!("{name}: {dropped} cycles woke and could not be used"));
         }
         let Some(timer) = series.timer() else { continue };
         let planned = run.plan.phases.get(series.phase).map(|phase| {

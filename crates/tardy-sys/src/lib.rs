@@ -11,7 +11,6 @@ pub mod counters;
 pub mod dma_latency;
 pub mod kernel_files;
 pub mod kernel_log;
-pub mod lifeline;
 pub mod memory;
 pub mod scheduling;
 pub mod shared_map;

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
+use tardy_sys::child;
 use tardy_sys::dma_latency::DmaLatency;
-use tardy_sys::lifeline;
 use tardy_sys::memory;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals;
@@ -33,7 +33,8 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let order: Order = hear()?;
-    lifeline::die_with_parent(order.house_pid).map_err(|error| error.to_string())?;
+    child::tie_to_parent(order.house_pid, child::signal::KILL)
+        .map_err(|error| format!("the house is gone: {error}"))?;
     signals::ignore_end_signals().map_err(|error| format!("signals cannot be blocked: {error}"))?;
     IntervalTimer::claim().map_err(|error| format!("SIGALRM cannot be blocked: {error}"))?;
     let map = SharedMap::open(&order.map).map_err(|error| error.to_string())?;

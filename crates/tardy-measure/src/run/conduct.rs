@@ -34,6 +34,8 @@ pub struct Request {
     pub force: bool,
     /// The program that serves as the probe: tardy itself.
     pub exe: PathBuf,
+    /// Where kernel files are read: `/`, or a made-up tree.
+    pub kernel_root: PathBuf,
     /// Invent the measurement from this seed.
     pub fake: Option<u64>,
 }

@@ -137,7 +137,7 @@ impl<'a> TimerThread<'a> {
         let mut warmed = 0;
         while warmed < pace.warmup_cycles && stop.get() == 0 {
             let woken = waiter.wait()?;
-            warmed += 1 + woken.missed;
+            warmed += 1 + woken.missed + woken.dropped;
             last = Some(woken);
         }
         let counted_from_ns = last.as_ref().map_or(start_ns, &at);
@@ -154,10 +154,14 @@ impl<'a> TimerThread<'a> {
             if at_ns >= counted_until_ns {
                 break;
             }
+            cycle += woken.dropped;
+            if cycle >= pace.cycles {
+                break;
+            }
             // What passed beyond the planned end was never attempted.
             let missed = woken.missed.min(pace.cycles - cycle - 1);
             let late_ns = woken.now_ns - woken.deadline_ns;
-            recorder.record(Wakeup { late_ns, at_ns, cycle, missed });
+            recorder.record(Wakeup { late_ns, at_ns, cycle, missed, dropped: woken.dropped });
             recorder.add_kernel_overruns(woken.kernel_overruns);
             cycle += 1 + missed;
         }
@@ -166,7 +170,7 @@ impl<'a> TimerThread<'a> {
         used.migrations = thread_usage::migrations_of_this_thread()
             .zip(migrations)
             .map(|(after, before)| after.saturating_sub(before));
-        recorder.finish(0, used);
+        recorder.finish(used);
         Ok(())
     }
 }
