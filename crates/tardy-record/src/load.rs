@@ -41,17 +41,32 @@ pub struct LoadPart {
     /// says nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_every_ns: Option<u64>,
+    /// For a part whose first pass is unlike all later ones by design (a listing that reads from the disk what it
+    /// later finds in memory): whether and when that pass was over. Absent for all other parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_pass: Option<FirstPass>,
     /// When each reading was taken, in ns from the start of the run.
     pub at_ns: Vec<u64>,
     /// How much had been done by then, in all.
     pub done: Vec<u64>,
     /// Whether it lived, at each reading.
     pub alive: Vec<bool>,
-    /// The slowest stretch of at least [`STRETCH_NS`] in each phase that was long enough to have one.
+    /// The slowest stretch of at least [`STRETCH_NS`] in each phase that was long enough to have one; where a first
+    /// pass ended within the phase, one before that and one after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<Stretch>,
     /// Ends that were not by design: when, and how.
     pub deaths: Vec<Death>,
+}
+
+/// How far a part's first pass has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstPass {
+    /// It goes on.
+    GoesOn,
+    /// It was found to be over at this time, in ns from the start of the run.
+    OverAtNs(u64),
 }
 
 /// A stretch of time between two readings, and what was done in it.
@@ -152,6 +167,17 @@ impl PartRecorder {
         self.phase = None;
     }
 
+    /// The part has a first pass unlike the later ones, and has begun it.
+    pub fn begin_first_pass(&mut self) {
+        self.part.first_pass = Some(FirstPass::GoesOn);
+    }
+
+    /// That pass is over.
+    pub fn end_first_pass(&mut self, at_ns: u64) {
+        self.part.first_pass = Some(FirstPass::OverAtNs(at_ns));
+        self.recent.clear();
+    }
+
     /// Adds a reading: everything done so far, and whether the part lives.
     pub fn push(&mut self, at_ns: u64, done: u64, alive: bool) {
         self.part.push(at_ns, done, alive);
@@ -167,7 +193,14 @@ impl PartRecorder {
     }
 
     fn keep_if_slowest(&mut self, stretch: Stretch) {
-        match self.part.slowest.iter_mut().find(|kept| kept.phase == stretch.phase) {
+        let over_at = match self.part.first_pass {
+            Some(FirstPass::OverAtNs(at)) => at,
+            _ => 0,
+        };
+        let is_like = |kept: &&mut Stretch| {
+            kept.phase == stretch.phase && (kept.from_ns >= over_at) == (stretch.from_ns >= over_at)
+        };
+        match self.part.slowest.iter_mut().find(is_like) {
             Some(kept) if kept.rate() <= stretch.rate() => {}
             Some(kept) => *kept = stretch,
             None => self.part.slowest.push(stretch),

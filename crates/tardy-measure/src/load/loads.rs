@@ -52,6 +52,8 @@ pub struct Loads {
     parts: Vec<Part>,
     /// Deaths that were heard of when no time was known.
     unrecorded: Vec<(usize, String)>,
+    /// Parts whose first pass was over when no time was known.
+    through_once: Vec<usize>,
     last_read_ns: u64,
 }
 
@@ -99,8 +101,15 @@ impl Loads {
         let count = working.iter().flat_map(LoadSpec::parts).map(|part| part.kind.counters()).sum();
         let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
         let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
-        let mut started =
-            Self { supervisor: None, counters, loads, parts, unrecorded: Vec::new(), last_read_ns: 0 };
+        let mut started = Self {
+            supervisor: None,
+            counters,
+            loads,
+            parts,
+            unrecorded: Vec::new(),
+            through_once: Vec::new(),
+            last_read_ns: 0,
+        };
         if !working.is_empty() {
             let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
             started.supervisor =
@@ -163,6 +172,9 @@ impl Loads {
         let all = self.counters.all();
         for part in &mut self.parts {
             part.recorder.push(now_ns, done(part, all), part.alive);
+        }
+        for part in self.through_once.drain(..) {
+            self.parts.get_mut(part).into_iter().for_each(|part| part.recorder.end_first_pass(now_ns));
         }
     }
 
@@ -232,6 +244,7 @@ impl Loads {
         for (part, word) in words {
             match word {
                 Word::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
+                Word::FirstPassOver => self.through_once.push(part),
                 Word::Notice(text) => notify(&text),
                 Word::Remark(text) => self.remark(part, text),
                 Word::Death(how) => self.died(part, how),
@@ -323,7 +336,10 @@ impl Part {
         for (load, spec) in specs.iter().enumerate() {
             for part in spec.parts() {
                 let kind = part.kind;
-                let recorder = PartRecorder::new(kind.name(), kind.unit(), kind.burst_every_ns());
+                let mut recorder = PartRecorder::new(kind.name(), kind.unit(), kind.burst_every_ns());
+                if kind.has_first_pass() {
+                    recorder.begin_first_pass();
+                }
                 parts.push(Self { load, kind, first_counter, running: false, alive: true, recorder });
                 first_counter += kind.counters();
             }

@@ -71,6 +71,11 @@ impl Kind {
         }
     }
 
+    /// Whether its first pass is slower than the later ones by design.
+    pub(super) fn has_first_pass(self) -> bool {
+        self == Self::Listing
+    }
+
     /// From the beginning of one burst to the next, where it works in bursts.
     pub(super) fn burst_every_ns(self) -> Option<u64> {
         match self {

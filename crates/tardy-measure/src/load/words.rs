@@ -10,6 +10,8 @@ const TEXT_BYTES_MAX: usize = 2000;
 pub(super) enum Word {
     /// It has begun its work.
     Running,
+    /// Its first pass, which is unlike the later ones, is over.
+    FirstPassOver,
     /// What a person who waits should know now.
     Notice(String),
     /// What a reader of the run must know.
@@ -23,6 +25,7 @@ impl Word {
     pub(super) fn to_line(&self, part: usize) -> String {
         let (name, text) = match self {
             Self::Running => ("running", ""),
+            Self::FirstPassOver => ("first-pass-over", ""),
             Self::Notice(text) => ("notice", text.as_str()),
             Self::Remark(text) => ("remark", text.as_str()),
             Self::Death(text) => ("death", text.as_str()),
@@ -36,6 +39,7 @@ impl Word {
         let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
         let word = match name {
             "running" => Self::Running,
+            "first-pass-over" => Self::FirstPassOver,
             "notice" => Self::Notice(text.to_owned()),
             "remark" => Self::Remark(text.to_owned()),
             "death" => Self::Death(text.to_owned()),
@@ -88,6 +92,7 @@ mod tests {
     fn words_are_heard_as_they_were_said() {
         let said = [
             Word::Running,
+            Word::FirstPassOver,
             Word::Notice("a b".to_owned()),
             Word::Remark(String::new()),
             Word::Death("é".to_owned()),

@@ -5,9 +5,12 @@
 //! the phase, weighted by time, which neither a slow start nor the gap of a kill by design moves. Readings are cut
 //! to the phase, so that neither the warm-up nor the next phase speaks for it.
 //!
+//! A part whose first pass is slow by design (see [`FirstPass`]) must only not stand still until it is over, and is
+//! measured against the rest of the phase from then on.
+//!
 //! The road not taken: rates fixed in advance. They would have to be wrong on either a board or a server.
 
-use crate::load::{LoadPart, LoadResult, STRETCH_NS};
+use crate::load::{FirstPass, LoadPart, LoadResult, STRETCH_NS, Stretch};
 use crate::run::Phase;
 
 /// A load's rate must stay above this share of its own median over any [`STRETCH_NS`].
@@ -31,6 +34,10 @@ pub(super) fn judge(
             let name = if part.name.is_empty() { String::new() } else { format!(" ({})", part.name) };
             let name = format!("load {}{name}", load.spec);
             spoilt_by.extend(deaths(phases, load, part).map(|death| format!("{name} {death}")));
+            if part.first_pass == Some(FirstPass::GoesOn) && was_long(phases, load) {
+                limits
+                    .push(format!("{name} had not ended its first pass, in which it may be slow by design"));
+            }
             for index in load.first_phase..=load.last_phase {
                 let Some(phase) = phases.get(index) else { break };
                 if let Some(reason) = slackness(part, index, phase.start_ns, phase.end_ns) {
@@ -39,6 +46,13 @@ pub(super) fn judge(
             }
         }
     }
+}
+
+/// Whether any of the load's phases is over, and was long enough for its pace to be judged.
+fn was_long(phases: &[Phase], load: &LoadResult) -> bool {
+    let own = phases.iter().take(load.last_phase.saturating_add(1)).skip(load.first_phase);
+    own.filter_map(|phase| Some(phase.end_ns?.saturating_sub(phase.start_ns)))
+        .any(|length| length >= STRETCH_NS)
 }
 
 /// The deaths that came before the end of the load's last phase; later ones took nothing from any number.
@@ -75,7 +89,19 @@ fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Opt
             part.burst_every_ns.is_none_or(|every| length >= every.saturating_add(BURST_SLACK_NS));
         return burst_was_due.then(|| format!("it did nothing for {:.1} s", length as f64 / 1e9));
     }
-    slow_stretch(part, phase, &points)
+    let over_at = match part.first_pass {
+        None => 0,
+        Some(FirstPass::GoesOn) => u64::MAX,
+        Some(FirstPass::OverAtNs(at)) => at,
+    };
+    let (first_pass, since) = points.iter().partition::<Vec<Point>, _>(|(at, _)| *at < over_at);
+    let found = |in_first_pass: bool| {
+        let is_mine =
+            move |found: &&Stretch| found.phase == phase && (found.from_ns < over_at) == in_first_pass;
+        part.slowest.iter().filter(is_mine).map(|found| (found.from_ns, found.to_ns, found.rate()))
+    };
+    too_slow(part, &first_pass, found(true), 0.0)
+        .or_else(|| too_slow(part, &since, found(false), LEAST_SHARE))
 }
 
 /// The part's readings within the phase, and between two readings its edges.
@@ -94,20 +120,25 @@ fn cut_to_phase(part: &LoadPart, start: u64, end: u64) -> Vec<Point> {
     at(start).into_iter().chain(within).chain(at(end).filter(|_| end > start)).collect()
 }
 
-/// The slowest stretch of the phase, if it is too slow.
-fn slow_stretch(part: &LoadPart, phase: usize, points: &[Point]) -> Option<String> {
+/// The slowest stretch, if the part did nothing in it, or less than this share of its median rate. `found` are those
+/// that were found while the run went on; they are looked for in the readings too, which may come from elsewhere.
+fn too_slow(
+    part: &LoadPart,
+    points: &[Point],
+    found: impl Iterator<Item = (u64, u64, f64)>,
+    least_share: f64,
+) -> Option<String> {
     let usual = median(windows(points, part.burst_every_ns.unwrap_or(0)))?;
-    // As found while the run went on, and again from the readings that are left: they may come from elsewhere.
-    let found = part.slowest.iter().filter(|stretch| stretch.phase == phase);
-    let found = found.map(|stretch| (stretch.from_ns, stretch.to_ns, stretch.rate()));
-    let (from, to, rate) = found.chain(windows(points, STRETCH_NS)).min_by(|a, b| a.2.total_cmp(&b.2))?;
-    (rate < LEAST_SHARE * usual).then(|| {
+    let all = found.chain(windows(points, STRETCH_NS));
+    let (from, to, rate) = all.min_by(|a, b| a.2.total_cmp(&b.2))?;
+    (rate <= 0.0 || rate < least_share * usual).then(|| {
         format!(
-            "it slackened to {rate:.0} {unit}/s over the {length:.0} s from {from:.0} s, {share:.0} % of its median, {usual:.0}",
+            "it slackened to {rate:.0} {unit}/s over the {length:.0} s from {from:.0} s, {share:.0} % of its median, \
+             {usual:.0}",
             unit = part.unit,
             length = to.saturating_sub(from) as f64 / 1e9,
             from = from as f64 / 1e9,
-            share = rate / usual * 100.0,
+            share = rate / usual.max(f64::MIN_POSITIVE) * 100.0,
         )
     })
 }
@@ -130,8 +161,8 @@ fn windows(points: &[Point], least: u64) -> impl Iterator<Item = (u64, u64, f64)
 fn median(windows: impl Iterator<Item = (u64, u64, f64)>) -> Option<f64> {
     let mut windows: Vec<(u64, u64, f64)> = windows.collect();
     windows.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let length = |(from, to, _): &(u64, u64, f64)| to - from;
-    let total: u64 = windows.iter().map(length).sum();
+    let length = |(from, to, _): &(u64, u64, f64)| u128::from(to - from);
+    let total: u128 = windows.iter().map(length).sum();
     let mut below = 0;
     let half = windows.iter().find(|window| {
         below += length(window);
@@ -204,6 +235,56 @@ mod tests {
     fn a_slow_start_is_forgiven_for_less_than_ten_seconds() {
         assert_eq!(verdict(part(None, 60, |second| (second.clamp(0, 5) * 200) as u64)), None);
         assert!(is_slack(verdict(part(None, 60, |second| if second < 12 { 300 } else { 1000 }))));
+    }
+
+    /// Cold for 40 s, then ten times as fast.
+    fn cold(first_pass: Option<FirstPass>, work: impl Fn(i64) -> u64) -> Option<String> {
+        let (mut part, start, end) =
+            part(None, 300, |second| work(second) * if second < 40 { 1 } else { 10 });
+        part.first_pass = first_pass;
+        part.slowest.clear();
+        slackness(&part, 0, start, Some(end))
+    }
+
+    #[test]
+    fn a_slow_first_pass_is_no_slackening_but_a_standstill_in_it_is() {
+        let over = Some(FirstPass::OverAtNs(45 * SECOND));
+        let stalled = |from: i64| move |second| if (from..from + 13).contains(&second) { 0 } else { 100 };
+        assert!(is_slack(cold(None, |_| 100)));
+        for first_pass in [over, Some(FirstPass::GoesOn)] {
+            assert_eq!(cold(first_pass, |_| 100), None);
+            assert!(is_slack(cold(first_pass, stalled(20))));
+            assert!(is_slack(cold(first_pass, stalled(200))));
+        }
+        let slackened = |second| if (200..215).contains(&second) { 40 } else { 100 };
+        assert!(is_slack(cold(over, slackened)));
+        assert_eq!(cold(Some(FirstPass::GoesOn), slackened), None);
+    }
+
+    #[test]
+    fn the_recorder_keeps_the_first_pass_apart() {
+        let mut recorder = PartRecorder::new("listing", "entries", None);
+        recorder.begin_first_pass();
+        recorder.begin_phase(0);
+        let mut done = 0;
+        for second in 0..20_000_u64 {
+            recorder.push(second * SECOND, done, true);
+            if second == 40 {
+                recorder.end_first_pass(second * SECOND);
+            }
+            done += if second < 40 {
+                100
+            } else if (9000..9015).contains(&second) {
+                400
+            } else {
+                1000
+            };
+        }
+        assert_eq!(
+            recorder.part().slowest.iter().map(|stretch| stretch.done).collect::<Vec<_>>(),
+            [1000, 4000]
+        );
+        assert!(is_slack(slackness(recorder.part(), 0, 0, Some(20_000 * SECOND))));
     }
 
     #[test]
@@ -320,8 +401,10 @@ mod tests {
             phase in (any::<u64>(), prop::option::of(any::<u64>())),
             burst in prop::option::of(any::<u64>()),
             stretch in (any::<u64>(), any::<u64>(), any::<u64>()),
+            over_at in prop::option::of(any::<u64>()),
         ) {
             let mut part = LoadPart { unit: "bytes".to_owned(), burst_every_ns: burst, ..LoadPart::default() };
+            part.first_pass = over_at.map(FirstPass::OverAtNs);
             let mut readings = readings;
             readings.sort_unstable();
             for (at, done, alive) in readings {

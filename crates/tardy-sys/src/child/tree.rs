@@ -2,7 +2,7 @@
 //!
 //! Read from `/proc/PID/stat`, which every kernel has; `/proc/PID/task/TID/children` needs CONFIG_PROC_CHILDREN.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 
 use super::{Ended, send, signal};
@@ -96,8 +96,8 @@ fn descendants(root: u32, but: &[u32]) -> io::Result<Vec<u32>> {
         .collect())
 }
 
-fn processes() -> io::Result<HashMap<u32, Entry>> {
-    let mut found = HashMap::new();
+fn processes() -> io::Result<BTreeMap<u32, Entry>> {
+    let mut found = BTreeMap::new();
     for entry in std::fs::read_dir("/proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         // What has ended meanwhile is nobody's descendant any more.
