@@ -1,2 +1,26 @@
-//! placeholder
+//! What a run's numbers mean.
+//!
+//! Everything here is a function of runs and options: no I/O, no clock, no text for people. Present puts the
+//! results into words; `--json` prints them as they are. The statistics, their sources and their assumptions are in
+//! `docs/statistics.md`.
+
+pub mod binomial;
+pub mod comparability;
+pub mod compare;
+pub mod cost;
+pub mod dependence;
+pub mod difference;
+pub mod findings;
+pub mod late;
+pub mod loads;
+pub mod pool;
+pub mod quantile;
 pub mod readiness;
+pub mod rounds;
+pub mod row;
+pub mod shape;
+pub mod verdict;
+pub mod wakes;
+
+pub use compare::Comparison;
+pub use findings::Findings;

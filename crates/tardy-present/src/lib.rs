@@ -1,2 +1,11 @@
-//! placeholder
+//! Runs for people to look at: text for the terminal, SVG, and one HTML file.
+//!
+//! Everything here is a function of runs and findings: the same run gives the same bytes. Names from outside are
+//! hostile until escaped: [`latency::harmless`] for the terminal, the SVG writer and the templates for the rest.
+
+pub mod bars;
 pub mod check;
+pub mod latency;
+pub mod sentence;
+pub mod summary;
+pub mod table;

@@ -23,13 +23,17 @@ pub enum RunFileError {
     #[error("not a run file: {0}")]
     Json(#[from] serde_json::Error),
     /// Written by a later tardy.
-    #[error("written in version {found} of the run file's format, and this tardy reads up to {SCHEMA_VERSION}; use a newer tardy")]
+    #[error(
+        "written in version {found} of the run file's format, and this tardy reads up to {SCHEMA_VERSION}; use a newer tardy"
+    )]
     Newer {
         /// The version in the file.
         found: u64,
     },
     /// JSON without a schema version.
-    #[error("not a run file: there is no schema_version in it; `tardy run` writes run files, `tardy import` makes them of other tools' results")]
+    #[error(
+        "not a run file: there is no schema_version in it; `tardy run` writes run files, `tardy import` makes them of other tools' results"
+    )]
     NoVersion,
     /// JSON of a run that contradicts itself.
     #[error("{field}: {reason}; the file was damaged or made by hand, and its numbers cannot be trusted")]
@@ -78,14 +82,17 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
         return Err(contradiction("phases", "more phases than were planned"));
     }
     for (index, series) in run.series.iter().enumerate() {
-        check_series(run, series).map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
+        check_series(run, series)
+            .map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
     }
     for (index, series) in run.environment.series.iter().enumerate() {
-        check_environment(series).map_err(|reason| contradiction(&format!("environment.series[{index}]"), &reason))?;
+        check_environment(series)
+            .map_err(|reason| contradiction(&format!("environment.series[{index}]"), &reason))?;
     }
     for (index, load) in run.loads.iter().enumerate() {
         for part in &load.parts {
-            check_load(part).map_err(|reason| contradiction(&format!("loads[{index}].parts '{}'", part.name), &reason))?;
+            check_load(part)
+                .map_err(|reason| contradiction(&format!("loads[{index}].parts '{}'", part.name), &reason))?;
         }
         if load.first_phase > load.last_phase || load.last_phase >= run.plan.phases.len() {
             return Err(contradiction(&format!("loads[{index}]"), "its phases do not exist"));
@@ -128,7 +135,8 @@ fn check_histograms(series: &Series) -> Result<(), Flaw> {
     series.measured.check().map_err(|error| ("measured", error.to_string()))?;
     let Some(corrected) = &series.corrected else { return Ok(()) };
     corrected.check().map_err(|error| ("corrected", error.to_string()))?;
-    let missed = series.tally.missed.get().ok_or(("corrected", "it is there, but missed is unknown".to_owned()))?;
+    let missed =
+        series.tally.missed.get().ok_or(("corrected", "it is there, but missed is unknown".to_owned()))?;
     let expected = series.tally.recorded.checked_add(missed);
     if expected != Some(corrected.total()) {
         let reason = format!("{} values, but recorded + missed is {:?}", corrected.total(), expected);
@@ -140,7 +148,8 @@ fn check_histograms(series: &Series) -> Result<(), Flaw> {
 fn check_tally(series: &Series) -> Result<(), Flaw> {
     let tally = &series.tally;
     if series.measured.total() != tally.recorded {
-        let reason = format!("recorded is {}, but the histogram holds {}", tally.recorded, series.measured.total());
+        let reason =
+            format!("recorded is {}, but the histogram holds {}", tally.recorded, series.measured.total());
         return Err(("tally", reason));
     }
     if let (Some(attempted), Some(missed), Some(dropped)) =
@@ -148,7 +157,10 @@ fn check_tally(series: &Series) -> Result<(), Flaw> {
     {
         let sum = tally.recorded.checked_add(missed).and_then(|sum| sum.checked_add(dropped));
         if sum != Some(attempted) {
-            let reason = format!("recorded {} + missed {missed} + dropped {dropped} is not attempted {attempted}", tally.recorded);
+            let reason = format!(
+                "recorded {} + missed {missed} + dropped {dropped} is not attempted {attempted}",
+                tally.recorded
+            );
             return Err(("tally", reason));
         }
     }
@@ -164,14 +176,23 @@ fn check_extremes(series: &Series) -> Result<(), Flaw> {
                 return Err(("min_ns", format!("{min} is above the maximum, {max}")));
             }
             if min < first.lower_ns || min >= first.upper_ns {
-                return Err(("min_ns", format!("{min} is not in the lowest bin, [{}, {})", first.lower_ns, first.upper_ns)));
+                return Err((
+                    "min_ns",
+                    format!("{min} is not in the lowest bin, [{}, {})", first.lower_ns, first.upper_ns),
+                ));
             }
             if max < last.lower_ns || (max >= last.upper_ns && last.upper_ns != i64::MAX) {
-                return Err(("max_ns", format!("{max} is not in the highest bin, [{}, {})", last.lower_ns, last.upper_ns)));
+                return Err((
+                    "max_ns",
+                    format!("{max} is not in the highest bin, [{}, {})", last.lower_ns, last.upper_ns),
+                ));
             }
             Ok(())
         }
-        _ => Err(("min_ns", "minimum, maximum and histogram do not agree on whether anything was recorded".to_owned())),
+        _ => Err((
+            "min_ns",
+            "minimum, maximum and histogram do not agree on whether anything was recorded".to_owned(),
+        )),
     }
 }
 
@@ -187,7 +208,12 @@ fn check_environment(series: &EnvSeries) -> Result<(), String> {
 
 fn check_load(part: &LoadPart) -> Result<(), String> {
     if part.at_ns.len() != part.done.len() || part.at_ns.len() != part.alive.len() {
-        return Err(format!("{} times, {} readings, {} signs of life", part.at_ns.len(), part.done.len(), part.alive.len()));
+        return Err(format!(
+            "{} times, {} readings, {} signs of life",
+            part.at_ns.len(),
+            part.done.len(),
+            part.alive.len()
+        ));
     }
     ascending(&part.at_ns)
 }

@@ -57,7 +57,9 @@ pub enum HistogramError {
     #[error("the counts add up to more than 2^64")]
     Overflow,
     /// Two histograms of different layouts.
-    #[error("bins [{0}, {1}) and [{2}, {3}) overlap without being the same: the histograms have different layouts")]
+    #[error(
+        "bins [{0}, {1}) and [{2}, {3}) overlap without being the same: the histograms have different layouts"
+    )]
     Layouts(i64, i64, i64, i64),
 }
 
@@ -226,7 +228,8 @@ mod tests {
 
     #[test]
     fn bad_bins_are_refused_with_their_edges() {
-        let bins = |list: &[(i64, i64, u64)]| Histogram::from_bins(list.iter().map(|b| (*b).into()).collect());
+        let bins =
+            |list: &[(i64, i64, u64)]| Histogram::from_bins(list.iter().map(|b| (*b).into()).collect());
         assert_eq!(bins(&[(5, 5, 1)]), Err(HistogramError::Inverted(5, 5)));
         assert_eq!(bins(&[(5, 6, 0)]), Err(HistogramError::Empty(5, 6)));
         assert_eq!(bins(&[(5, 8, 1), (7, 9, 1)]), Err(HistogramError::Overlap(7, 9)));

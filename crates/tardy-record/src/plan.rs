@@ -106,7 +106,9 @@ pub struct ThreadPlan {
 }
 
 /// How a thread waits for its next deadline (DESIGN.md, "Wake methods").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Wake {
     /// clock_nanosleep(2) with TIMER_ABSTIME.

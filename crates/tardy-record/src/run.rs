@@ -100,4 +100,22 @@ pub struct Phase {
     pub start_ns: u64,
     /// When it ended; absent while it goes on.
     pub end_ns: Option<u64>,
+    /// What was asked for and refused, such as a real-time policy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// What went wrong in it, so that its numbers may not be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spoilt_by: Vec<String>,
+}
+
+impl Run {
+    /// Counts anew how far the run got.
+    pub fn refresh_progress(&mut self) {
+        self.progress.cycles = self.series.iter().filter_map(|series| series.tally.attempted.get()).sum();
+        let counted = |index: usize| {
+            let of_phase = self.series.iter().filter(|series| series.phase == index);
+            of_phase.map(|series| series.counted_ns).max().unwrap_or(0)
+        };
+        self.progress.measured_ns = (0..self.phases.len()).map(counted).sum();
+    }
 }

@@ -23,6 +23,8 @@ pub struct Series {
     pub quantity: Quantity,
     /// Where on the way from the hardware to the program it is measured.
     pub level: Level,
+    /// How long it counted: from the end of the warm-up to the last reading.
+    pub counted_ns: u64,
     /// What became of every attempt.
     pub tally: Tally,
     /// Lowest value recorded; negative: a wake-up before its time.

@@ -46,7 +46,8 @@ mod tests {
     fn doubling_loses_nothing() {
         let mut slices = Vec::new();
         for i in 0..1000u64 {
-            let histogram = Histogram::from_bins(vec![(i as i64 % 7, i as i64 % 7 + 1, i + 1).into()]).unwrap();
+            let histogram =
+                Histogram::from_bins(vec![(i as i64 % 7, i as i64 % 7 + 1, i + 1).into()]).unwrap();
             push(&mut slices, Slice { start_ns: i, end_ns: i + 1, histogram }).unwrap();
         }
         assert!(slices.len() <= SLICE_COUNT);

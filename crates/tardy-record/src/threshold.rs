@@ -21,6 +21,6 @@ pub struct ThresholdCount {
     pub sum_of_squared_block_counts: u64,
     /// How many blocks have passed.
     pub blocks: u64,
-    /// How many cycles a block has.
-    pub block_cycles: u64,
+    /// How long a block lasts.
+    pub block_ns: u64,
 }

@@ -47,7 +47,8 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, DurationError> {
         if unit.is_empty() {
             return Err(fail("the unit is missing"));
         }
-        let factor = unit_factor(unit).ok_or_else(|| fail("the unit is not one of ns, us, ms, s, m, h, d"))?;
+        let factor =
+            unit_factor(unit).ok_or_else(|| fail("the unit is not one of ns, us, ms, s, m, h, d"))?;
         let part = scaled(number, factor).map_err(fail)?;
         total = total.checked_add(part).ok_or_else(|| fail("it is longer than 584 years"))?;
         rest = after.trim_start();
@@ -68,7 +69,8 @@ fn scaled(number: &str, factor: u64) -> Result<u64, &'static str> {
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return Err("the number is malformed");
     }
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| "the number is too large")? };
+    let whole: u64 =
+        if whole.is_empty() { 0 } else { whole.parse().map_err(|_| "the number is too large")? };
     let mut total = whole.checked_mul(factor).ok_or("it is longer than 584 years")?;
     let mut place = factor;
     for digit in fraction.trim_end_matches('0').bytes() {

@@ -3,7 +3,19 @@
 //! The only crate that may hold `unsafe`, name libc or open a raw kernel file; everything it offers is safe to call.
 //! It knows nothing of runs, series or histograms.
 
+pub mod cell64;
+pub mod child;
+pub mod clock;
 pub mod clock_properties;
+pub mod counters;
+pub mod counting_allocator;
+pub mod dma_latency;
 pub mod kernel_files;
 pub mod kernel_log;
+pub mod memory;
+pub mod scheduling;
+pub mod shared_map;
+pub mod signals;
+pub mod thread_usage;
 pub mod uname;
+pub mod waiting;

@@ -1,0 +1,111 @@
+# What can be done in this checkout. `make` alone prints the list.
+#
+# Everything longer than a line lives in scripts/ (shell) or xtask/ (Rust), so that this file stays an index.
+# Building is done by the checkout's owner even under sudo, so that no file of root's is left in target/;
+# see scripts/as-owner.
+
+.DEFAULT_GOAL := help
+# The steps of a test print headings in an order that means something, and cargo is parallel by itself.
+.NOTPARALLEL:
+
+CARGO := scripts/as-owner scripts/with-rust cargo
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# How long `make run` measures.
+DURATION ?= 1m
+# Which machine `make fresh-machine-test` makes, who acts on it, and what is made there.
+RELEASE ?= bookworm
+WHO ?= root
+GOAL ?= run
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' Makefile
+
+## For people who measure
+
+.PHONY: run
+run: build ## install what is missing, build, measure for a minute under load and write a report
+	@scripts/first-run $(TARGET_DIR)/release/tardy $(DURATION)
+
+.PHONY: build
+build: rust ## build target/release/tardy, installing a compiler and Rust where they are missing
+	@$(CARGO) build --release --package tardy
+
+.PHONY: dist
+dist: rust ## static binaries for x86_64 and aarch64, with man pages and checksums, in dist/
+	@scripts/as-owner scripts/with-rust scripts/make-dist
+
+## For people who change tardy
+
+.PHONY: check
+check: rust fmt clippy tidy ## the quick part of `make test`, for while one edits
+
+.PHONY: test
+test: rust test-packages fmt shellcheck clippy unit-tests rustdoc deny ## everything that CI runs
+	@echo "== all passed"
+
+.PHONY: fmt
+fmt:
+	@echo "== rustfmt"
+	@$(CARGO) fmt --all --check
+
+.PHONY: shellcheck
+shellcheck:
+	@echo "== shellcheck"
+	@shellcheck $$(grep -lE "^#!/bin/(sh|bash)" .ci/run scripts/*)
+
+.PHONY: clippy
+clippy:
+	@echo "== clippy"
+	@$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+.PHONY: tidy
+tidy:
+	@echo "== rules of this repository (cargo test -p xtask)"
+	@$(CARGO) test --package xtask --quiet
+
+.PHONY: unit-tests
+unit-tests:
+	@echo "== cargo test"
+	@$(CARGO) test --workspace
+
+.PHONY: rustdoc
+rustdoc:
+	@echo "== rustdoc"
+	@scripts/as-owner env RUSTDOCFLAGS="-D warnings" scripts/with-rust cargo doc --workspace --no-deps --document-private-items --quiet
+
+.PHONY: deny
+deny:
+	@echo "== cargo-deny: licences, bans, sources, advisories"
+	@scripts/as-owner scripts/with-rust scripts/check-dependencies
+
+## Long jobs, by hand
+
+.PHONY: bench
+bench: build ## measure tardy itself
+	@bench/run
+
+.PHONY: soak
+soak: rust ## hours, not minutes: the tests marked `soak`, which look for what only time brings out
+	@echo "== soak: tests that are ignored elsewhere because they run for hours"
+	@$(CARGO) test --workspace --release -- --ignored soak
+
+.PHONY: fresh-machine-test
+fresh-machine-test: ## try `make $(GOAL)` on a bare system: RELEASE=bookworm|trixie|jammy|noble WHO=root|user|sudo GOAL=run|test|dist
+	@scripts/as-root scripts/fresh-machine-test $(RELEASE) $(WHO) $(GOAL)
+
+## What the others stand on
+
+.PHONY: rust
+rust:
+	@scripts/install-packages build
+	@scripts/as-owner scripts/install-rust
+
+.PHONY: test-packages
+test-packages:
+	@scripts/install-packages test
+
+.PHONY: clean
+clean: ## remove what was built
+	@rm -rf dist
+	@$(CARGO) clean --quiet

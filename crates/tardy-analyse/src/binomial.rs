@@ -1,0 +1,243 @@
+//! The binomial distribution, for ranks of quantiles and for bounds on rare events.
+//!
+//! The probability of one outcome is Loader's saddle-point expansion ("Fast and Accurate Computation of Binomial
+//! Probabilities", 2000; R's dbinom), which keeps its precision at n = 10^12 where log-gamma differences lose theirs.
+//! Tails are sums of neighbouring terms from there.
+//!
+//! The road not taken: statrs 0.19. Its `Beta::inverse_cdf` is wrong in the fourth digit at n = 10^6, k = 3
+//! (7.7527e-6 for 7.7536e-6) and does not return at n = 10^9; `docs/statistics.md` has the table.
+
+use std::f64::consts::PI;
+
+/// Terms smaller than this share of the sum so far end a sum.
+const NEGLIGIBLE: f64 = 1e-17;
+
+/// What is missing to Stirling's formula: ln n! − ln(√(2πn) (n/e)^n).
+fn stirling_error(n: f64) -> f64 {
+    if n <= 15.0 {
+        let factorial: f64 = (1..=n as u64).map(|i| i as f64).product();
+        return if n == 0.0 { 0.0 } else { factorial.ln() - (n + 0.5) * n.ln() + n - 0.5 * (2.0 * PI).ln() };
+    }
+    let square = n * n;
+    (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0) / square) / square) / square) / n
+}
+
+/// x ln(x/m) + m − x, without cancellation where x is near m.
+fn deviance(x: f64, mean: f64) -> f64 {
+    let difference = x - mean;
+    if difference.abs() >= 0.1 * (x + mean) {
+        return x * (x / mean).ln() + mean - x;
+    }
+    let v = difference / (x + mean);
+    let mut sum = difference * v;
+    let mut term = 2.0 * x * v;
+    for j in 1..1000 {
+        term *= v * v;
+        let next = sum + term / f64::from(2 * j + 1);
+        if next == sum {
+            break;
+        }
+        sum = next;
+    }
+    sum
+}
+
+/// P(X = k) for X binomial with `n` trials of probability `p`.
+pub fn probability(k: u64, n: u64, p: f64) -> f64 {
+    let (x, trials, q) = (k as f64, n as f64, 1.0 - p);
+    if k > n || !(0.0..=1.0).contains(&p) {
+        return 0.0;
+    }
+    if k == 0 {
+        return (trials * (-p).ln_1p()).exp();
+    }
+    if k == n {
+        return (trials * p.ln()).exp();
+    }
+    if p == 0.0 || q == 0.0 {
+        return 0.0;
+    }
+    let rest = trials - x;
+    let exponent = stirling_error(trials)
+        - stirling_error(x)
+        - stirling_error(rest)
+        - deviance(x, trials * p)
+        - deviance(rest, trials * q);
+    (exponent - 0.5 * ((2.0 * PI).ln() + x.ln() + (-x / trials).ln_1p())).exp()
+}
+
+/// P(X ≤ k).
+pub fn at_most(k: u64, n: u64, p: f64) -> f64 {
+    if k >= n {
+        return 1.0;
+    }
+    if k as f64 > n as f64 * p {
+        return 1.0 - from(k + 1, n, p);
+    }
+    let mut term = probability(k, n, p);
+    let mut sum = term;
+    let mut i = k;
+    while i > 0 && term > sum * NEGLIGIBLE {
+        term *= i as f64 * (1.0 - p) / ((n - i + 1) as f64 * p);
+        sum += term;
+        i -= 1;
+    }
+    sum
+}
+
+/// P(X ≥ k), for k above the mean.
+fn from(k: u64, n: u64, p: f64) -> f64 {
+    let mut term = probability(k, n, p);
+    let mut sum = term;
+    let mut i = k;
+    while i < n && term > sum * NEGLIGIBLE {
+        term *= (n - i) as f64 * p / ((i + 1) as f64 * (1.0 - p));
+        sum += term;
+        i += 1;
+    }
+    sum
+}
+
+/// The smallest k with P(X ≤ k) ≥ `level`: BinomInv of statistics.md 3.1.
+pub fn quantile(level: f64, n: u64, p: f64) -> u64 {
+    let mean = n as f64 * p;
+    let spread = (mean * (1.0 - p)).sqrt();
+    // The normal approximation lands within a few steps; from there one walks, which costs one sum in all.
+    let guess = mean + spread * normal_quantile(level);
+    let mut k = (guess.max(0.0) as u64).min(n);
+    let mut below = at_most(k, n, p);
+    while below < level && k < n {
+        k += 1;
+        below += probability(k, n, p);
+    }
+    while k > 0 && below - probability(k, n, p) >= level {
+        below -= probability(k, n, p);
+        k -= 1;
+    }
+    k
+}
+
+/// Rough quantile of the standard normal distribution (Abramowitz and Stegun 26.2.23, error below 4.5e-4): only a
+/// first guess for [`quantile`].
+fn normal_quantile(level: f64) -> f64 {
+    let tail = level.min(1.0 - level).max(1e-300);
+    let t = (-2.0 * tail.ln()).sqrt();
+    let value = t
+        - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+    if level < 0.5 { -value } else { value }
+}
+
+/// Clopper–Pearson upper bound on a probability: `k` of `n` trials had the event, and with this `confidence` its
+/// probability is not above the bound. Beta⁻¹(confidence; k+1, n−k), found as the p with P(X ≤ k) = 1 − confidence.
+///
+/// Holds for independent trials.
+pub fn upper_bound(k: u64, n: u64, confidence: f64) -> f64 {
+    if k >= n {
+        return 1.0;
+    }
+    if k == 0 {
+        return -((1.0 - confidence).ln() / n as f64).exp_m1();
+    }
+    let (mut low, mut high) = (k as f64 / n as f64, 1.0);
+    // Bisection in the logarithm: the answer may be 10^-12, and 60 halvings of ln p give every digit of it.
+    for _ in 0..80 {
+        let middle = (low * high).sqrt();
+        if middle <= low || middle >= high {
+            break;
+        }
+        if at_most(k, n, middle) > 1.0 - confidence { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// How many independent trials without the event show, with this `confidence`, that its probability is below `p`:
+/// the smallest n with (1−p)^n ≤ 1 − confidence.
+pub fn trials_for_none(p: f64, confidence: f64) -> u64 {
+    ((1.0 - confidence).ln() / (-p).ln_1p()).ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn close(found: f64, expected: f64, relative: f64) {
+        assert!((found / expected - 1.0).abs() < relative, "{found:e} is not {expected:e}");
+    }
+
+    /// Reference values of research/statistics.md section 4, and closed forms.
+    #[test]
+    fn clopper_pearson_agrees_with_the_reference_values() {
+        close(upper_bound(3, 1_000_000, 0.95), 7.7536381e-6, 1e-7);
+        close(upper_bound(0, 1_000, 0.95), 1.0 - 0.05f64.powf(1e-3), 1e-10);
+        close(upper_bound(0, 1_000_000_000_000, 0.95), 2.995732273554e-12, 1e-10);
+        close(upper_bound(3, 1_000_000_000_000, 0.95), 7.753656527933e-12, 1e-9);
+        // At n = 10^9 the Poisson limit χ²_{c;2k+2}/(2n) is exact to nine digits.
+        for (k, half_chi_square) in [
+            (0, 2.9957323),
+            (1, 4.7438645),
+            (2, 6.2957936),
+            (3, 7.7536565),
+            (5, 10.5130349),
+            (10, 16.9622192),
+        ] {
+            close(upper_bound(k, 1_000_000_000, 0.95) * 1e9, half_chi_square, 1e-7);
+        }
+        close(upper_bound(0, 1_000_000_000, 0.99) * 1e9, 4.6051702, 1e-7);
+        close(upper_bound(5, 1_000_000_000, 0.99) * 1e9, 13.1084835, 1e-7);
+        // Garwood's two-sided 95 % limits for 2 and 0 events.
+        close(upper_bound(2, 1_000_000_000, 0.975) * 1e9, 7.22469, 1e-5);
+        close(upper_bound(0, 1_000_000_000, 0.975) * 1e9, 3.68888, 1e-5);
+    }
+
+    #[test]
+    fn ranks_agree_with_the_reference_values() {
+        for (n, q, lower, upper) in
+            [(1000, 0.99, 983, 997), (1000, 0.5, 469, 532), (100_000, 0.999, 99_880, 99_920)]
+        {
+            assert_eq!((quantile(0.025, n, q), quantile(0.975, n, q) + 1), (lower, upper), "n={n} q={q}");
+        }
+    }
+
+    #[test]
+    fn run_lengths_agree_with_the_reference_values() {
+        for (p, confidence, n) in [
+            (1e-3, 0.95, 2995),
+            (1e-5, 0.95, 299_572),
+            (1e-6, 0.95, 2_995_731),
+            (1e-6, 0.99, 4_605_168),
+            (0.05, 0.95, 59),
+        ] {
+            assert_eq!(trials_for_none(p, confidence), n);
+        }
+    }
+
+    #[test]
+    fn many_late_wakeups_of_very_many_take_no_time() {
+        let bound = upper_bound(500_000_000, 1_000_000_000, 0.95);
+        close(bound, 0.5 + 1.6448536 * (0.25e-9f64).sqrt(), 1e-6);
+    }
+
+    proptest! {
+        #[test]
+        fn all_probabilities_add_up_to_one(n in 1u64..300, p in 0.001f64..0.999) {
+            let sum: f64 = (0..=n).map(|k| probability(k, n, p)).sum();
+            prop_assert!((sum - 1.0).abs() < 1e-11, "{sum}");
+        }
+
+        #[test]
+        fn a_quantile_is_the_smallest_that_reaches_its_level(n in 1u64..100_000, p in 0.001f64..0.9999, level in 0.001f64..0.999) {
+            let k = quantile(level, n, p);
+            prop_assert!(at_most(k, n, p) >= level - 1e-9);
+            prop_assert!(k == 0 || at_most(k - 1, n, p) < level + 1e-9);
+        }
+
+        #[test]
+        fn a_bound_lies_above_what_was_seen_and_falls_with_n(k in 0u64..50, n in 100u64..10_000_000) {
+            let bound = upper_bound(k, n, 0.95);
+            prop_assert!(bound > k as f64 / n as f64);
+            prop_assert!(upper_bound(k, n + 1, 0.95) <= bound * (1.0 + 1e-12));
+            prop_assert!(upper_bound(k + 1, n, 0.95) >= bound);
+        }
+    }
+}

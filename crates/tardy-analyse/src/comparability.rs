@@ -1,0 +1,93 @@
+//! Whether two runs measured the same thing, so that a difference between them says something about the kernel.
+
+use tardy_record::Run;
+use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan};
+use tardy_record::units::format_duration_ns;
+
+/// Measured times that differ by more than this share make maxima incomparable: a maximum grows with time.
+const DURATION_TOLERANCE: f64 = 0.05;
+
+/// Why two runs are not comparable; empty where they are.
+pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (name, run) in [("the base", base), ("the candidate", candidate)] {
+        reasons.extend(run.validity.spoilt_by.first().map(|why| format!("{name} is invalid: {why}")));
+    }
+    if base.phases.len() != candidate.phases.len() {
+        reasons.push(format!("phases: {} and {}", base.phases.len(), candidate.phases.len()));
+    }
+    for index in 0..base.phases.len().min(candidate.phases.len()) {
+        if let (Some(a), Some(b)) = (base.plan.phases.get(index), candidate.plan.phases.get(index)) {
+            reasons.extend(plan_obstacles(a, b));
+        }
+    }
+    reasons.extend(series_obstacles(base, candidate));
+    reasons.extend(duration_obstacle(base, candidate));
+    let mut seen = std::collections::BTreeSet::new();
+    reasons.retain(|reason| seen.insert(reason.clone()));
+    reasons
+}
+
+fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
+    let (ProbePlan::Timer(one), ProbePlan::Timer(other)) = (&a.probe, &b.probe);
+    let mut reasons = Vec::new();
+    let mut differ = |what: &str, base: String, candidate: String| {
+        if base != candidate {
+            reasons.push(format!("{what}: {base} and {candidate}"));
+        }
+    };
+    differ("wake method", one.wake.name().to_owned(), other.wake.name().to_owned());
+    differ("clock", one.clock.name().to_owned(), other.clock.name().to_owned());
+    differ("interval", intervals(one), intervals(other));
+    differ("dither", format_duration_ns(one.dither_ns), format_duration_ns(other.dither_ns));
+    differ("loads", loads(a), loads(b));
+    reasons
+}
+
+fn intervals(timer: &TimerPlan) -> String {
+    let mut all: Vec<u64> = timer.threads.iter().map(|thread| thread.interval_ns).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().map(format_duration_ns).collect::<Vec<_>>().join(", ")
+}
+
+fn loads(phase: &PhasePlan) -> String {
+    if phase.loads.is_empty() { "none".to_owned() } else { phase.loads.join(", ") }
+}
+
+/// What the threads really ran as, which may not be what was planned.
+fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
+    let scheduling = |run: &Run| {
+        let mut all: Vec<String> = run
+            .series
+            .iter()
+            .filter_map(|series| series.timer())
+            .map(|timer| format!("{} {}", timer.policy.name(), timer.priority))
+            .collect();
+        all.sort();
+        all.dedup();
+        all.join(", ")
+    };
+    let corrected = |run: &Run| run.series.iter().all(|series| series.corrected.is_some());
+    let mut reasons = Vec::new();
+    let (a, b) = (scheduling(base), scheduling(candidate));
+    if a != b {
+        reasons.push(format!("policy and priority: {a} and {b}"));
+    }
+    if corrected(base) != corrected(candidate) {
+        reasons.push("only one of them counts missed periods".to_owned());
+    }
+    reasons
+}
+
+fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
+    let (a, b) = (base.progress.measured_ns, candidate.progress.measured_ns);
+    let longer = a.max(b) as f64;
+    ((longer - a.min(b) as f64) > DURATION_TOLERANCE * longer).then(|| {
+        format!(
+            "duration: {} and {} (a maximum grows with time)",
+            format_duration_ns(a),
+            format_duration_ns(b)
+        )
+    })
+}

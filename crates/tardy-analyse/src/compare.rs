@@ -1,0 +1,176 @@
+//! Two or more runs side by side: quantiles, maxima, ratios, and whether any of that may be concluded from.
+
+use serde::Serialize;
+use tardy_record::{Run, Series};
+
+use crate::comparability;
+use crate::difference::{self, Differences};
+use crate::pool;
+use crate::row::{self, Row};
+use crate::shape::{self, Shape};
+
+/// A base run and what became of it elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The base.
+    pub base: Side,
+    /// Each candidate against the base.
+    pub candidates: Vec<Pair>,
+    /// What this can show and what not: with one run each, nothing about chance.
+    pub strength: Strength,
+}
+
+/// How much a comparison can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strength {
+    /// One run each: it describes these runs. Whether another boot would show the same is not known
+    /// (statistics.md 3.3: of two equal kernels, pooled samples call 93 % different).
+    DescriptiveOnly,
+}
+
+/// One run of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// The run's id.
+    pub id: String,
+    /// Whether its numbers may be used.
+    pub valid: bool,
+    /// For how long it was measured.
+    pub measured_ns: u64,
+}
+
+/// A candidate against the base.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// The candidate.
+    pub candidate: Side,
+    /// Why the two are not comparable; empty where they are.
+    pub not_comparable_because: Vec<String>,
+    /// Phases and CPUs that both have, side by side.
+    pub rows: Vec<RowPair>,
+    /// Phases of one side that the other does not have.
+    pub unmatched: Vec<String>,
+    /// What differs between the machines.
+    pub differences: Differences,
+}
+
+/// The same series in both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowPair {
+    /// The phase's label in the base.
+    pub phase: String,
+    /// The series' label, or `all`.
+    pub label: String,
+    /// Its numbers in the base.
+    pub base: Row,
+    /// Its numbers in the candidate.
+    pub candidate: Row,
+    /// Their statistics, candidate over base.
+    pub ratios: Vec<Ratio>,
+    /// How far the distributions lie apart; for `all` only, and where the bins fit.
+    pub shape: Option<Shape>,
+}
+
+/// One statistic of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Which: `min`, `mean`, a quantile, `max`.
+    pub name: &'static str,
+    /// In the base, in ns; absent where it is not determined.
+    pub base_ns: Option<f64>,
+    /// In the candidate.
+    pub candidate_ns: Option<f64>,
+    /// Candidate over base; absent where one is absent or the base is not positive.
+    pub ratio: Option<f64>,
+}
+
+/// Compares every other run of `runs` with the first; nothing with fewer than two.
+pub fn of(runs: &[&Run]) -> Option<Comparison> {
+    let (base, candidates) = runs.split_first()?;
+    if candidates.is_empty() {
+        return None;
+    }
+    Some(Comparison {
+        base: side(base),
+        candidates: candidates.iter().map(|candidate| pair(base, candidate)).collect(),
+        strength: Strength::DescriptiveOnly,
+    })
+}
+
+fn side(run: &Run) -> Side {
+    Side { id: run.origin.id.clone(), valid: run.validity.valid, measured_ns: run.progress.measured_ns }
+}
+
+fn pair(base: &Run, candidate: &Run) -> Pair {
+    let matched = matching_phases(base, candidate);
+    let missing = |run: &Run, taken: &dyn Fn(usize) -> bool, name: &str| -> Vec<String> {
+        let left = run.phases.iter().enumerate().filter(|(index, _)| !taken(*index));
+        left.map(|(_, phase)| format!("'{}' is in {name} only", phase.label)).collect()
+    };
+    let mut unmatched = missing(base, &|i| matched.iter().any(|(a, _)| *a == i), "the base");
+    unmatched.extend(missing(candidate, &|i| matched.iter().any(|(_, b)| *b == i), "the candidate"));
+    Pair {
+        candidate: side(candidate),
+        not_comparable_because: comparability::obstacles(base, candidate),
+        rows: matched.iter().flat_map(|(a, b)| phase_rows(base, *a, candidate, *b)).collect(),
+        unmatched,
+        differences: difference::between(&base.facts, &candidate.facts),
+    }
+}
+
+/// Phases that belong together: the only ones, or those of the same label.
+fn matching_phases(base: &Run, candidate: &Run) -> Vec<(usize, usize)> {
+    if base.phases.len() == 1 && candidate.phases.len() == 1 {
+        return vec![(0, 0)];
+    }
+    let find = |label: &str| candidate.phases.iter().position(|phase| phase.label == label);
+    let phases = base.phases.iter().enumerate();
+    phases.filter_map(|(index, phase)| Some((index, find(&phase.label)?))).collect()
+}
+
+fn series_of(run: &Run, phase: usize) -> Vec<&Series> {
+    run.series.iter().filter(|series| series.phase == phase).collect()
+}
+
+fn phase_rows(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: usize) -> Vec<RowPair> {
+    let (ours, theirs) = (series_of(base, base_phase), series_of(candidate, candidate_phase));
+    let label = &base.phases[base_phase].label;
+    let mut rows: Vec<RowPair> = Vec::new();
+    for series in &ours {
+        if let Some(other) = theirs.iter().find(|other| other.label == series.label) {
+            rows.push(row_pair(label, row::of_series(series), row::of_series(other), None));
+        }
+    }
+    if let (Ok(a), Ok(b)) = (row::of_several("all", &ours), row::of_several("all", &theirs)) {
+        let shape = pool::of(&ours).ok().zip(pool::of(&theirs).ok());
+        let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
+        rows.push(row_pair(label, a, b, shape));
+    }
+    rows
+}
+
+fn row_pair(phase: &str, base: Row, candidate: Row, shape: Option<Shape>) -> RowPair {
+    let ratios = ratios(&base, &candidate);
+    RowPair { phase: phase.to_owned(), label: base.label.clone(), base, candidate, ratios, shape }
+}
+
+fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
+    let ratio = |name, base_ns: Option<f64>, candidate_ns: Option<f64>| {
+        let ratio =
+            base_ns.zip(candidate_ns).filter(|(base, _)| *base > 0.0).map(|(base, other)| other / base);
+        Ratio { name, base_ns, candidate_ns, ratio }
+    };
+    let whole = |value: Option<i64>| value.map(|ns| ns as f64);
+    let mut all = vec![
+        ratio("min", whole(base.min_ns), whole(candidate.min_ns)),
+        ratio("mean", base.mean_ns, candidate.mean_ns),
+    ];
+    for (a, b) in base.quantiles.iter().zip(&candidate.quantiles) {
+        let quoted =
+            |quantile: &crate::quantile::Quantile| quantile.value.map(|value| value.quoted_ns() as f64);
+        all.push(ratio(a.level, quoted(a), quoted(b)));
+    }
+    all.push(ratio("max", whole(base.max_ns), whole(candidate.max_ns)));
+    all
+}

@@ -1,0 +1,99 @@
+//! What differs between two machines, kernels or boots, as far as their facts tell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tardy_record::facts::{Facts, Row};
+
+/// Facts that are compared part by part instead of as one text.
+const BY_PARTS: [&str; 2] = ["command line", "configuration"];
+
+/// What differs between two sets of facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Differences {
+    /// Facts with different values; `unknown` is a value here, since nobody can say that it is the same.
+    pub facts: Vec<Difference>,
+    /// Kernel options with different values; absent where one kernel's config is not known.
+    pub config: Option<Vec<Difference>>,
+    /// Command line parameters on one side only; absent where one command line is not known.
+    pub command_line: Option<Vec<Difference>>,
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What differs, such as `kernel: release`, `PREEMPT_RT`, `isolcpus`.
+    pub name: String,
+    /// Its value in the base; absent where it is not there.
+    pub base: Option<String>,
+    /// Its value in the candidate.
+    pub candidate: Option<String>,
+}
+
+/// What differs between `base` and `candidate`.
+pub fn between(base: &Facts, candidate: &Facts) -> Differences {
+    let (base_config, candidate_config) =
+        (base.kernel.config.value.known(), candidate.kernel.config.value.known());
+    let (base_line, candidate_line) =
+        (base.kernel.command_line.value.known(), candidate.kernel.command_line.value.known());
+    Differences {
+        facts: by_name(&named(base), &named(candidate)),
+        config: base_config.zip(candidate_config).map(|(a, b)| by_name(a, b)),
+        command_line: base_line.zip(candidate_line).map(|(a, b)| parameters(a, b)),
+    }
+}
+
+fn named(facts: &Facts) -> BTreeMap<String, String> {
+    let whole = |row: &Row| !BY_PARTS.contains(&row.name);
+    facts
+        .rows()
+        .into_iter()
+        .filter(whole)
+        .map(|row| (format!("{}: {}", row.section, row.name), row.value))
+        .collect()
+}
+
+fn by_name(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {
+    let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
+    let difference = |name: &String| {
+        let (base, candidate) = (base.get(name).cloned(), candidate.get(name).cloned());
+        (base != candidate).then(|| Difference { name: name.clone(), base, candidate })
+    };
+    names.into_iter().filter_map(difference).collect()
+}
+
+/// Command lines compared by parameter. One that is given several times, such as `console`, keeps all its values.
+fn parameters(base: &str, candidate: &str) -> Vec<Difference> {
+    let parse = |line: &str| {
+        let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+        for word in line.split_whitespace() {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let values = parameters.entry(name.to_owned()).or_default();
+            if !values.is_empty() {
+                values.push(' ');
+            }
+            values.push_str(if value.is_empty() { "set" } else { value });
+        }
+        parameters
+    };
+    by_name(&parse(base), &parse(candidate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_differ_one_by_one() {
+        let found = parameters(
+            "quiet isolcpus=1 console=tty0 console=ttyS0",
+            "isolcpus=1,2 console=tty0 console=ttyS0",
+        );
+        let expected = [("isolcpus", Some("1"), Some("1,2")), ("quiet", Some("set"), None)];
+        let flat: Vec<_> = found
+            .iter()
+            .map(|one| (one.name.as_str(), one.base.as_deref(), one.candidate.as_deref()))
+            .collect();
+        assert_eq!(flat, expected);
+    }
+}

@@ -1,0 +1,94 @@
+//! All that one run says: what a summary prints and `--json` gives.
+
+use serde::Serialize;
+use tardy_record::plan::{ProbePlan, Wake};
+use tardy_record::validity::Validity;
+use tardy_record::{Run, Series};
+
+use crate::cost::{self, Cost};
+use crate::loads::{self, LoadFindings};
+use crate::rounds::{self, Rounds};
+use crate::row::{self, Row};
+use crate::verdict::{self, Verdict};
+use crate::wakes::{self, WakeRow};
+
+/// What is asked beyond the run itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// A wake-up later than this is too late; absent: the limit of the run's own plan, if it has one.
+    pub limit_ns: Option<u64>,
+}
+
+/// All that one run says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Findings {
+    /// Whether its numbers may be used, and what spoilt them.
+    pub validity: Validity,
+    /// Its phases.
+    pub phases: Vec<PhaseFindings>,
+    /// Wake methods side by side; empty where there is only one.
+    pub wakes: Vec<WakeRow>,
+    /// Repeated phases; empty where none was.
+    pub rounds: Vec<Rounds>,
+    /// What the loads achieved.
+    pub loads: Vec<LoadFindings>,
+    /// What tardy itself cost; absent where nothing is known of it.
+    pub cost: Option<Cost>,
+    /// What it says about the limit; absent where there is none, or nothing was recorded.
+    pub verdict: Option<Verdict>,
+}
+
+/// What one phase came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseFindings {
+    /// Index of the phase.
+    pub phase: usize,
+    /// Its label.
+    pub label: String,
+    /// How its threads waited.
+    pub wake: Wake,
+    /// Loads meanwhile, as the person wrote them.
+    pub loads: Vec<String>,
+    /// For how long it was measured; absent while it goes on.
+    pub measured_ns: Option<u64>,
+    /// A line for each series.
+    pub rows: Vec<Row>,
+    /// All of them together; absent where their bins do not fit each other.
+    pub all: Option<Row>,
+    /// Indices of its series.
+    pub series: Vec<usize>,
+}
+
+/// All that `run` says.
+pub fn of(run: &Run, options: &Options) -> Findings {
+    let limit = options.limit_ns.or(run.plan.limit_ns);
+    Findings {
+        validity: run.validity.clone(),
+        phases: (0..run.phases.len()).map(|phase| phase_findings(run, phase)).collect(),
+        wakes: wakes::of(run),
+        rounds: rounds::of(run),
+        loads: loads::of(run),
+        cost: cost::of(run),
+        verdict: limit.and_then(|limit_ns| verdict::of(run, limit_ns)),
+    }
+}
+
+fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
+    let phase = &run.phases[index];
+    let plan = run.plan.phases.get(index);
+    let indices: Vec<usize> = (0..run.series.len()).filter(|i| run.series[*i].phase == index).collect();
+    let series: Vec<&Series> = indices.iter().map(|i| &run.series[*i]).collect();
+    PhaseFindings {
+        phase: index,
+        label: phase.label.clone(),
+        wake: plan.map_or(Wake::default(), |plan| {
+            let ProbePlan::Timer(timer) = &plan.probe;
+            timer.wake
+        }),
+        loads: plan.map_or_else(Vec::new, |plan| plan.loads.clone()),
+        measured_ns: phase.end_ns.map(|end| end.saturating_sub(phase.start_ns)),
+        rows: series.iter().map(|one| row::of_series(one)).collect(),
+        all: if series.is_empty() { None } else { row::of_several("all", &series).ok() },
+        series: indices,
+    }
+}

@@ -1,0 +1,67 @@
+//! How many wake-ups were later than a limit: exactly where the threshold was declared, else as far as bins tell.
+
+use serde::Serialize;
+use tardy_record::{Histogram, Series};
+
+use crate::dependence;
+
+/// Wake-ups later than a limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Late {
+    /// How many for certain.
+    pub at_least: u64,
+    /// How many at most: those in the bin that straddles the limit may be late.
+    pub at_most: u64,
+    /// Of how many, missed periods included where they are known.
+    pub of: u64,
+    /// Dispersion of the counts per block; absent where it is not known.
+    pub dispersion: Option<f64>,
+}
+
+/// Counts the values of `series` above `limit_ns`.
+pub fn beyond(series: &Series, limit_ns: u64) -> Late {
+    let histogram = series.quoted();
+    let of = histogram.total();
+    if let Some(count) = series.thresholds.iter().find(|count| count.limit_ns == limit_ns) {
+        let late = if series.corrected.is_some() { count.corrected } else { Some(count.measured) };
+        if let Some(late) = late {
+            return Late { at_least: late, at_most: late, of, dispersion: dependence::dispersion(count) };
+        }
+    }
+    let (at_least, at_most) =
+        in_histogram(histogram, i64::try_from(limit_ns).unwrap_or(i64::MAX), series.max_ns);
+    Late { at_least, at_most, of, dispersion: None }
+}
+
+/// How many values of `histogram` lie above `limit_ns`, at least and at most. The exact maximum settles the bin at
+/// the top.
+pub fn in_histogram(histogram: &Histogram, limit_ns: i64, max_ns: Option<i64>) -> (u64, u64) {
+    let certain = histogram.count_from(limit_ns.saturating_add(1));
+    if max_ns.is_some_and(|max| max <= limit_ns) {
+        return (0, 0);
+    }
+    let straddling: u64 = histogram
+        .bins()
+        .iter()
+        .filter(|bin| bin.lower_ns <= limit_ns && bin.upper_ns > limit_ns.saturating_add(1))
+        .map(|bin| bin.count)
+        .sum();
+    // The maximum itself is one that is late for certain.
+    let known = u64::from(certain == 0 && max_ns.is_some_and(|max| max > limit_ns));
+    (certain.max(known), certain + straddling)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bin_across_the_limit_counts_as_perhaps() {
+        let histogram =
+            Histogram::from_bins(vec![(0, 10, 5).into(), (10, 20, 3).into(), (20, 30, 2).into()]).unwrap();
+        assert_eq!(in_histogram(&histogram, 9, None), (5, 5));
+        assert_eq!(in_histogram(&histogram, 12, None), (2, 5));
+        assert_eq!(in_histogram(&histogram, 25, Some(25)), (0, 0));
+        assert_eq!(in_histogram(&histogram, 25, Some(27)), (1, 2));
+    }
+}

@@ -1,0 +1,62 @@
+//! What the loads achieved, in one figure each.
+
+use serde::Serialize;
+use tardy_record::Run;
+use tardy_record::load::LoadPart;
+
+/// What one load achieved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadFindings {
+    /// As the person wrote it.
+    pub spec: String,
+    /// Index of the first phase that it ran in.
+    pub first_phase: usize,
+    /// Index of the last one.
+    pub last_phase: usize,
+    /// Its parts.
+    pub parts: Vec<PartFindings>,
+    /// What a reader must know.
+    pub remarks: Vec<String>,
+}
+
+/// What one part of a load achieved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PartFindings {
+    /// Its name.
+    pub name: String,
+    /// What is counted; empty where nothing can be.
+    pub unit: String,
+    /// How much from its first reading to its last.
+    pub done: u64,
+    /// The same for each second; absent where there is no stretch of time to speak of.
+    pub per_second: Option<f64>,
+    /// How often it ended other than by design.
+    pub deaths: usize,
+}
+
+/// What the loads of `run` achieved.
+pub fn of(run: &Run) -> Vec<LoadFindings> {
+    let load = |load: &tardy_record::load::LoadResult| LoadFindings {
+        spec: load.spec.clone(),
+        first_phase: load.first_phase,
+        last_phase: load.last_phase,
+        parts: load.parts.iter().map(part).collect(),
+        remarks: load.remarks.clone(),
+    };
+    run.loads.iter().map(load).collect()
+}
+
+fn part(part: &LoadPart) -> PartFindings {
+    let span = |values: &[u64]| match (values.first(), values.last()) {
+        (Some(first), Some(last)) => last.saturating_sub(*first),
+        _ => 0,
+    };
+    let (done, ns) = (span(&part.done), span(&part.at_ns));
+    PartFindings {
+        name: part.name.clone(),
+        unit: part.unit.clone(),
+        done,
+        per_second: (ns > 0 && !part.unit.is_empty()).then(|| done as f64 / (ns as f64 / 1e9)),
+        deaths: part.deaths.len(),
+    }
+}

@@ -1,0 +1,97 @@
+//! Several series as if they were one: all CPUs of a phase, all rounds of a wake method.
+
+use serde::Serialize;
+use tardy_record::histogram::HistogramError;
+use tardy_record::{Histogram, Knowable, Series};
+
+/// Which of a series' histograms its quantiles are quoted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quoted {
+    /// The one with missed periods filled in.
+    Corrected,
+    /// What was measured and no more: there is no schedule, or no knowledge of it.
+    Measured,
+}
+
+impl Quoted {
+    /// Which one `series` is quoted from.
+    pub fn of(series: &Series) -> Self {
+        if series.corrected.is_some() { Self::Corrected } else { Self::Measured }
+    }
+}
+
+/// Several series added up.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// Which histograms were added up: corrected only where every series has one.
+    pub quoted: Quoted,
+    /// The sum of the quoted histograms.
+    pub histogram: Histogram,
+    /// Attempts, where all are known.
+    pub attempted: Knowable<u64>,
+    /// Wake-ups recorded.
+    pub recorded: u64,
+    /// Deadlines missed, where all are known.
+    pub missed: Knowable<u64>,
+    /// Readings dropped, where all are known.
+    pub dropped: Knowable<u64>,
+    /// Lowest value recorded.
+    pub min_ns: Option<i64>,
+    /// Highest value recorded.
+    pub max_ns: Option<i64>,
+    /// When the highest was seen.
+    pub max_at_ns: Option<u64>,
+    /// Mean of the quoted values.
+    pub mean_ns: Option<f64>,
+    /// Standard deviation of the recorded values (√(Σx²/n − mean²)).
+    pub deviation_ns: Option<f64>,
+}
+
+/// Adds up `series`; fails where their bins do not fit each other.
+pub fn of(series: &[&Series]) -> Result<Pool, HistogramError> {
+    let quoted =
+        if series.iter().all(|one| one.corrected.is_some()) { Quoted::Corrected } else { Quoted::Measured };
+    let mut histogram = Histogram::default();
+    for one in series {
+        histogram.merge(match &one.corrected {
+            Some(corrected) if quoted == Quoted::Corrected => corrected,
+            _ => &one.measured,
+        })?;
+    }
+    let highest = series.iter().filter(|one| one.max_ns.is_some()).max_by_key(|one| one.max_ns);
+    let recorded = series.iter().fold(0u64, |sum, one| sum.saturating_add(one.tally.recorded));
+    Ok(Pool {
+        quoted,
+        attempted: sum_known(series, |one| one.tally.attempted),
+        recorded,
+        missed: sum_known(series, |one| one.tally.missed),
+        dropped: sum_known(series, |one| one.tally.dropped),
+        min_ns: series.iter().filter_map(|one| one.min_ns).min(),
+        max_ns: highest.and_then(|one| one.max_ns),
+        max_at_ns: highest.and_then(|one| one.max_at_ns),
+        mean_ns: mean(series, quoted, histogram.total()),
+        deviation_ns: deviation(series, recorded),
+        histogram,
+    })
+}
+
+fn sum_known(series: &[&Series], part: impl Fn(&Series) -> Knowable<u64>) -> Knowable<u64> {
+    // A hostile file's counts may not fit together; then their sum is not known.
+    series.iter().try_fold(0u64, |sum, one| sum.checked_add(part(one).get()?)).into()
+}
+
+fn mean(series: &[&Series], quoted: Quoted, count: u64) -> Option<f64> {
+    let sum = |one: &&Series| match quoted {
+        Quoted::Corrected => one.sum_ns as f64 + one.missed_sum_ns as f64,
+        Quoted::Measured => one.sum_ns as f64,
+    };
+    (count > 0).then(|| series.iter().map(sum).sum::<f64>() / count as f64)
+}
+
+fn deviation(series: &[&Series], recorded: u64) -> Option<f64> {
+    let squares: f64 = series.iter().map(|one| one.sum_of_squares_ns2 as f64).sum();
+    let sum: f64 = series.iter().map(|one| one.sum_ns as f64).sum();
+    let n = recorded as f64;
+    (recorded > 0).then(|| (squares / n - (sum / n) * (sum / n)).max(0.0).sqrt())
+}

@@ -1,0 +1,160 @@
+//! Quantiles of histograms, with what is known of them: the bin they lie in and the ranks that enclose them.
+
+use serde::Serialize;
+use tardy_record::Histogram;
+
+use crate::binomial;
+
+/// Confidence of every interval and bound that is quoted.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Which quantile, as a fraction of whole numbers, so that ranks are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Level {
+    /// Its name, such as `p99.9`.
+    pub name: &'static str,
+    /// Numerator of the share of values at or below it.
+    pub numerator: u64,
+    /// Denominator of that share.
+    pub denominator: u64,
+}
+
+/// The quantiles that every table shows.
+pub const LEVELS: [Level; 4] = [
+    Level { name: "p50", numerator: 1, denominator: 2 },
+    Level { name: "p99", numerator: 99, denominator: 100 },
+    Level { name: "p99.9", numerator: 999, denominator: 1000 },
+    Level { name: "p99.99", numerator: 9999, denominator: 10_000 },
+];
+
+impl Level {
+    /// The share of values at or below it.
+    pub fn share(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
+    /// The rank of the value among `n` in ascending order, from 1: ⌈qn⌉.
+    pub fn rank(self, n: u64) -> u64 {
+        (u128::from(n) * u128::from(self.numerator)).div_ceil(u128::from(self.denominator)) as u64
+    }
+
+    /// How many values it takes for one of them to lie beyond it.
+    pub fn least_count(self) -> u64 {
+        self.denominator.div_ceil(self.denominator - self.numerator)
+    }
+}
+
+/// A quantile of a histogram.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Quantile {
+    /// Which one.
+    pub level: &'static str,
+    /// Its value; absent where there are too few values for it to mean anything but the maximum.
+    pub value: Option<Value>,
+    /// How many values it takes.
+    pub least_count: u64,
+}
+
+/// Where a quantile lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Value {
+    /// Lower edge of the bin that holds it, in ns.
+    pub lower_ns: i64,
+    /// First value beyond that bin.
+    pub upper_ns: i64,
+    /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank
+    /// BinomInv(0.025; n, q). Assumes independent values.
+    pub confidence_lower_ns: Option<i64>,
+    /// Upper end: upper edge of the bin of rank BinomInv(0.975; n, q) + 1; absent (not determined) where that rank
+    /// is beyond the last value.
+    pub confidence_upper_ns: Option<i64>,
+}
+
+impl Value {
+    /// The one number to print: the bin's highest value, so that the quantile is never flattered. A bin of tardy's
+    /// is under 0.8 % wide.
+    pub fn quoted_ns(&self) -> i64 {
+        if self.upper_ns == i64::MAX { self.lower_ns } else { self.upper_ns - 1 }
+    }
+}
+
+/// The quantile of `histogram` at `level`.
+///
+/// `highest_ns` is the exact maximum where it is known: no quantile is quoted above it.
+pub fn of(histogram: &Histogram, level: Level, highest_ns: Option<i64>) -> Quantile {
+    let n = histogram.total();
+    let absent = Quantile { level: level.name, value: None, least_count: level.least_count() };
+    if n < level.least_count() {
+        return absent;
+    }
+    let Some((lower_ns, upper_ns)) = edges_of_rank(histogram, level.rank(n)) else { return absent };
+    let lower_rank = binomial::quantile((1.0 - CONFIDENCE) / 2.0, n, level.share());
+    let upper_rank = binomial::quantile((1.0 + CONFIDENCE) / 2.0, n, level.share()) + 1;
+    let cap = |upper: i64| highest_ns.map_or(upper, |highest| upper.min(highest.saturating_add(1)));
+    let value = Value {
+        lower_ns,
+        upper_ns: cap(upper_ns),
+        confidence_lower_ns: edges_of_rank(histogram, lower_rank).map(|(lower, _)| lower),
+        confidence_upper_ns: edges_of_rank(histogram, upper_rank).map(|(_, upper)| cap(upper)),
+    };
+    Quantile { value: Some(value), ..absent }
+}
+
+/// The edges of the bin that holds the value of `rank`, from 1.
+pub fn edges_of_rank(histogram: &Histogram, rank: u64) -> Option<(i64, i64)> {
+    if rank == 0 {
+        return None;
+    }
+    let mut below = 0;
+    histogram.bins().iter().find_map(|bin| {
+        below += bin.count;
+        (below >= rank).then_some((bin.lower_ns, bin.upper_ns))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ones(values: &[i64]) -> Histogram {
+        let mut bins = std::collections::BTreeMap::new();
+        for value in values {
+            *bins.entry(*value).or_insert(0u64) += 1;
+        }
+        Histogram::from_bins(
+            bins.into_iter().map(|(value, count)| (value, value + 1, count).into()).collect(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_quantile_of_too_few_values_is_not_determined() {
+        let values: Vec<i64> = (0..9_999).collect();
+        assert_eq!(of(&ones(&values), LEVELS[3], None).value, None);
+        assert_eq!(of(&ones(&values), LEVELS[3], None).least_count, 10_000);
+        let values: Vec<i64> = (1..=10_000).collect();
+        let value = of(&ones(&values), LEVELS[3], Some(10_000)).value.unwrap();
+        assert_eq!((value.lower_ns, value.quoted_ns()), (9_999, 9_999));
+        assert_eq!(value.confidence_upper_ns, None, "rank 10003 of 10000: not determined");
+    }
+
+    #[test]
+    fn the_reference_ranks_are_the_interval() {
+        let values: Vec<i64> = (1..=1000).collect();
+        let value = of(&ones(&values), LEVELS[1], None).value.unwrap();
+        assert_eq!((value.confidence_lower_ns, value.confidence_upper_ns), (Some(983), Some(998)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_the_value_of_its_rank(mut values in prop::collection::vec(-1000i64..100_000, 100..400)) {
+            let histogram = ones(&values);
+            values.sort_unstable();
+            for level in &LEVELS[..2] {
+                let value = of(&histogram, *level, None).value.unwrap();
+                prop_assert_eq!(value.lower_ns, values[level.rank(values.len() as u64) as usize - 1]);
+            }
+        }
+    }
+}

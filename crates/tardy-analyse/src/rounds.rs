@@ -1,0 +1,65 @@
+//! Repetitions of the same phase: how much one run's maximum says about the next one's.
+
+use serde::Serialize;
+use tardy_record::Run;
+use tardy_record::plan::PhasePlan;
+
+/// The maxima of a phase that was done several times.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rounds {
+    /// Label of the first round.
+    pub label: String,
+    /// Indices of the phases.
+    pub phases: Vec<usize>,
+    /// The highest value of each round, all CPUs, in ns.
+    pub maxima_ns: Vec<i64>,
+    /// Lowest of the maxima.
+    pub lowest_ns: i64,
+    /// Median of the maxima; the mean of the middle two where they are even in number, rounded down.
+    pub median_ns: i64,
+    /// Highest of the maxima.
+    pub highest_ns: i64,
+}
+
+/// The phases of `run` that were done more than once.
+pub fn of(run: &Run) -> Vec<Rounds> {
+    let mut groups: Vec<(&PhasePlan, Vec<usize>)> = Vec::new();
+    for (index, phase) in run.plan.phases.iter().enumerate().take(run.phases.len()) {
+        match groups.iter_mut().find(|(first, _)| same_experiment(first, phase)) {
+            Some((_, rounds)) => rounds.push(index),
+            None => groups.push((phase, vec![index])),
+        }
+    }
+    groups.into_iter().filter_map(|(first, phases)| spread(run, &first.label, &phases)).collect()
+}
+
+fn same_experiment(a: &PhasePlan, b: &PhasePlan) -> bool {
+    (&a.probe, &a.loads, a.span, a.warmup_ns) == (&b.probe, &b.loads, b.span, b.warmup_ns)
+}
+
+fn spread(run: &Run, label: &str, phases: &[usize]) -> Option<Rounds> {
+    let maximum = |phase: &usize| {
+        run.series.iter().filter(|series| series.phase == *phase).filter_map(|series| series.max_ns).max()
+    };
+    let seen: Vec<(usize, i64)> = phases.iter().filter_map(|phase| Some((*phase, maximum(phase)?))).collect();
+    if seen.len() < 2 {
+        return None;
+    }
+    let maxima_ns: Vec<i64> = seen.iter().map(|(_, max)| *max).collect();
+    let mut sorted = maxima_ns.clone();
+    sorted.sort_unstable();
+    let middle = sorted.len() / 2;
+    let median_ns = if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        i64::midpoint(sorted[middle - 1], sorted[middle])
+    };
+    Some(Rounds {
+        label: label.to_owned(),
+        phases: seen.iter().map(|(phase, _)| *phase).collect(),
+        lowest_ns: sorted[0],
+        median_ns,
+        highest_ns: sorted[sorted.len() - 1],
+        maxima_ns,
+    })
+}

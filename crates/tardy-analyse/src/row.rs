@@ -1,0 +1,68 @@
+//! One line of a table: what a series, or several together, came to.
+
+use serde::Serialize;
+use tardy_record::histogram::HistogramError;
+use tardy_record::{Knowable, Series};
+
+use crate::pool::{self, Quoted};
+use crate::quantile::{self, LEVELS, Quantile};
+
+/// One line of a table. All values in ns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// What it is of, such as `cpu 1` or `all`.
+    pub label: String,
+    /// The CPU, where it is of one.
+    pub cpu: Option<u32>,
+    /// Which histogram the mean and the quantiles are quoted from.
+    pub quoted: Quoted,
+    /// How many values that histogram holds.
+    pub quoted_count: u64,
+    /// How many readings there should have been.
+    pub attempted: Knowable<u64>,
+    /// How many there were.
+    pub recorded: u64,
+    /// Deadlines that passed behind late wake-ups.
+    pub missed: Knowable<u64>,
+    /// Readings taken and not kept.
+    pub dropped: Knowable<u64>,
+    /// Lowest value recorded.
+    pub min_ns: Option<i64>,
+    /// Mean of the quoted values.
+    pub mean_ns: Option<f64>,
+    /// Standard deviation of the recorded values.
+    pub deviation_ns: Option<f64>,
+    /// The quantiles of [`LEVELS`], in that order.
+    pub quantiles: Vec<Quantile>,
+    /// Highest value recorded.
+    pub max_ns: Option<i64>,
+    /// When, in ns from the start of the run.
+    pub max_at_ns: Option<u64>,
+}
+
+/// The line of one series.
+pub fn of_series(series: &Series) -> Row {
+    let pooled = of_several(&series.label, &[series]).expect("one histogram always fits itself");
+    Row { cpu: series.timer().map(|timer| timer.cpu), ..pooled }
+}
+
+/// The line of several series together; fails where their bins do not fit each other.
+pub fn of_several(label: &str, series: &[&Series]) -> Result<Row, HistogramError> {
+    let pool = pool::of(series)?;
+    Ok(Row {
+        label: label.to_owned(),
+        cpu: None,
+        quoted: pool.quoted,
+        quoted_count: pool.histogram.total(),
+        attempted: pool.attempted,
+        recorded: pool.recorded,
+        missed: pool.missed,
+        dropped: pool.dropped,
+        min_ns: pool.min_ns,
+        mean_ns: pool.mean_ns,
+        deviation_ns: pool.deviation_ns,
+        quantiles: LEVELS.iter().map(|level| quantile::of(&pool.histogram, *level, pool.max_ns)).collect(),
+        max_ns: pool.max_ns,
+        max_at_ns: pool.max_at_ns,
+    })
+}

@@ -1,0 +1,74 @@
+//! How far two distributions lie apart, as descriptions without probabilities (statistics.md 3.3).
+
+use serde::Serialize;
+use tardy_record::Histogram;
+
+/// Distances between two histograms of the same layout.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Shape {
+    /// Kolmogorov–Smirnov distance: the largest difference of the two distribution functions at a bin's edge.
+    pub kolmogorov_smirnov: f64,
+    /// Wasserstein distance ∫|F−G|, in ns: how far values moved on average, from bin middle to bin middle.
+    pub wasserstein_ns: f64,
+    /// P(B > A) + ½ P(B = A) (Vargha–Delaney): how often a wake-up of the second is the later one of a pair; ½ is
+    /// no difference.
+    pub later: f64,
+}
+
+/// Distances from `a` to `b`; absent where one is empty or their layouts differ.
+pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
+    let mut both = a.clone();
+    both.merge(b).ok()?;
+    let (n_a, n_b) = (a.total() as f64, b.total() as f64);
+    if n_a == 0.0 || n_b == 0.0 {
+        return None;
+    }
+    let share = |histogram: &Histogram, lower: i64, total: f64| {
+        let bins = histogram.bins();
+        bins.binary_search_by_key(&lower, |bin| bin.lower_ns).map_or(0.0, |i| bins[i].count as f64 / total)
+    };
+    let (mut below_a, mut below_b) = (0.0f64, 0.0f64);
+    let mut shape = Shape { kolmogorov_smirnov: 0.0, wasserstein_ns: 0.0, later: 0.0 };
+    let mut previous: Option<f64> = None;
+    for bin in both.bins() {
+        let upper = if bin.upper_ns == i64::MAX { bin.lower_ns } else { bin.upper_ns };
+        let middle = (bin.lower_ns as f64 + upper as f64) / 2.0;
+        if let Some(previous) = previous {
+            shape.wasserstein_ns += (below_a - below_b).abs() * (middle - previous);
+        }
+        let (in_a, in_b) = (share(a, bin.lower_ns, n_a), share(b, bin.lower_ns, n_b));
+        shape.later += in_b * (below_a + in_a / 2.0);
+        below_a += in_a;
+        below_b += in_b;
+        shape.kolmogorov_smirnov = shape.kolmogorov_smirnov.max((below_a - below_b).abs());
+        previous = Some(middle);
+    }
+    Some(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit_bins(counts: &[u64]) -> Histogram {
+        let bins = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        Histogram::from_bins(bins.map(|(i, count)| (i as i64, i as i64 + 1, *count).into()).collect())
+            .unwrap()
+    }
+
+    /// Reference values of research/statistics.md section 4.
+    #[test]
+    fn distances_agree_with_the_reference_values() {
+        let shape =
+            between(&unit_bins(&[0, 5, 20, 40, 25, 8, 2]), &unit_bins(&[0, 2, 12, 35, 30, 15, 6])).unwrap();
+        assert!((shape.kolmogorov_smirnov - 0.16).abs() < 1e-12);
+        assert!((shape.wasserstein_ns - 0.45).abs() < 1e-12);
+        assert!((shape.later - 0.6089).abs() < 1e-12);
+    }
+
+    #[test]
+    fn different_layouts_have_no_distance() {
+        let wide = Histogram::from_bins(vec![(0, 1000, 3).into()]).unwrap();
+        assert_eq!(between(&wide, &unit_bins(&[1, 1])), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! What a run says about a limit: the worst seen, for how long one looked, and what that supports.
+//!
+//! The bound is the highest of the series' own Clopper–Pearson bounds. The road not taken is to add up the CPUs'
+//! wake-ups: it gives a lower figure, and needs the CPUs to be late independently of each other, which one stall
+//! that stops them all refutes. The highest of valid bounds is a valid bound for the worst CPU without that.
+
+use serde::Serialize;
+use tardy_record::{Run, Series};
+
+use crate::quantile::CONFIDENCE;
+use crate::{binomial, dependence, late};
+
+/// What a run says about a limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// A wake-up later than this is too late.
+    pub limit_ns: u64,
+    /// The worst seen.
+    pub worst_ns: i64,
+    /// The same as a share of the limit; 1 is all of it.
+    pub share_of_limit: f64,
+    /// The series and phase that it was seen in, as indices into the run.
+    pub worst_series: usize,
+    /// Late wake-ups of all series, at least.
+    pub late_at_least: u64,
+    /// Late wake-ups of all series, at most.
+    pub late_at_most: u64,
+    /// Wake-ups of all series, missed periods included where they are known.
+    pub wakeups: u64,
+    /// For how long one looked, in ns: the measured time of all phases.
+    pub looked_ns: u64,
+    /// Confidence of every bound.
+    pub confidence: f64,
+    /// The highest of the series' bounds.
+    pub bound: ShareBound,
+    /// Every series' bound, in the order of the run.
+    pub bounds: Vec<ShareBound>,
+    /// How many wake-ups of each thread without a late one would support a share below one in a million.
+    pub wakeups_for_one_in_a_million: u64,
+}
+
+/// An upper bound on the share of late wake-ups in one series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShareBound {
+    /// Index of the series.
+    pub series: usize,
+    /// The series' label.
+    pub label: String,
+    /// Late wake-ups, at most.
+    pub late: u64,
+    /// Wake-ups.
+    pub wakeups: u64,
+    /// Dispersion of the late ones over blocks of time; absent where it is not known.
+    pub dispersion: Option<f64>,
+    /// Clopper–Pearson upper bound on their share, counts divided by the dispersion where that is above 1.
+    pub upper: f64,
+}
+
+/// What `run` says about `limit_ns`; nothing where nothing was recorded.
+pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
+    let recorded = |(_, series): &(usize, &Series)| series.max_ns.is_some();
+    let (worst_series, worst_ns) = run
+        .series
+        .iter()
+        .enumerate()
+        .filter(recorded)
+        .map(|(index, series)| (index, series.max_ns.unwrap_or(i64::MIN)))
+        .max_by_key(|(index, max)| (*max, std::cmp::Reverse(*index)))?;
+    let late: Vec<late::Late> = run.series.iter().map(|series| late::beyond(series, limit_ns)).collect();
+    let bounds: Vec<ShareBound> = run
+        .series
+        .iter()
+        .enumerate()
+        .filter(recorded)
+        .map(|(index, series)| bound(index, series, &late[index]))
+        .collect();
+    let highest = bounds.iter().max_by(|a, b| a.upper.total_cmp(&b.upper))?.clone();
+    Some(Verdict {
+        limit_ns,
+        worst_ns,
+        share_of_limit: worst_ns as f64 / limit_ns.max(1) as f64,
+        worst_series,
+        late_at_least: sum(&late, |one| one.at_least),
+        late_at_most: sum(&late, |one| one.at_most),
+        wakeups: sum(&late, |one| one.of),
+        looked_ns: run.progress.measured_ns,
+        confidence: CONFIDENCE,
+        bound: highest,
+        bounds,
+        wakeups_for_one_in_a_million: binomial::trials_for_none(1e-6, CONFIDENCE),
+    })
+}
+
+fn sum(late: &[late::Late], part: impl Fn(&late::Late) -> u64) -> u64 {
+    late.iter().fold(0, |sum, one| sum.saturating_add(part(one)))
+}
+
+fn bound(index: usize, series: &Series, late: &late::Late) -> ShareBound {
+    let inflation = dependence::variance_inflation(late.dispersion);
+    let k = (late.at_most as f64 / inflation).ceil() as u64;
+    let n = (late.of as f64 / inflation).floor() as u64;
+    ShareBound {
+        series: index,
+        label: series.label.clone(),
+        late: late.at_most,
+        wakeups: late.of,
+        dispersion: late.dispersion,
+        upper: binomial::upper_bound(k, n.max(1), CONFIDENCE),
+    }
+}

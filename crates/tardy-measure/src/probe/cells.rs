@@ -1,0 +1,146 @@
+//! What each cell of a block means: the one place that the probe, which writes them, and the house, which reads them,
+//! agree on.
+//!
+//! The probe keeps exact totals, full histograms, block maxima, threshold counts and the worst samples. Slices are
+//! not here: the house cuts them by taking differences of the histograms, which costs the probe nothing.
+
+use tardy_record::block_maxima::BLOCK_COUNT;
+use tardy_record::layout::FINE;
+use tardy_record::series::WORST_COUNT;
+
+/// How many thresholds a series can count.
+pub const THRESHOLD_COUNT: usize = 8;
+/// Exceedances with at most this many cycles between them are one episode.
+pub const CLUSTER_GAP_CYCLES: u64 = 10;
+/// Length of the blocks over which exceedances are counted for their dispersion.
+pub const THRESHOLD_BLOCK_NS: u64 = 1_000_000_000;
+/// Length of a block of maxima at first; it doubles whenever [`BLOCK_COUNT`] of them are full.
+pub const MAXIMA_BLOCK_NS: u64 = 100_000_000;
+/// A block in which nothing was recorded.
+pub const NO_MAXIMUM: i64 = i64::MIN;
+
+/// Header cell: the start of the run on the monotonic clock.
+pub const HEADER_RUN_START: usize = 0;
+
+/// Where a thread stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Stage {
+    /// Getting ready, or warming up.
+    Before = 0,
+    /// Counting.
+    Counting = 1,
+    /// Done, and every number is final.
+    Done = 2,
+}
+
+/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so these are
+/// the ones that change with every sample.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub enum Total {
+    /// Cycles attempted.
+    Attempted,
+    /// Wake-ups recorded.
+    Recorded,
+    /// When the last counted wake-up was, monotonic.
+    CountedTo,
+    /// Sum of latenesses, two's complement.
+    Sum,
+    /// Sum of squares, low half.
+    SquaresLow,
+    /// Sum of squares, high half.
+    SquaresHigh,
+    /// A [`Stage`].
+    Stage,
+    /// Deadlines missed.
+    Missed,
+    /// Cycles whose wake-ups could not be used.
+    Dropped,
+    /// Lowest lateness, two's complement.
+    Min,
+    /// Highest lateness, two's complement.
+    Max,
+    /// When the highest was seen, monotonic.
+    MaxAt,
+    /// Sum of the waits of missed periods.
+    MissedSum,
+    /// Missed periods as the kernel counted them.
+    KernelOverruns,
+    /// When the counted part began, monotonic.
+    CountedFrom,
+    /// Length of a block of maxima.
+    MaximaBlock,
+    /// How many blocks of maxima there are.
+    MaximaCount,
+    /// CPU time used in the counted part, and so on: see `ThreadUsage`.
+    CpuTime,
+    /// Page faults without disk access in the counted part.
+    MinorFaults,
+    /// Page faults with disk access in the counted part.
+    MajorFaults,
+    /// Voluntary switches in the counted part.
+    VoluntarySwitches,
+    /// Involuntary switches in the counted part.
+    InvoluntarySwitches,
+    /// Migrations in the counted part, plus 1; 0 where the kernel does not say.
+    Migrations,
+    /// How many of the worst samples are there.
+    WorstCount,
+}
+
+/// Cells of one threshold.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub enum Threshold {
+    /// The limit.
+    Limit,
+    /// Recorded wake-ups above it.
+    Measured,
+    /// The same with missed periods filled in.
+    Corrected,
+    /// Episodes.
+    Clusters,
+    /// Cycle of the last exceedance, plus 1.
+    LastCycle,
+    /// Exceedances in the block that is open.
+    InBlock,
+    /// Number of the block that is open.
+    Block,
+    /// Sum of squared counts of the blocks that are closed.
+    SquaredCounts,
+}
+
+/// Cells of one of the worst samples.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub enum Worst {
+    /// Lateness.
+    Lateness,
+    /// When, monotonic.
+    At,
+    /// The cycle's number.
+    Cycle,
+}
+
+/// Cells kept for totals.
+const TOTALS: usize = 32;
+/// Cells of a threshold.
+pub const THRESHOLD_CELLS: usize = 8;
+/// Cells of a worst sample.
+pub const WORST_CELLS: usize = 3;
+
+/// First cell of the thresholds.
+pub const THRESHOLDS: usize = TOTALS;
+/// First cell of the worst samples.
+pub const WORST: usize = THRESHOLDS + THRESHOLD_COUNT * THRESHOLD_CELLS;
+/// First cell of the block maxima.
+pub const MAXIMA: usize = WORST + WORST_COUNT * WORST_CELLS;
+/// First cell of the histogram of recorded latenesses from 0 up.
+pub const MEASURED: usize = MAXIMA + BLOCK_COUNT;
+/// First cell of the histogram of recorded latenesses below 0.
+pub const EARLY: usize = MEASURED + FINE.bin_count();
+/// First cell of the histogram of the waits of missed periods.
+pub const FILLED: usize = EARLY + FINE.bin_count();
+/// Cells of a block in all.
+pub const CELLS: usize = FILLED + FINE.bin_count();

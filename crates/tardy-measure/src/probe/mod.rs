@@ -1,0 +1,8 @@
+//! The probe: a process that does nothing but measure.
+
+pub mod cells;
+pub mod order;
+mod process;
+pub mod timer;
+
+pub use process::main;

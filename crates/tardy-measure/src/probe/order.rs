@@ -1,0 +1,68 @@
+//! What the house and the probe say to each other: one line of JSON at a time, over the probe's standard input and
+//! output, before and after the measurement and never during it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tardy_record::plan::{Policy, Span, TimerPlan};
+
+/// What the probe is told first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The map to count in.
+    pub map: PathBuf,
+    /// The map's block for the first of the threads; the others follow.
+    pub first_block: usize,
+    /// The house's process id: the probe dies with it.
+    pub house_pid: u32,
+    /// What to measure.
+    pub timer: TimerPlan,
+    /// Not counted, at the beginning.
+    pub warmup_ns: u64,
+    /// When to end.
+    pub span: Span,
+    /// Thresholds to count, in ascending order.
+    pub thresholds_ns: Vec<u64>,
+    /// Seeds the dither.
+    pub seed: u64,
+    /// Invent the measurement from this seed instead, without waiting (`--fake`).
+    pub fake: Option<u64>,
+}
+
+/// What the house says once every probe is ready.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Go {
+    /// The common start on the monotonic clock.
+    pub start_ns: u64,
+}
+
+/// What the probe answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// All threads stand ready.
+    Ready {
+        /// How each of them will run.
+        threads: Vec<Granted>,
+        /// What was asked for and refused, in words.
+        refused: Vec<String>,
+    },
+    /// All threads have ended.
+    Done,
+    /// It cannot be done.
+    Failed {
+        /// What, where and what to do next.
+        reason: String,
+    },
+}
+
+/// How a thread runs, as the kernel granted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// Policy in force.
+    pub policy: Policy,
+    /// Real-time priority in force, 0 where the policy has none.
+    pub priority: u32,
+    /// Whether it is pinned to its CPU.
+    pub pinned: bool,
+}

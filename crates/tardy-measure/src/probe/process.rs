@@ -1,0 +1,162 @@
+//! The probe process from its order to its end.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+use tardy_sys::child;
+use tardy_sys::dma_latency::DmaLatency;
+use tardy_sys::memory;
+use tardy_sys::shared_map::SharedMap;
+use tardy_sys::signals;
+use tardy_sys::waiting::IntervalTimer;
+
+use super::order::{Go, Granted, Order, Reply};
+use super::timer::TimerThread;
+
+/// Enough for the measuring loop, whose stack is touched beforehand; small, since all of it is locked.
+const STACK_BYTES: usize = 128 * 1024;
+
+/// Runs the probe: order in, replies out. The binary calls this for its hidden command `__probe`.
+pub fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            // Standard output carries the reason to the house; nobody else reads this process's words.
+            let _ = say(&Reply::Failed { reason });
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let order: Order = hear()?;
+    child::tie_to_parent(order.house_pid, child::signal::KILL)
+        .map_err(|error| format!("the house is gone: {error}"))?;
+    signals::ignore_end_signals().map_err(|error| format!("signals cannot be blocked: {error}"))?;
+    IntervalTimer::claim().map_err(|error| format!("SIGALRM cannot be blocked: {error}"))?;
+    let map = SharedMap::open(&order.map).map_err(|error| error.to_string())?;
+    let mut refused = Vec::new();
+    let _idle = hold_out_of_idle(&order, &mut refused);
+    if order.timer.memory_locked
+        && let Err(error) = memory::lock_all()
+    {
+        refused.push(format!(
+            "memory could not be locked ({error}), so page faults may count as latency; \
+             grant it with `setcap cap_ipc_lock+ep` on the tardy binary or `ulimit -l unlimited`"
+        ));
+    }
+    measure(&map, &order, refused)?;
+    say(&Reply::Done)
+}
+
+fn hold_out_of_idle(order: &Order, refused: &mut Vec<String>) -> Option<DmaLatency> {
+    let latency_us = order.timer.dma_latency_us?;
+    match DmaLatency::hold(latency_us) {
+        Ok(held) => Some(held),
+        Err(error) => {
+            refused.push(format!(
+                "/dev/cpu_dma_latency could not be held ({error}), so leaving idle states counts as latency; \
+                 allow writing to it, or say --dma-latency leave to measure with idle states on purpose"
+            ));
+            None
+        }
+    }
+}
+
+/// Starts the threads, and once all are ready and the house says go, lets them measure until they end.
+fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
+    let go = (Mutex::new(None), Condvar::new());
+    let count = order.timer.threads.len();
+    thread::scope(|scope| {
+        let (ready, prepared) = mpsc::channel();
+        let mut measuring = Vec::new();
+        for index in 0..count {
+            let (ready, go) = (ready.clone(), &go);
+            let builder = thread::Builder::new().name(format!("timer{index}")).stack_size(STACK_BYTES);
+            let body = move || -> io::Result<()> {
+                let thread = TimerThread::new(map, order, index);
+                let prepared = match thread.prepare() {
+                    Ok(prepared) => prepared,
+                    Err(reason) => {
+                        let _ = ready.send((index, Err(reason)));
+                        return Ok(());
+                    }
+                };
+                let _ = ready.send((index, Ok((prepared.granted, prepared.refused.clone()))));
+                drop(ready);
+                if let Some(start_ns) = wait_for_go(go) {
+                    thread.measure(start_ns)?;
+                    thread.account(&prepared);
+                }
+                Ok(())
+            };
+            measuring.push(builder.spawn_scoped(scope, body).map_err(|error| format!("no thread: {error}"))?);
+        }
+        drop(ready);
+        let threads = all_ready(&prepared, count, &mut refused);
+        let started = threads.and_then(|threads| {
+            say(&Reply::Ready { threads, refused })?;
+            hear::<Go>()
+        });
+        *go.0.lock().expect("no thread panics while it holds the lock") =
+            Some(started.as_ref().ok().map(|go| go.start_ns));
+        go.1.notify_all();
+        for thread in measuring {
+            let outcome =
+                thread.join().map_err(|_| "a measuring thread panicked; please report it".to_owned())?;
+            outcome.map_err(|error| format!("the wait failed: {error}; try another --wake or --clock"))?;
+        }
+        started.map(|_| ())
+    })
+}
+
+fn all_ready(
+    prepared: &mpsc::Receiver<(usize, Result<(Granted, Vec<String>), String>)>,
+    count: usize,
+    refused: &mut Vec<String>,
+) -> Result<Vec<Granted>, String> {
+    let mut threads = vec![None; count];
+    for (index, thread) in prepared.iter().take(count) {
+        let (granted, reasons) = thread?;
+        threads[index] = Some(granted);
+        for reason in reasons {
+            if !refused.contains(&reason) {
+                refused.push(reason);
+            }
+        }
+    }
+    threads
+        .into_iter()
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| "a measuring thread never got ready".to_owned())
+}
+
+type Start = (Mutex<Option<Option<u64>>>, Condvar);
+
+fn wait_for_go((start, changed): &Start) -> Option<u64> {
+    let mut start = start.lock().expect("no thread panics while it holds the lock");
+    loop {
+        match *start {
+            Some(start_ns) => return start_ns,
+            None => start = changed.wait(start).expect("no thread panics while it holds the lock"),
+        }
+    }
+}
+
+fn hear<T: serde::de::DeserializeOwned>() -> Result<T, String> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(|error| format!("the house cannot be heard: {error}"))?;
+    serde_json::from_str(&line).map_err(|error| format!("the house was not understood: {error}"))
+}
+
+fn say(reply: &Reply) -> Result<(), String> {
+    let mut line = serde_json::to_string(reply).map_err(|error| error.to_string())?;
+    line.push('\n');
+    let mut out = io::stdout().lock();
+    out.write_all(line.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("the house is gone: {error}"))
+}

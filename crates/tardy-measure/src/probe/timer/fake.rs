@@ -1,0 +1,49 @@
+//! The fake: wake-ups made up from a seed, without waiting, so that everything behind the probe can be tried with no
+//! privileges and no patience. Reached by the hidden flag `--fake`.
+
+use std::io;
+
+use tardy_record::fill::missed_behind;
+
+use super::waiter::{Schedule, Waiter, Woken};
+
+/// Invents wake-ups: mostly a few us late, sometimes tens, now and then a stall of several periods.
+pub(super) struct Fake {
+    deadline_ns: i64,
+    interval_ns: u64,
+    state: u64,
+}
+
+impl Fake {
+    pub(super) fn new(schedule: Schedule, seed: u64) -> Self {
+        let state = (seed ^ schedule.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        Self { deadline_ns: schedule.first_ns, interval_ns: schedule.interval_ns, state }
+    }
+
+    fn random(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+
+    fn lateness_ns(&mut self) -> i64 {
+        let kind = self.random() % 10_000;
+        let spread = self.random() % 4000;
+        match kind {
+            0 => (self.interval_ns * 3 + spread * 100) as i64,
+            1..=50 => (30_000 + spread * 10) as i64,
+            51 => -((spread % 500) as i64),
+            _ => (3000 + spread) as i64,
+        }
+    }
+}
+
+impl Waiter for Fake {
+    fn wait(&mut self) -> io::Result<Woken> {
+        let late_ns = self.lateness_ns();
+        let (deadline_ns, missed) = (self.deadline_ns, missed_behind(late_ns, self.interval_ns));
+        self.deadline_ns += ((missed + 1) * self.interval_ns) as i64;
+        Ok(Woken { deadline_ns, now_ns: deadline_ns + late_ns, missed, kernel_overruns: 0, dropped: 0 })
+    }
+}

@@ -1,0 +1,228 @@
+//! A series from a copy of its block.
+
+use tardy_record::block_maxima::BlockMaxima;
+use tardy_record::layout::FINE;
+use tardy_record::plan::{ThreadPlan, TimerPlan, Wake};
+use tardy_record::self_cost::ThreadCost;
+use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
+use tardy_record::threshold::ThresholdCount;
+use tardy_record::{Histogram, Knowable};
+
+use crate::probe::cells::{self, Stage, Threshold, Total, Worst};
+use crate::probe::order::Granted;
+
+/// Where a block belongs: what the cells do not say themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Index of the phase.
+    pub phase: usize,
+    /// The probe's plan.
+    pub timer: &'a TimerPlan,
+    /// The thread's plan.
+    pub thread: &'a ThreadPlan,
+    /// How the thread was granted to run.
+    pub granted: Granted,
+    /// Start of the run on the monotonic clock.
+    pub run_start_ns: u64,
+}
+
+/// The cells of one block as they were at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'a>(pub &'a [u64]);
+
+impl Cells<'_> {
+    fn total(self, total: Total) -> u64 {
+        self.0[total as usize]
+    }
+
+    /// Whether the thread has begun to count.
+    pub fn counts(self) -> bool {
+        self.total(Total::Stage) >= Stage::Counting as u64
+    }
+
+    /// Whether the thread has ended.
+    pub fn done(self) -> bool {
+        self.total(Total::Stage) == Stage::Done as u64
+    }
+
+    /// When counting began, monotonic.
+    pub fn counted_from_ns(self) -> u64 {
+        self.total(Total::CountedFrom)
+    }
+
+    /// When the last counted wake-up was, monotonic.
+    pub fn counted_to_ns(self) -> u64 {
+        self.total(Total::CountedTo).max(self.counted_from_ns())
+    }
+
+    /// Cycles attempted so far.
+    pub fn attempted(self) -> u64 {
+        self.total(Total::Attempted)
+    }
+
+    /// Deadlines missed so far.
+    pub fn missed(self) -> u64 {
+        self.total(Total::Missed)
+    }
+
+    /// The highest lateness so far.
+    pub fn max_ns(self) -> Option<i64> {
+        (self.total(Total::Recorded) > 0).then(|| self.total(Total::Max) as i64)
+    }
+
+    /// What was measured so far.
+    pub fn measured(self) -> Histogram {
+        Histogram::from_dense(
+            FINE,
+            &self.0[cells::EARLY..cells::FILLED],
+            &self.0[cells::MEASURED..cells::EARLY],
+        )
+    }
+
+    /// The same with the waits of missed periods.
+    pub fn corrected(self) -> Histogram {
+        let positive: Vec<u64> = self.0[cells::MEASURED..cells::EARLY]
+            .iter()
+            .zip(&self.0[cells::FILLED..cells::CELLS])
+            .map(|(measured, filled)| measured + filled)
+            .collect();
+        Histogram::from_dense(FINE, &self.0[cells::EARLY..cells::FILLED], &positive)
+    }
+
+    /// The histogram that quantiles are quoted from.
+    pub fn quoted(self, wake: Wake) -> Histogram {
+        if wake.has_schedule() { self.corrected() } else { self.measured() }
+    }
+
+    /// The series, but for its slices and what happened around its worst samples, which the house knows.
+    pub fn series(self, place: Place<'_>) -> Series {
+        let wake = place.timer.wake;
+        let measured = self.measured();
+        let run_start_ns = place.run_start_ns;
+        let since_start = |at_ns: u64| at_ns.saturating_sub(run_start_ns);
+        let recorded = self.total(Total::Recorded);
+        let when_recorded = |total: Total| (recorded > 0).then(|| self.total(total));
+        Series {
+            label: format!("cpu {}", place.thread.cpu),
+            phase: place.phase,
+            quantity: Quantity::Latency,
+            level: Level::UserThread,
+            counted_ns: self.counted_to_ns() - self.counted_from_ns(),
+            tally: self.tally(),
+            min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
+            max_ns: when_recorded(Total::Max).map(|ns| ns as i64),
+            max_at_ns: when_recorded(Total::MaxAt).map(since_start),
+            sum_ns: self.total(Total::Sum) as i64,
+            sum_of_squares_ns2: u128::from(self.total(Total::SquaresHigh)) << 64
+                | u128::from(self.total(Total::SquaresLow)),
+            missed_sum_ns: self.total(Total::MissedSum) as i64,
+            corrected: wake.has_schedule().then(|| self.corrected()),
+            measured,
+            slices: Vec::new(),
+            block_maxima: self.block_maxima(run_start_ns),
+            thresholds: self.thresholds(wake),
+            worst: self.worst(run_start_ns),
+            kind: SeriesKind::Timer(TimerSeries {
+                cpu: place.thread.cpu,
+                pinned: place.granted.pinned,
+                wake,
+                clock: place.timer.clock,
+                policy: place.granted.policy,
+                priority: place.granted.priority,
+                interval_ns: place.thread.interval_ns,
+                kernel_overruns: matches!(wake, Wake::TimerSettime | Wake::Timerfd)
+                    .then(|| self.total(Total::KernelOverruns)),
+            }),
+        }
+    }
+
+    fn tally(self) -> Tally {
+        Tally {
+            attempted: Knowable::Known(self.total(Total::Attempted)),
+            recorded: self.total(Total::Recorded),
+            missed: Knowable::Known(self.total(Total::Missed)),
+            dropped: Knowable::Known(self.total(Total::Dropped)),
+        }
+    }
+
+    fn block_maxima(self, run_start_ns: u64) -> BlockMaxima {
+        let count = self.total(Total::MaximaCount) as usize;
+        let maximum = |cell: &u64| Some(*cell as i64).filter(|ns| *ns != cells::NO_MAXIMUM);
+        BlockMaxima {
+            start_ns: self.counted_from_ns().saturating_sub(run_start_ns),
+            block_ns: self.total(Total::MaximaBlock),
+            maxima_ns: self.0[cells::MAXIMA..cells::MEASURED].iter().take(count).map(maximum).collect(),
+        }
+    }
+
+    fn thresholds(self, wake: Wake) -> Vec<ThresholdCount> {
+        let elapsed_ns = self.counted_to_ns() - self.counted_from_ns();
+        let blocks = elapsed_ns.div_ceil(cells::THRESHOLD_BLOCK_NS).max(1);
+        let count = |slot: usize| {
+            let cell =
+                |field: Threshold| self.0[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + field as usize];
+            let open = cell(Threshold::InBlock);
+            ThresholdCount {
+                limit_ns: cell(Threshold::Limit),
+                measured: cell(Threshold::Measured),
+                corrected: wake.has_schedule().then(|| cell(Threshold::Corrected)),
+                clusters: cell(Threshold::Clusters),
+                cluster_gap_cycles: cells::CLUSTER_GAP_CYCLES,
+                sum_of_squared_block_counts: cell(Threshold::SquaredCounts) + open * open,
+                blocks,
+                block_ns: cells::THRESHOLD_BLOCK_NS,
+            }
+        };
+        (0..cells::THRESHOLD_COUNT).map(count).filter(|threshold| threshold.limit_ns > 0).collect()
+    }
+
+    fn worst(self, run_start_ns: u64) -> Vec<Outlier> {
+        let count = (self.total(Total::WorstCount) as usize).min(WORST_COUNT);
+        let sample = |slot: usize| {
+            let cell = |field: Worst| self.0[cells::WORST + slot * cells::WORST_CELLS + field as usize];
+            Outlier {
+                latency_ns: cell(Worst::Lateness) as i64,
+                at_ns: cell(Worst::At).saturating_sub(run_start_ns),
+                cycle: cell(Worst::Cycle),
+                around: Vec::new(),
+            }
+        };
+        let mut worst: Vec<Outlier> = (0..count).map(sample).collect();
+        worst.sort_by_key(|outlier| (std::cmp::Reverse(outlier.latency_ns), outlier.at_ns));
+        worst
+    }
+
+    /// What the thread cost.
+    pub fn cost(self, place: Place<'_>) -> ThreadCost {
+        ThreadCost {
+            thread: format!("timer, cpu {}", place.thread.cpu),
+            phase: Some(place.phase),
+            cycles: Some(self.total(Total::Recorded)),
+            cpu_ns: self.total(Total::CpuTime),
+            minor_faults: self.total(Total::MinorFaults),
+            major_faults: self.total(Total::MajorFaults),
+            voluntary_switches: self.total(Total::VoluntarySwitches),
+            involuntary_switches: self.total(Total::InvoluntarySwitches),
+            migrations: self.total(Total::Migrations).checked_sub(1),
+        }
+    }
+}
+
+/// Mends a copy that was taken within a write whose writer died: what depends on a single sample is made to agree
+/// with the histograms, which are counted first.
+pub fn mend(copy: &mut [u64]) {
+    let total = |copy: &[u64], from: usize, to: usize| copy[from..to].iter().sum::<u64>();
+    let recorded = total(copy, cells::MEASURED, cells::FILLED);
+    let missed = total(copy, cells::FILLED, cells::CELLS);
+    copy[Total::Recorded as usize] = recorded;
+    copy[Total::Missed as usize] = missed;
+    copy[Total::Attempted as usize] = recorded + missed + copy[Total::Dropped as usize];
+    let bins = Cells(copy).measured();
+    let (Some(first), Some(last)) = (bins.bins().first().copied(), bins.bins().last().copied()) else {
+        return;
+    };
+    let min = (copy[Total::Min as usize] as i64).clamp(first.lower_ns, first.upper_ns - 1);
+    let max = (copy[Total::Max as usize] as i64).clamp(last.lower_ns, last.upper_ns - 1);
+    copy[Total::Min as usize] = min as u64;
+    copy[Total::Max as usize] = max as u64;
+}

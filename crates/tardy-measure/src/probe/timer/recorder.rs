@@ -1,0 +1,280 @@
+//! Recording one wake-up: the hottest code of tardy.
+//!
+//! Everything goes straight into the shared map's cells, which are this thread's alone to write. Nothing here
+//! allocates, locks, calls the kernel or divides, but for the rare paths: a missed deadline, a threshold passed, one
+//! of the 64 worst, the end of a block.
+
+use tardy_record::block_maxima::BLOCK_COUNT;
+use tardy_record::fill;
+use tardy_record::layout::FINE;
+use tardy_record::series::WORST_COUNT;
+use tardy_sys::cell64::Cell64;
+use tardy_sys::shared_map::Block;
+
+use crate::probe::cells::{self, Stage, Threshold, Total, Worst};
+
+/// A wake-up as the waiter reports it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wakeup {
+    /// How late, on the deadline's own clock; negative: early.
+    pub late_ns: i64,
+    /// When, on the monotonic clock.
+    pub at_ns: u64,
+    /// Number of the cycle whose deadline it answers, from 0 at the start of the counted part.
+    pub cycle: u64,
+    /// Deadlines after that one that had passed as well.
+    pub missed: u64,
+    /// Deadlines before that one whose wake-ups could not be used.
+    pub dropped: u64,
+}
+
+/// Writes wake-ups into a block.
+pub(super) struct Recorder<'a> {
+    block: Block<'a>,
+    measured: &'a [Cell64],
+    filled: &'a [Cell64],
+    maxima: &'a [Cell64],
+    interval_ns: u64,
+    counted_from_ns: u64,
+    min_ns: i64,
+    max_ns: i64,
+    /// Latenesses up to this one are not among the worst.
+    worst_floor_ns: i64,
+    worst_floor_slot: usize,
+    /// Latenesses up to this one pass no threshold.
+    lowest_threshold_ns: i64,
+    thresholds: usize,
+    open_maximum_ns: i64,
+    open_block_end_ns: u64,
+    maxima_block_ns: u64,
+    maxima_count: usize,
+}
+
+impl<'a> Recorder<'a> {
+    /// Makes ready to record into `block`, whose cells are all 0, from `counted_from_ns` on.
+    pub(super) fn new(
+        block: Block<'a>,
+        interval_ns: u64,
+        thresholds_ns: &[u64],
+        counted_from_ns: u64,
+    ) -> Self {
+        let all = block.cells();
+        let thresholds_ns = &thresholds_ns[..thresholds_ns.len().min(cells::THRESHOLD_COUNT)];
+        for (slot, limit) in thresholds_ns.iter().enumerate() {
+            all[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + Threshold::Limit as usize].set(*limit);
+        }
+        let maxima = &all[cells::MAXIMA..cells::MEASURED];
+        maxima.iter().for_each(|cell| cell.set(cells::NO_MAXIMUM as u64));
+        let recorder = Self {
+            block,
+            measured: &all[cells::MEASURED..cells::EARLY],
+            filled: &all[cells::FILLED..cells::CELLS],
+            maxima,
+            interval_ns,
+            counted_from_ns,
+            min_ns: i64::MAX,
+            max_ns: i64::MIN,
+            worst_floor_ns: i64::MIN,
+            worst_floor_slot: 0,
+            lowest_threshold_ns: thresholds_ns.first().map_or(i64::MAX, |limit| *limit as i64),
+            thresholds: thresholds_ns.len(),
+            open_maximum_ns: cells::NO_MAXIMUM,
+            open_block_end_ns: counted_from_ns + cells::MAXIMA_BLOCK_NS,
+            maxima_block_ns: cells::MAXIMA_BLOCK_NS,
+            maxima_count: 0,
+        };
+        recorder.total(Total::CountedFrom).set(counted_from_ns);
+        recorder.total(Total::MaximaBlock).set(recorder.maxima_block_ns);
+        recorder
+    }
+
+    #[inline(always)]
+    fn total(&self, total: Total) -> &'a Cell64 {
+        &self.block.cells()[total as usize]
+    }
+
+    /// Says where the thread stands.
+    pub(super) fn set_stage(&self, stage: Stage) {
+        self.block.write(|| self.total(Total::Stage).set(stage as u64));
+    }
+
+    /// Records one wake-up.
+    #[inline(always)]
+    pub(super) fn record(&mut self, wakeup: Wakeup) {
+        let block = self.block;
+        block.write(|| {
+            self.count(wakeup);
+            if wakeup.missed > 0 {
+                self.fill(wakeup);
+            }
+            if wakeup.dropped > 0 {
+                self.total(Total::Dropped).add(wakeup.dropped);
+            }
+            if wakeup.at_ns >= self.open_block_end_ns {
+                self.close_blocks(wakeup.at_ns);
+            }
+            self.open_maximum_ns = self.open_maximum_ns.max(wakeup.late_ns);
+            if wakeup.late_ns > self.worst_floor_ns {
+                self.keep_among_worst(wakeup);
+            }
+            if wakeup.late_ns > self.lowest_threshold_ns {
+                self.pass_thresholds(wakeup);
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn count(&mut self, wakeup: Wakeup) {
+        let late_ns = wakeup.late_ns;
+        self.total(Total::Attempted).set(wakeup.cycle + wakeup.missed + 1);
+        self.total(Total::Recorded).add(1);
+        self.total(Total::CountedTo).set(wakeup.at_ns);
+        self.total(Total::Sum).add(late_ns as u64);
+        let magnitude = late_ns.unsigned_abs();
+        self.add_square(magnitude);
+        if late_ns >= 0 {
+            self.measured[FINE.index(magnitude)].add(1);
+        } else {
+            self.block.cells()[cells::EARLY + FINE.index(magnitude)].add(1);
+        }
+        if late_ns < self.min_ns {
+            self.min_ns = late_ns;
+            self.total(Total::Min).set(late_ns as u64);
+        }
+        if late_ns > self.max_ns {
+            self.max_ns = late_ns;
+            self.total(Total::Max).set(late_ns as u64);
+            self.total(Total::MaxAt).set(wakeup.at_ns);
+        }
+    }
+
+    #[inline(always)]
+    fn add_square(&self, magnitude: u64) {
+        let square = u128::from(magnitude) * u128::from(magnitude);
+        let (low, carry) = self.total(Total::SquaresLow).get().overflowing_add(square as u64);
+        self.total(Total::SquaresLow).set(low);
+        let high = (square >> 64) as u64 + u64::from(carry);
+        if high > 0 {
+            self.total(Total::SquaresHigh).add(high);
+        }
+    }
+
+    /// Accounts for the deadlines that passed behind the one that was waited for.
+    #[cold]
+    fn fill(&mut self, wakeup: Wakeup) {
+        self.total(Total::Missed).add(wakeup.missed);
+        let sum = fill::filled_sum_ns(wakeup.late_ns, self.interval_ns, wakeup.missed);
+        self.total(Total::MissedSum).add(sum as u64);
+        let filled = self.filled;
+        fill::fill(wakeup.late_ns, self.interval_ns, wakeup.missed, |bin, count| filled[bin].add(count));
+    }
+
+    /// Stores the open block's maximum, and leaves a block empty for each that passed without a wake-up.
+    #[cold]
+    fn close_blocks(&mut self, at_ns: u64) {
+        while at_ns >= self.open_block_end_ns {
+            if self.maxima_count == BLOCK_COUNT {
+                self.double_blocks();
+                if at_ns < self.open_block_end_ns {
+                    break;
+                }
+            }
+            self.maxima[self.maxima_count].set(self.open_maximum_ns as u64);
+            self.maxima_count += 1;
+            self.open_maximum_ns = cells::NO_MAXIMUM;
+            self.open_block_end_ns += self.maxima_block_ns;
+        }
+        self.total(Total::MaximaCount).set(self.maxima_count as u64);
+    }
+
+    /// Merges neighbours. The block that is open becomes the first half of one twice as long.
+    fn double_blocks(&mut self) {
+        for index in 0..BLOCK_COUNT / 2 {
+            let pair = [self.maxima[2 * index].get() as i64, self.maxima[2 * index + 1].get() as i64];
+            self.maxima[index].set(pair[0].max(pair[1]) as u64);
+        }
+        self.maxima_count = BLOCK_COUNT / 2;
+        self.open_block_end_ns += self.maxima_block_ns;
+        self.maxima_block_ns *= 2;
+        self.total(Total::MaximaBlock).set(self.maxima_block_ns);
+    }
+
+    #[cold]
+    fn keep_among_worst(&mut self, wakeup: Wakeup) {
+        let all = self.block.cells();
+        let slot_cell =
+            |slot: usize, field: Worst| &all[cells::WORST + slot * cells::WORST_CELLS + field as usize];
+        let count = self.total(Total::WorstCount).get() as usize;
+        let slot = if count < WORST_COUNT { count } else { self.worst_floor_slot };
+        slot_cell(slot, Worst::Lateness).set(wakeup.late_ns as u64);
+        slot_cell(slot, Worst::At).set(wakeup.at_ns);
+        slot_cell(slot, Worst::Cycle).set(wakeup.cycle);
+        if count < WORST_COUNT {
+            self.total(Total::WorstCount).set(count as u64 + 1);
+        }
+        if count + 1 < WORST_COUNT {
+            return;
+        }
+        for slot in 0..WORST_COUNT {
+            let late_ns = slot_cell(slot, Worst::Lateness).get() as i64;
+            if slot == 0 || late_ns < self.worst_floor_ns {
+                (self.worst_floor_ns, self.worst_floor_slot) = (late_ns, slot);
+            }
+        }
+    }
+
+    #[cold]
+    fn pass_thresholds(&self, wakeup: Wakeup) {
+        let all = self.block.cells();
+        let time_block = (wakeup.at_ns - self.counted_from_ns) / cells::THRESHOLD_BLOCK_NS;
+        for slot in 0..self.thresholds {
+            let cell =
+                |field: Threshold| &all[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + field as usize];
+            let limit_ns = cell(Threshold::Limit).get();
+            if wakeup.late_ns <= limit_ns as i64 {
+                break;
+            }
+            let beyond = fill::filled_beyond(wakeup.late_ns, self.interval_ns, wakeup.missed, limit_ns);
+            cell(Threshold::Measured).add(1);
+            cell(Threshold::Corrected).add(1 + beyond);
+            let last_cycle = cell(Threshold::LastCycle).get();
+            if last_cycle == 0 || wakeup.cycle + 1 - last_cycle > cells::CLUSTER_GAP_CYCLES {
+                cell(Threshold::Clusters).add(1);
+            }
+            cell(Threshold::LastCycle).set(wakeup.cycle + beyond + 1);
+            if cell(Threshold::Block).get() != time_block {
+                let counted = cell(Threshold::InBlock).get();
+                cell(Threshold::SquaredCounts).add(counted * counted);
+                cell(Threshold::InBlock).set(0);
+                cell(Threshold::Block).set(time_block);
+            }
+            cell(Threshold::InBlock).add(1 + beyond);
+        }
+    }
+
+    /// Counts missed periods as the kernel reports them.
+    #[inline(always)]
+    pub(super) fn add_kernel_overruns(&self, overruns: u64) {
+        if overruns > 0 {
+            self.total(Total::KernelOverruns).add(overruns);
+        }
+    }
+
+    /// Closes the last block and notes what the counted part cost.
+    pub(super) fn finish(&mut self, usage: tardy_sys::thread_usage::ThreadUsage) {
+        let block = self.block;
+        block.write(|| {
+            if self.open_maximum_ns != cells::NO_MAXIMUM && self.maxima_count < BLOCK_COUNT {
+                self.maxima[self.maxima_count].set(self.open_maximum_ns as u64);
+                self.maxima_count += 1;
+                self.total(Total::MaximaCount).set(self.maxima_count as u64);
+            }
+            self.total(Total::CpuTime).set(usage.cpu_ns);
+            self.total(Total::MinorFaults).set(usage.minor_faults);
+            self.total(Total::MajorFaults).set(usage.major_faults);
+            self.total(Total::VoluntarySwitches).set(usage.voluntary_switches);
+            self.total(Total::InvoluntarySwitches).set(usage.involuntary_switches);
+            self.total(Total::Stage).set(Stage::Done as u64);
+        });
+    }
+}

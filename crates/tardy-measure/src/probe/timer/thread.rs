@@ -1,0 +1,204 @@
+//! One measuring thread: it prepares, waits for the start, measures and ends.
+
+use std::io;
+
+use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
+use tardy_sys::clock::{Clock, monotonic_ns};
+use tardy_sys::memory;
+use tardy_sys::scheduling::{self, Scheduling};
+use tardy_sys::shared_map::{Block, SharedMap};
+use tardy_sys::thread_usage;
+
+use super::fake::Fake;
+use super::pace::Pace;
+use super::recorder::{Recorder, Wakeup};
+use super::waiter::{
+    Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Schedule, Setitimer, TimerSettime, Timerfd, Waiter,
+    Woken,
+};
+use crate::probe::cells::{Stage, Total};
+use crate::probe::order::{Granted, Order};
+
+/// A measuring thread's part of the order.
+pub struct TimerThread<'a> {
+    order: &'a Order,
+    plan: ThreadPlan,
+    block: Block<'a>,
+    index: u64,
+}
+
+/// A thread that is ready, and how.
+pub struct Prepared {
+    /// How it will run.
+    pub granted: Granted,
+    /// What was asked for and refused, in words.
+    pub refused: Vec<String>,
+    migrations: Option<u64>,
+}
+
+impl<'a> TimerThread<'a> {
+    /// Thread `index` of the order.
+    pub fn new(map: &'a SharedMap, order: &'a Order, index: usize) -> Self {
+        let plan = order.timer.threads[index];
+        Self { order, plan, block: map.block(order.first_block + index), index: index as u64 }
+    }
+
+    /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
+    /// the thread as SCHED_OTHER: a degraded measurement that says so helps more than none.
+    ///
+    /// # Errors
+    /// If its CPU cannot be had at all.
+    pub fn prepare(&self) -> Result<Prepared, String> {
+        let timer = &self.order.timer;
+        let mut refused = Vec::new();
+        let mut pinned = false;
+        // The house is pinned, and this process with it: a thread that is to roam must be let go.
+        if !self.plan.pinned {
+            scheduling::set_affinity_to_all()
+                .map_err(|error| format!("the threads cannot be let go: {error}"))?;
+        } else {
+            scheduling::set_affinity(&[self.plan.cpu])
+                .map_err(|error| format!("cpu {} cannot be had: {error}; see `tardy check` for the CPUs online, and this process's cpuset", self.plan.cpu))?;
+            pinned = true;
+        }
+        let (mut policy, mut priority) = (timer.policy, self.plan.priority);
+        if let Err(error) = scheduling::set(self.scheduling(timer)) {
+            refused.push(refusal(timer.policy, &error));
+            (policy, priority) = (Policy::Other, 0);
+            scheduling::set(Scheduling::Other)
+                .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
+        }
+        memory::prefault_stack();
+        let migrations = thread_usage::migrations_of_this_thread();
+        Ok(Prepared { granted: Granted { policy, priority, pinned }, refused, migrations })
+    }
+
+    fn scheduling(&self, timer: &TimerPlan) -> Scheduling {
+        match timer.policy {
+            Policy::Fifo => Scheduling::Fifo(self.plan.priority),
+            Policy::Rr => Scheduling::Rr(self.plan.priority),
+            Policy::Other => Scheduling::Other,
+            // Half of the period is more than any cycle takes, and two such threads a CPU would still be admitted.
+            Policy::Deadline => Scheduling::Deadline {
+                runtime_ns: self.plan.interval_ns / 2,
+                period_ns: self.plan.interval_ns,
+            },
+        }
+    }
+
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
+    /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
+    pub fn measure(&self, start_ns: u64) -> io::Result<()> {
+        let timer = &self.order.timer;
+        let clock = match timer.clock {
+            ClockId::Monotonic => Clock::Monotonic,
+            ClockId::Realtime => Clock::Realtime,
+            ClockId::Tai => Clock::Tai,
+        };
+        let to_start_ns = start_ns as i64 - monotonic_ns() as i64;
+        let first_ns = match self.order.fake {
+            Some(_) => start_ns as i64,
+            None if clock == Clock::Monotonic => start_ns as i64,
+            None => clock.now_ns() + to_start_ns,
+        } + self.plan.offset_ns as i64;
+        let schedule = Schedule {
+            clock,
+            first_ns,
+            interval_ns: self.plan.interval_ns,
+            dither_ns: timer.dither_ns,
+            seed: self.order.seed.wrapping_add(self.index + 1),
+        };
+        if let Some(seed) = self.order.fake {
+            return self.cycle(Fake::new(schedule, seed), Clock::Monotonic, start_ns);
+        }
+        match timer.wake {
+            Wake::ClockNanosleep => self.cycle(ClockNanosleep::new(schedule), clock, start_ns),
+            Wake::Nanosleep => {
+                waiting_for_start(start_ns)?;
+                self.cycle(Nanosleep::new(schedule), clock, start_ns)
+            }
+            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock, start_ns),
+            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock, start_ns),
+            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock, start_ns),
+            Wake::Busy => self.cycle(Busy::new(schedule), clock, start_ns),
+            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock, start_ns),
+        }
+    }
+
+    /// Adds to the block what only allocating code can find out.
+    pub fn account(&self, prepared: &Prepared) {
+        let moved = thread_usage::migrations_of_this_thread().zip(prepared.migrations);
+        if let Some((after, before)) = moved {
+            let cell = &self.block.cells()[Total::Migrations as usize];
+            self.block.write(|| cell.set(after.saturating_sub(before) + 1));
+        }
+    }
+
+    /// The measuring loop.
+    fn cycle<W: Waiter>(&self, mut waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+        let pace =
+            Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
+        let block = self.block;
+        let at = |woken: &Woken| match clock {
+            Clock::Monotonic => woken.now_ns as u64,
+            _ => monotonic_ns(),
+        };
+        let mut last = None;
+        let mut warmed = 0;
+        while warmed < pace.warmup_cycles && !block.is_asked_to_end() {
+            let woken = waiter.wait()?;
+            warmed += 1 + woken.missed + woken.dropped;
+            last = Some(woken);
+        }
+        let counted_from_ns = last.as_ref().map_or(start_ns, &at);
+        let mut recorder =
+            Recorder::new(self.block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns);
+        recorder.set_stage(Stage::Counting);
+        let counted_until_ns = counted_from_ns.saturating_add(pace.duration_ns);
+        let used_before = thread_usage::of_this_thread()?;
+
+        let mut cycle = 0;
+        while cycle < pace.cycles && !block.is_asked_to_end() {
+            let woken = waiter.wait()?;
+            let at_ns = at(&woken);
+            if at_ns >= counted_until_ns {
+                break;
+            }
+            cycle += woken.dropped;
+            if cycle >= pace.cycles {
+                break;
+            }
+            // What passed beyond the planned end was never attempted.
+            let missed = woken.missed.min(pace.cycles - cycle - 1);
+            let late_ns = woken.now_ns - woken.deadline_ns;
+            recorder.record(Wakeup { late_ns, at_ns, cycle, missed, dropped: woken.dropped });
+            recorder.add_kernel_overruns(woken.kernel_overruns);
+            cycle += 1 + missed;
+        }
+
+        let used = thread_usage::of_this_thread()?.since(&used_before);
+        recorder.finish(used);
+        Ok(())
+    }
+}
+
+fn waiting_for_start(start_ns: u64) -> io::Result<()> {
+    tardy_sys::waiting::sleep_until(Clock::Monotonic, start_ns as i64)
+}
+
+fn refusal(policy: Policy, error: &io::Error) -> String {
+    let name = policy.name().to_uppercase();
+    let advice = match (policy, error.raw_os_error()) {
+        (Policy::Deadline, Some(16)) => {
+            "no bandwidth is left, or the thread is pinned: only an exclusive cpuset partition allows both"
+        }
+        (Policy::Deadline, Some(22)) => {
+            "the interval is outside kernel.sched_deadline_period_min_us and _max_us (100 us at the least, by default)"
+        }
+        _ => {
+            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary, with `ulimit -r 99`, \
+             or with an rtprio line for your group in /etc/security/limits.d, in that order of preference"
+        }
+    };
+    format!("SCHED_{name} was refused ({error}), so the thread runs as SCHED_OTHER; {advice}")
+}

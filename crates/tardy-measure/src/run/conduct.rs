@@ -1,0 +1,252 @@
+//! A run from beginning to end.
+
+use std::path::PathBuf;
+
+use tardy_record::Run;
+use tardy_record::event::{self, Event, EventKind};
+use tardy_record::facts::Facts;
+use tardy_record::plan::{Plan, ProbePlan, Span};
+use tardy_record::run::{Origin, Progress, SCHEMA_VERSION, State};
+use tardy_record::self_cost::ThreadCost;
+use tardy_record::validity;
+use tardy_sys::scheduling;
+use tardy_sys::signals::EndSignals;
+use tardy_sys::thread_usage::{self, ThreadUsage};
+use thiserror::Error;
+
+use super::checkpoint::{CheckpointError, RunFile};
+use super::house_clock::HouseClock;
+use super::observer::Observer;
+use super::phase;
+use super::surroundings::LoadBook;
+
+/// All that a run needs to know.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What to do.
+    pub plan: Plan,
+    /// What is known of the machine.
+    pub facts: Facts,
+    /// Whose run it is.
+    pub origin: Origin,
+    /// Where the run file goes.
+    pub output: PathBuf,
+    /// Whether a file of that name may be replaced.
+    pub force: bool,
+    /// The program that serves as the probe: tardy itself.
+    pub exe: PathBuf,
+    /// Where kernel files are read: `/`, or a made-up tree.
+    pub kernel_root: PathBuf,
+    /// Invent the measurement from this seed.
+    pub fake: Option<u64>,
+}
+
+/// How a run came out.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The run, sealed as far as possible.
+    pub run: Run,
+    /// What went wrong on the way, if anything did; the run holds what was measured until then.
+    pub trouble: Option<String>,
+}
+
+/// Why there is no run at all.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The run file.
+    #[error(transparent)]
+    File(#[from] CheckpointError),
+    /// The measurement could not start.
+    #[error("{0}")]
+    Start(String),
+}
+
+/// What one phase needs of the house.
+pub(super) struct House<'a> {
+    pub(super) request: &'a Request,
+    pub(super) run: Run,
+    pub(super) file: RunFile,
+    pub(super) clock: HouseClock,
+    pub(super) signals: EndSignals,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) loads: LoadBook,
+    used_before: ThreadUsage,
+}
+
+/// Conducts a run: measures phase by phase, keeps the file current, and seals it at the end.
+pub fn conduct(request: &Request, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
+    let mut house = House::open(request, observer)?;
+    let mut trouble = None;
+    let mut state = State::Complete;
+    for index in 0..request.plan.phases.len() {
+        match phase::run(&mut house, index) {
+            Ok(phase::End::Complete) => {}
+            Ok(phase::End::Interrupted) => {
+                state = State::Interrupted;
+                break;
+            }
+            Err(reason) => {
+                if house.run.series.is_empty() {
+                    house.abandon();
+                    return Err(RunError::Start(reason));
+                }
+                state = State::Interrupted;
+                house.note(EventKind::Warning, &reason, 0);
+                trouble = Some(reason);
+                break;
+            }
+        }
+    }
+    Ok(house.seal(state, trouble))
+}
+
+impl<'a> House<'a> {
+    fn open(request: &'a Request, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
+        let file = RunFile::prepare(&request.output, request.force)?;
+        let cannot = |what: &str| {
+            let what = what.to_owned();
+            move |error: std::io::Error| RunError::Start(format!("{what}: {error}"))
+        };
+        let signals = EndSignals::catch().map_err(cannot("signals cannot be caught"))?;
+        if request.fake.is_none() {
+            scheduling::set_affinity(&[request.plan.housekeeping_cpu]).map_err(cannot(&format!(
+                "cpu {} cannot be had for housekeeping",
+                request.plan.housekeeping_cpu
+            )))?;
+        }
+        let used_before = thread_usage::of_this_process().map_err(cannot("the kernel keeps no accounts"))?;
+        let mut house = Self {
+            run: empty_run(request),
+            request,
+            file,
+            clock: HouseClock::start(request.fake.is_some()),
+            signals,
+            observer,
+            loads: LoadBook::default(),
+            used_before,
+        };
+        house.checkpoint_or_fail()?;
+        Ok(house)
+    }
+
+    /// Writes the first checkpoint, before anything is measured: what cannot be written is known now.
+    fn checkpoint_or_fail(&mut self) -> Result<(), CheckpointError> {
+        self.run.validity = validity::judge(&self.run);
+        self.file.write(&self.run)
+    }
+
+    /// Writes a checkpoint. A failure is an event, not the end: what was written before is still there.
+    pub(super) fn checkpoint(&mut self) {
+        let began_ns = self.clock.now_ns();
+        self.run.validity = validity::judge(&self.run);
+        let outcome = self.file.write(&self.run);
+        let took_ns = self.clock.now_ns() - began_ns;
+        match outcome {
+            Ok(()) => self.note(EventKind::Checkpoint, "", took_ns),
+            Err(error) => {
+                let text = error.to_string();
+                if !self.run.events.iter().any(|event| event.text == text) {
+                    self.observer.say(&format!("checkpoint failed: {text}; measuring goes on, in memory"));
+                }
+                self.note(EventKind::CheckpointFailed, &text, took_ns);
+            }
+        }
+    }
+
+    /// Notes an event.
+    pub(super) fn note(&mut self, kind: EventKind, text: &str, took_ns: u64) {
+        let at_ns = self.clock.now_ns().saturating_sub(took_ns);
+        event::push(&mut self.run.events, Event { at_ns, kind, text: text.to_owned(), took_ns, count: 1 });
+    }
+
+    /// Nothing was measured: leaves no file behind.
+    fn abandon(self) {
+        if !self.request.force {
+            let _ = std::fs::remove_file(self.file.path());
+        }
+    }
+
+    fn seal(mut self, state: State, mut trouble: Option<String>) -> Outcome {
+        self.stop_loads();
+        self.run.progress.state = state;
+        if let Some(cost) = self.own_cost() {
+            self.run.self_cost.push(cost);
+        }
+        self.run.validity = validity::judge(&self.run);
+        if let Err(error) = self.file.write(&self.run) {
+            trouble = Some(self.rescue(&error));
+        }
+        Outcome { run: self.run, trouble }
+    }
+
+    fn own_cost(&self) -> Option<ThreadCost> {
+        let used = thread_usage::of_this_process().ok()?.since(&self.used_before);
+        Some(ThreadCost {
+            thread: format!("housekeeping, cpu {}", self.request.plan.housekeeping_cpu),
+            phase: None,
+            cycles: None,
+            cpu_ns: used.cpu_ns,
+            minor_faults: used.minor_faults,
+            major_faults: used.major_faults,
+            voluntary_switches: used.voluntary_switches,
+            involuntary_switches: used.involuntary_switches,
+            migrations: used.migrations,
+        })
+    }
+
+    /// The sealed run fits nowhere on its disk: tries memory, so that nothing is lost.
+    fn rescue(&self, error: &CheckpointError) -> String {
+        let place = std::path::Path::new("/dev/shm").join(format!("tardy-{}.run.json", self.run.origin.id));
+        match std::fs::write(&place, tardy_record::file::to_text(&self.run)) {
+            Ok(()) => format!(
+                "{error}. The whole run is in {} instead: move it before the next boot",
+                place.display()
+            ),
+            Err(second) => {
+                format!("{error}; nor could {} ({second}). What follows is all there is", place.display())
+            }
+        }
+    }
+}
+
+fn empty_run(request: &Request) -> Run {
+    Run {
+        schema_version: SCHEMA_VERSION,
+        origin: request.origin.clone(),
+        progress: Progress {
+            state: State::Running,
+            planned_ns: request
+                .plan
+                .phases
+                .iter()
+                .map(|phase| phase::planned_ns(&phase.probe, phase.span))
+                .sum(),
+            cycles_planned: cycles_planned(&request.plan),
+            ..Progress::default()
+        },
+        validity: validity::Validity::default(),
+        plan: request.plan.clone(),
+        facts: request.facts.clone(),
+        phases: Vec::new(),
+        series: Vec::new(),
+        loads: Vec::new(),
+        environment: Default::default(),
+        self_cost: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
+fn cycles_planned(plan: &Plan) -> Option<u64> {
+    let of_phase = |phase: &tardy_record::plan::PhasePlan| {
+        let ProbePlan::Timer(timer) = &phase.probe;
+        timer
+            .threads
+            .iter()
+            .map(|thread| match phase.span {
+                Span::Loops(loops) => Some(loops),
+                Span::DurationNs(ns) => timer.wake.has_schedule().then(|| (ns / thread.interval_ns).max(1)),
+            })
+            .sum::<Option<u64>>()
+    };
+    plan.phases.iter().map(of_phase).sum()
+}

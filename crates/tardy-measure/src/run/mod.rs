@@ -1,0 +1,16 @@
+//! The house: conducting a run from its plan to its sealed file.
+
+mod checkpoint;
+mod conduct;
+mod house_clock;
+mod live_series;
+mod map_place;
+mod observer;
+mod phase;
+mod probe_child;
+pub mod recover;
+mod surroundings;
+
+pub use checkpoint::CheckpointError;
+pub use conduct::{Outcome, Request, RunError, conduct};
+pub use observer::{Observer, Standing};

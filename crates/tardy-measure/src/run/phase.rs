@@ -1,0 +1,350 @@
+//! One phase: probes started, watched until they end, and their series taken over.
+
+use std::os::fd::{AsRawFd, RawFd};
+
+use tardy_record::event::EventKind;
+use tardy_record::plan::{PhasePlan, ProbePlan, Span, TimerPlan, Wake};
+use tardy_record::run::Phase;
+use tardy_sys::shared_map::{MapError, SharedMap};
+use tardy_sys::signals::wait_readable;
+
+use super::conduct::House;
+use super::live_series::LiveSeries;
+use super::map_place;
+use super::observer::Standing;
+use super::probe_child::ProbeChild;
+use crate::probe::cells::{CELLS, HEADER_RUN_START};
+use crate::probe::order::{Granted, Order, Reply};
+use crate::probe::timer::reading::Place;
+
+/// The house wakes this often at the most.
+const TICK_NS: u64 = 1_000_000_000;
+/// From saying go to the common start: time for every thread to reach its first wait.
+const START_DELAY_NS: u64 = 50_000_000;
+/// How long a probe may take to get ready: it locks and touches its memory, perhaps on a slow board under load.
+const READY_NS: u64 = 30_000_000_000;
+/// How long a probe may take to notice that it shall stop, beyond two of its intervals.
+const STOP_GRACE_NS: u64 = 3_000_000_000;
+
+/// How a phase ended.
+pub(super) enum End {
+    /// As planned.
+    Complete,
+    /// By a person or a signal.
+    Interrupted,
+}
+
+/// How long a phase takes if all goes as planned, warm-up not counted.
+pub(super) fn planned_ns(probe: &ProbePlan, span: Span) -> u64 {
+    let ProbePlan::Timer(timer) = probe;
+    match span {
+        Span::DurationNs(ns) => ns,
+        Span::Loops(loops) => {
+            let longest = timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
+            loops.saturating_mul(longest)
+        }
+    }
+}
+
+/// Runs phase `index` of the plan.
+pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
+    let plan = house.request.plan.phases[index].clone();
+    let ProbePlan::Timer(timer) = &plan.probe;
+    house.start_loads(&plan)?;
+    let map = make_map(house, index, timer.threads.len())?;
+    map.header(HEADER_RUN_START).set(house.clock.start_ns());
+    let mut probes = start_probes(house, &map, &plan, timer)?;
+    let mut live = live_series(house, &map, index, &plan, timer);
+    get_ready(house, &mut probes, &mut live, index, &plan)?;
+    let start_ns = house.clock.start_ns() + house.clock.now_ns() + START_DELAY_NS;
+    for probe in &mut probes {
+        probe.go(start_ns)?;
+    }
+    let counted_from_ns = house.clock.now_ns() + START_DELAY_NS + plan.warmup_ns;
+    let mut watch = Watch {
+        house,
+        map: &map,
+        probes,
+        live,
+        plan: &plan,
+        index,
+        counts_from_ns: Some(counted_from_ns),
+        stopping_since: None,
+    };
+    let end = watch.until_the_end();
+    watch.take_over(end)
+}
+
+fn make_map(house: &House<'_>, index: usize, threads: usize) -> Result<SharedMap, String> {
+    let path = map_place::of_phase(&house.run.origin.id, index)
+        .ok_or("the run has no usable id; please report it")?;
+    SharedMap::create(&path, threads, CELLS).map_err(|error| match error {
+        MapError::Io { .. } => {
+            format!("{error}; tardy counts in /dev/shm, which must be mounted and writable")
+        }
+        MapError::Foreign { .. } => error.to_string(),
+    })
+}
+
+/// One probe process, or one for each thread where the method's timer belongs to the process.
+fn start_probes(
+    house: &House<'_>,
+    map: &SharedMap,
+    plan: &PhasePlan,
+    timer: &TimerPlan,
+) -> Result<Vec<ProbeChild>, String> {
+    let per_process = if timer.wake == Wake::Setitimer { 1 } else { timer.threads.len() };
+    let orders = timer.threads.chunks(per_process.max(1)).enumerate().map(|(process, threads)| Order {
+        map: map.path().to_owned(),
+        first_block: process * per_process,
+        house_pid: std::process::id(),
+        timer: TimerPlan { threads: threads.to_vec(), ..timer.clone() },
+        warmup_ns: plan.warmup_ns,
+        span: plan.span,
+        thresholds_ns: house.request.plan.thresholds_ns.clone(),
+        seed: house.request.plan.seed.wrapping_add((process * per_process) as u64),
+        fake: house.request.fake,
+    });
+    orders.map(|order| ProbeChild::start(&house.request.exe, &order)).collect()
+}
+
+fn live_series<'a>(
+    house: &House<'_>,
+    map: &'a SharedMap,
+    index: usize,
+    plan: &'a PhasePlan,
+    timer: &'a TimerPlan,
+) -> Vec<LiveSeries<'a>> {
+    let place = |thread| Place {
+        phase: index,
+        timer,
+        thread,
+        granted: Granted { policy: timer.policy, priority: 0, pinned: false },
+        run_start_ns: house.clock.start_ns(),
+    };
+    let planned_ns = planned_ns(&plan.probe, plan.span);
+    let series = |(block, thread)| LiveSeries::new(map.block(block), place(thread), planned_ns);
+    timer.threads.iter().enumerate().map(series).collect()
+}
+
+/// Waits until every probe stands ready, and notes what was refused.
+fn get_ready(
+    house: &mut House<'_>,
+    probes: &mut [ProbeChild],
+    live: &mut [LiveSeries<'_>],
+    index: usize,
+    plan: &PhasePlan,
+) -> Result<(), String> {
+    let mut remarks: Vec<String> = Vec::new();
+    let mut next = live.iter_mut();
+    for probe in probes {
+        let ready = wait_readable(&[probe.descriptor()], READY_NS).map_err(|error| error.to_string())?;
+        if !ready[0] {
+            return Err(format!(
+                "the probe (pid {}) did not get ready within {} s",
+                probe.pid(),
+                READY_NS / TICK_NS
+            ));
+        }
+        match probe.reply()? {
+            Reply::Ready { threads, refused } => {
+                threads.into_iter().zip(&mut next).for_each(|(granted, series)| series.set_granted(granted));
+                remarks.extend(refused);
+            }
+            Reply::Failed { reason } => return Err(reason),
+            Reply::Done => return Err("the probe ended before it began; please report it".to_owned()),
+        }
+    }
+    remarks.sort();
+    remarks.dedup();
+    for remark in &remarks {
+        if !house.run.phases.iter().any(|phase| phase.remarks.contains(remark)) {
+            house.observer.say(remark);
+        }
+    }
+    let start_ns = house.clock.now_ns();
+    let label = plan.label.clone();
+    debug_assert_eq!(house.run.phases.len(), index);
+    house.run.phases.push(Phase { label, start_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
+    house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
+    Ok(())
+}
+
+/// A phase that is under way.
+struct Watch<'h, 'o, 'm> {
+    house: &'h mut House<'o>,
+    map: &'m SharedMap,
+    probes: Vec<ProbeChild>,
+    live: Vec<LiveSeries<'m>>,
+    plan: &'m PhasePlan,
+    index: usize,
+    /// When the counted part begins, until it has.
+    counts_from_ns: Option<u64>,
+    stopping_since: Option<u64>,
+}
+
+impl Watch<'_, '_, '_> {
+    /// Waits until every probe has ended. What spoils the phase on the way goes into its record.
+    fn until_the_end(&mut self) -> End {
+        let mut next_tick_ns = self.house.clock.now_ns() + TICK_NS;
+        while !self.probes.is_empty() {
+            let now_ns = self.house.clock.now_ns();
+            let fds: Vec<RawFd> = std::iter::once(self.house.signals.as_raw_fd())
+                .chain(self.probes.iter().map(ProbeChild::descriptor))
+                .collect();
+            let next_ns = next_tick_ns.min(self.counts_from_ns.unwrap_or(u64::MAX));
+            let Ok(ready) = wait_readable(&fds, next_ns.saturating_sub(now_ns)) else { break };
+            self.begin_to_count();
+            if ready[0] && self.house.signals.take().is_some() {
+                self.stop();
+            }
+            self.hear(&ready[1..]);
+            if self.house.clock.now_ns() >= next_tick_ns {
+                self.tick();
+                next_tick_ns = self.house.clock.now_ns() + TICK_NS;
+            }
+            self.give_up_on_the_deaf();
+        }
+        if self.stopping_since.is_some() { End::Interrupted } else { End::Complete }
+    }
+
+    /// Tells the loads once the warm-up is over.
+    fn begin_to_count(&mut self) {
+        if self.counts_from_ns.is_some_and(|from_ns| self.house.clock.now_ns() >= from_ns) {
+            self.counts_from_ns = None;
+            self.house.loads_begin(self.index);
+        }
+    }
+
+    /// Asks the probes to end; at the second time, ends them.
+    fn stop(&mut self) {
+        (0..self.map.block_count()).for_each(|block| self.map.block(block).ask_to_end());
+        if self.stopping_since.is_some() {
+            self.probes.clear();
+        } else {
+            self.stopping_since = Some(self.house.clock.now_ns());
+            self.house.note(EventKind::Interrupted, "asked to end", 0);
+            self.house.observer.say("ending; the run is kept (once more to end at once)");
+        }
+    }
+
+    fn hear(&mut self, ready: &[bool]) {
+        let mut ready = ready.iter();
+        let mut reasons = Vec::new();
+        self.probes.retain_mut(|probe| {
+            if !ready.next().copied().unwrap_or(false) {
+                return true;
+            }
+            match probe.reply() {
+                Ok(Reply::Done) => {}
+                Ok(Reply::Failed { reason }) | Err(reason) => reasons.push(reason),
+                Ok(Reply::Ready { .. }) => {
+                    reasons.push("a probe got ready twice; please report it".to_owned())
+                }
+            }
+            false
+        });
+        for reason in reasons {
+            self.house.observer.say(&reason);
+            self.house.run.phases[self.index].spoilt_by.push(reason);
+        }
+    }
+
+    /// A probe that waits on a clock that was set back would never see that it shall stop.
+    fn give_up_on_the_deaf(&mut self) {
+        let ProbePlan::Timer(timer) = &self.plan.probe;
+        let longest_ns = timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
+        let patience_ns = STOP_GRACE_NS + 2 * longest_ns;
+        if self.stopping_since.is_some_and(|since| self.house.clock.now_ns() > since + patience_ns) {
+            for probe in self.probes.drain(..) {
+                let reason =
+                    format!("the probe (pid {}) did not stop when asked, and was killed", probe.pid());
+                self.house.run.phases[self.index].spoilt_by.push(reason);
+            }
+        }
+    }
+
+    /// Once a second: read everything, say how far it is, write if it is time.
+    fn tick(&mut self) {
+        let now_ns = self.house.clock.now_ns();
+        self.house.read_surroundings(now_ns);
+        let changes = self.house.recent_changes();
+        for series in &mut self.live {
+            series.read();
+            series.cut_slice(false);
+            series.annotate_worst(&changes);
+        }
+        self.report();
+        if self.house.file.is_due(now_ns) {
+            self.refresh();
+            self.house.checkpoint();
+        }
+    }
+
+    fn report(&mut self) {
+        let cells = || self.live.iter().filter_map(|series| Some((series.cells()?, series.thread().cpu)));
+        let standing = Standing {
+            phase: &self.plan.label,
+            number: self.index + 1,
+            of: self.house.request.plan.phases.len(),
+            counted_ns: cells()
+                .map(|(cells, _)| cells.counted_to_ns() - cells.counted_from_ns())
+                .max()
+                .unwrap_or(0),
+            planned_ns: planned_ns(&self.plan.probe, self.plan.span),
+            worst: cells().filter_map(|(cells, cpu)| Some((cells.max_ns()?, cpu))).max(),
+            missed: cells().map(|(cells, _)| cells.missed()).sum(),
+        };
+        self.house.observer.progress(&standing);
+    }
+
+    /// Brings the run up to date with the last readings.
+    fn refresh(&mut self) {
+        let run = &mut self.house.run;
+        run.series.retain(|series| series.phase < self.index);
+        run.series.extend(self.live.iter().filter_map(LiveSeries::series));
+        let counted: Vec<_> = self.live.iter().filter_map(LiveSeries::cells).collect();
+        if let Some(from_ns) = counted.iter().map(|cells| cells.counted_from_ns()).min() {
+            run.phases[self.index].start_ns = from_ns.saturating_sub(self.house.clock.start_ns());
+        }
+        self.house.refresh_surroundings();
+        self.house.run.refresh_progress();
+    }
+
+    /// Takes the final numbers over into the run, writes it, and only then removes the map.
+    fn take_over(&mut self, end: End) -> Result<End, String> {
+        for series in &mut self.live {
+            series.read_remains();
+            let counted_to = series.cells().map_or(0, |cells| cells.counted_to_ns());
+            self.house.clock.advance_to(counted_to.saturating_sub(self.house.clock.start_ns()));
+        }
+        let now_ns = self.house.clock.now_ns();
+        self.begin_to_count();
+        self.house.loads_end();
+        self.house.read_surroundings(now_ns);
+        let changes = self.house.recent_changes();
+        for series in &mut self.live {
+            series.cut_slice(true);
+            series.annotate_worst(&changes);
+        }
+        self.house.run.self_cost.extend(self.live.iter().filter_map(LiveSeries::cost));
+        self.house.run.phases[self.index].end_ns = Some(now_ns);
+        self.refresh();
+        self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
+        self.house.checkpoint();
+        if let Err(error) = self.map.remove() {
+            self.house.note(
+                EventKind::Warning,
+                &format!("{} was left behind: {error}", self.map.path().display()),
+                0,
+            );
+        }
+        if self.house.run.series.iter().all(|series| series.phase != self.index) {
+            let reasons = self.house.run.phases[self.index].spoilt_by.join("; ");
+            if !reasons.is_empty() {
+                return Err(reasons);
+            }
+        }
+        Ok(end)
+    }
+}

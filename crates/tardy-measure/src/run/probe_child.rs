@@ -1,0 +1,91 @@
+//! The probe as the house sees it: a child process that is spoken to in lines.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+
+use crate::probe::order::{Go, Order, Reply};
+
+/// A running probe. It is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct ProbeChild {
+    child: Child,
+    order: ChildStdin,
+    replies: BufReader<ChildStdout>,
+}
+
+impl ProbeChild {
+    /// Starts the program `exe` as a probe and gives it its order. It is its own process group: a terminal's Ctrl-C is
+    /// for the house alone.
+    pub(super) fn start(exe: &Path, order: &Order) -> Result<Self, String> {
+        let mut child = Command::new(exe)
+            .arg("__probe")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("the probe, {}, cannot be started: {error}", exe.display()))?;
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            unreachable!("both ends were asked for");
+        };
+        say(&mut stdin, order)?;
+        Ok(Self { child, order: stdin, replies: BufReader::new(stdout) })
+    }
+
+    /// The descriptor that can be read when the probe has something to say, or has ended.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.replies.get_ref().as_raw_fd()
+    }
+
+    /// The probe's process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next reply. Waits for it.
+    pub(super) fn reply(&mut self) -> Result<Reply, String> {
+        let mut line = String::new();
+        match self.replies.read_line(&mut line) {
+            Ok(0) => Err(format!("the probe ended unasked: {}", self.how_it_ended())),
+            Ok(_) => {
+                serde_json::from_str(&line).map_err(|error| format!("the probe was not understood: {error}"))
+            }
+            Err(error) => Err(format!("the probe cannot be heard: {error}")),
+        }
+    }
+
+    /// Starts the measurement.
+    pub(super) fn go(&mut self, start_ns: u64) -> Result<(), String> {
+        say(&mut self.order, &Go { start_ns })
+    }
+
+    fn how_it_ended(&mut self) -> String {
+        match self.child.wait() {
+            Ok(status) => in_words(status),
+            Err(error) => format!("unknown ({error})"),
+        }
+    }
+}
+
+impl Drop for ProbeChild {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn say<T: serde::Serialize>(to: &mut ChildStdin, what: &T) -> Result<(), String> {
+    let mut line = serde_json::to_string(what).map_err(|error| error.to_string())?;
+    line.push('\n');
+    to.write_all(line.as_bytes()).map_err(|error| format!("the probe cannot be spoken to: {error}"))
+}
+
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "for no reason known".to_owned(),
+    }
+}

@@ -1,0 +1,173 @@
+//! Opening a run, whatever became of it.
+//!
+//! A run file that says "running" may belong to a run that goes on, or to one that was killed. Its map tells: while a
+//! process has it open, the run goes on; if nobody has, what it holds is the last word, and the run is sealed with it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use tardy_record::file::{self, RunFileError, SIZE_MAX};
+use tardy_record::plan::{Policy, ProbePlan, ThreadPlan, TimerPlan};
+use tardy_record::run::State;
+use tardy_record::{Run, validity};
+use tardy_sys::shared_map::{self, SharedMap};
+use thiserror::Error;
+
+use super::checkpoint::RunFile;
+use super::live_series::LiveSeries;
+use super::map_place;
+use crate::probe::cells::{CELLS, HEADER_RUN_START};
+use crate::probe::order::Granted;
+use crate::probe::timer::reading::Place;
+
+/// Why a run cannot be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The file cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is larger than any run.
+    #[error("{path} has {size} bytes, and no run file is larger than {SIZE_MAX}; it is something else")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        size: u64,
+    },
+    /// It is not a run.
+    #[error("{path}: {source}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: RunFileError,
+    },
+}
+
+/// A run and what was found out on opening it.
+#[derive(Debug)]
+pub struct Opened {
+    /// The run.
+    pub run: Run,
+    /// What a person should know, such as that it was recovered, or is still going on.
+    pub remark: Option<String>,
+}
+
+/// Opens a run file. One that was cut short is completed from its map and sealed.
+pub fn open(path: &Path) -> Result<Opened, OpenError> {
+    let text = read(path)?;
+    let mut run =
+        file::from_text(&text).map_err(|source| OpenError::Content { path: path.to_owned(), source })?;
+    if run.progress.state != State::Running {
+        return Ok(Opened { run, remark: None });
+    }
+    let current = run.phases.len().saturating_sub(1);
+    let maps: Vec<PathBuf> = [current, current + 1]
+        .into_iter()
+        .filter_map(|phase| map_place::of_phase(&run.origin.id, phase))
+        .filter(|map| map.exists())
+        .collect();
+    if maps.iter().any(|map| shared_map::is_in_use(map).unwrap_or(false)) {
+        if let Some(map) = maps.first().and_then(|map| SharedMap::open(map).ok()) {
+            overlay(&mut run, &map, current);
+        }
+        run.validity = validity::judge(&run);
+        return Ok(Opened {
+            run,
+            remark: Some("this run is still going on; these are its numbers so far".to_owned()),
+        });
+    }
+    let recovered = maps
+        .first()
+        .and_then(|map| SharedMap::open(map).ok())
+        .is_some_and(|map| overlay(&mut run, &map, current));
+    Ok(seal(path, run, &maps, recovered))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let fail = |source| OpenError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(fail)?;
+    let mut text = Vec::new();
+    let size = file.take(SIZE_MAX + 1).read_to_end(&mut text).map_err(fail)? as u64;
+    if size > SIZE_MAX {
+        return Err(OpenError::TooLarge { path: path.to_owned(), size });
+    }
+    Ok(text)
+}
+
+/// Puts the map's numbers in the place of the last checkpoint's. Whether any were there.
+fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
+    let Some(plan) = run.plan.phases.get(phase).cloned() else { return false };
+    let ProbePlan::Timer(timer) = &plan.probe;
+    if phase >= run.phases.len() || map.block_count() != timer.threads.len() || map.cell_count() != CELLS {
+        return false;
+    }
+    let run_start_ns = map.header(HEADER_RUN_START).get();
+    let mut found = false;
+    for (block, thread) in timer.threads.iter().enumerate() {
+        let place = place(run, phase, timer, thread, run_start_ns);
+        let mut live = LiveSeries::new(map.block(block), place, 0);
+        live.read_remains();
+        let Some(mut series) = live.series() else { continue };
+        let slot = run.series.iter().position(|known| known.phase == phase && known.label == series.label);
+        if let Some(slot) = slot {
+            series.slices = std::mem::take(&mut run.series[slot].slices);
+            for outlier in &mut series.worst {
+                let known = run.series[slot].worst.iter().find(|known| known.at_ns == outlier.at_ns);
+                outlier.around = known.map(|known| known.around.clone()).unwrap_or_default();
+            }
+            run.series[slot] = series;
+        } else {
+            run.series.push(series);
+        }
+        found = true;
+    }
+    run.refresh_progress();
+    found
+}
+
+fn place<'a>(
+    run: &Run,
+    phase: usize,
+    timer: &'a TimerPlan,
+    thread: &'a ThreadPlan,
+    run_start_ns: u64,
+) -> Place<'a> {
+    let known = run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.timer());
+    let known = known.into_iter().find(|known| known.cpu == thread.cpu);
+    // Killed before its first checkpoint, a run does not say what was granted; what was refused is in its phase.
+    let refused = run.phases[phase].remarks.iter().any(|remark| remark.contains("was refused"));
+    let granted = match known {
+        Some(known) => Granted { policy: known.policy, priority: known.priority, pinned: known.pinned },
+        None if refused => Granted { policy: Policy::Other, priority: 0, pinned: thread.pinned },
+        None => Granted { policy: timer.policy, priority: thread.priority, pinned: thread.pinned },
+    };
+    Place { phase, timer, thread, granted, run_start_ns }
+}
+
+fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened {
+    run.progress.state = State::CutShort;
+    run.validity = validity::judge(&run);
+    let source = if recovered {
+        "its last numbers were still in memory, so nothing that was counted is lost"
+    } else {
+        "what is here is its last checkpoint"
+    };
+    let sealed = RunFile::prepare(path, true).and_then(|file| file.write(&run));
+    let remark = match sealed {
+        Ok(()) => {
+            for map in maps {
+                let _ = fs::remove_file(map);
+            }
+            format!("this run was cut short; {source}, and the file is now sealed")
+        }
+        Err(error) => format!("this run was cut short; {source}. It could not be sealed: {error}"),
+    };
+    Opened { run, remark: Some(remark) }
+}

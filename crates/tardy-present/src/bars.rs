@@ -1,0 +1,142 @@
+//! A histogram drawn in characters: one line a bin, bars on a logarithmic count axis.
+//!
+//! Bins grow with the latency, in the steps of the E series of preferred numbers (1, 2.2, 4.7, …), so that a tail of
+//! milliseconds behind a body of microseconds fits on a screen, and a single late wake-up shows as clearly as a
+//! million punctual ones: it is what one looks for.
+
+use tardy_record::Histogram;
+
+use crate::latency;
+
+/// Steps of one decade, finest first: E24, E12, E6, E3.
+const STEPS: [&[f64]; 4] = [
+    &[
+        1.0, 1.1, 1.2, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.4, 2.7, 3.0, 3.3, 3.6, 3.9, 4.3, 4.7, 5.1, 5.6, 6.2,
+        6.8, 7.5, 8.2, 9.1,
+    ],
+    &[1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2],
+    &[1.0, 1.5, 2.2, 3.3, 4.7, 6.8],
+    &[1.0, 2.2, 4.7],
+];
+/// As many bins as a screen takes.
+const BIN_MAX: usize = 22;
+/// Below this, in ns, there is one bin down to 0.
+const FLOOR_NS: f64 = 100.0;
+const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+
+/// One line of the drawing: values from `lower_ns` up to below `upper_ns`.
+struct Line {
+    lower_ns: f64,
+    upper_ns: f64,
+    count: u64,
+}
+
+/// The drawing's lines, at most `width` wide; none for an empty histogram.
+pub fn lines(histogram: &Histogram, width: usize) -> Vec<String> {
+    let bins = rebinned(histogram);
+    let Some(most) = bins.iter().map(|bin| bin.count).max().filter(|most| *most > 0) else {
+        return Vec::new();
+    };
+    let labels: Vec<String> = bins.iter().map(label).collect();
+    let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+    let count_width = latency::count(most).len();
+    let room = width.saturating_sub(label_width + count_width + 5).max(10);
+    let decades = (most as f64).log10().ceil().max(1.0);
+    let mut lines = vec![axis(label_width, room, decades)];
+    let mut gap = 0;
+    for (bin, label) in bins.iter().zip(&labels) {
+        gap = if bin.count == 0 { gap + 1 } else { 0 };
+        match gap {
+            0 => lines.push(bar_line(bin, label, label_width, room, decades)),
+            1 => lines.push(format!("{label:>label_width$} │")),
+            2 => lines.push(format!("{:>label_width$} ┊", "⋮")),
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn bar_line(bin: &Line, label: &str, label_width: usize, room: usize, decades: f64) -> String {
+    // A count of 1 has a bar of its own, so a decade's worth is added below the axis' first mark.
+    let share = ((bin.count as f64).log10() * room as f64 / decades).max(0.0) + 0.5;
+    let eighths = (share.min(room as f64 + 0.5) * 8.0).round() as usize;
+    let bar = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
+    format!("{label:>label_width$} │{bar} {}", latency::count(bin.count))
+}
+
+/// The count axis: a mark at each decade.
+fn axis(label_width: usize, room: usize, decades: f64) -> String {
+    let mut text: Vec<char> = " ".repeat(room + 8).chars().collect();
+    let mut free = 0;
+    for decade in 0..=decades as u32 {
+        let at = (f64::from(decade) * room as f64 / decades).round() as usize;
+        let mark = latency::prefixed(10f64.powi(decade as i32)).replace(' ', "");
+        if at >= free && at + mark.len() <= text.len() {
+            text.splice(at..at + mark.len(), mark.chars());
+            free = at + mark.len() + 1;
+        }
+    }
+    let marks: String = text.into_iter().collect();
+    format!("{:>label_width$}  {} wake-ups", "us", marks.trim_end())
+}
+
+fn label(bin: &Line) -> String {
+    if bin.upper_ns <= 0.0 {
+        return "early".to_owned();
+    }
+    format!("{}–{}", latency::microseconds(bin.lower_ns), latency::microseconds(bin.upper_ns))
+}
+
+/// The histogram in the finest steps that a screen takes. A bin goes where its lower edge is.
+fn rebinned(histogram: &Histogram) -> Vec<Line> {
+    STEPS.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(
+        || {
+            // Nothing shorter exists: eleven decades in three steps each.
+            in_steps(histogram, STEPS[3])
+        },
+    )
+}
+
+fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let (Some(first), Some(last)) = (histogram.bins().first(), histogram.bins().last()) else { return lines };
+    if first.lower_ns < 0 {
+        lines.push(Line { lower_ns: f64::NEG_INFINITY, upper_ns: 0.0, count: 0 });
+    }
+    let mut lower = 0.0;
+    for upper in edges(steps) {
+        if upper > first.lower_ns as f64 && lower <= last.lower_ns as f64 {
+            lines.push(Line { lower_ns: lower, upper_ns: upper, count: 0 });
+        }
+        lower = upper;
+    }
+    for bin in histogram.bins() {
+        let at = lines.partition_point(|line| line.upper_ns <= bin.lower_ns as f64);
+        if let Some(line) = lines.get_mut(at) {
+            line.count += bin.count;
+        }
+    }
+    lines
+}
+
+/// Edges from the floor to beyond any latency.
+fn edges(steps: &[f64]) -> impl Iterator<Item = f64> {
+    (0..18)
+        .flat_map(move |decade| steps.iter().map(move |step| (FLOOR_NS * 10f64.powi(decade) * step).round()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_value_is_left_out(values in prop::collection::btree_set(-1_000i64..3_000_000_000, 1..200)) {
+            let bins = values.iter().map(|value| (*value, *value + 1, 1).into()).collect();
+            let histogram = Histogram::from_bins(bins).unwrap();
+            let shown: u64 = rebinned(&histogram).iter().map(|line| line.count).sum();
+            prop_assert_eq!(shown, histogram.total());
+        }
+    }
+}

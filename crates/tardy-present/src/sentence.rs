@@ -1,0 +1,158 @@
+//! What a run says, in sentences: the same ones in the terminal and in the report.
+
+use tardy_analyse::findings::{Findings, PhaseFindings};
+use tardy_analyse::row::Row;
+use tardy_analyse::verdict::Verdict;
+use tardy_record::Run;
+use tardy_record::run::State;
+use tardy_record::units::format_duration_ns;
+
+use crate::latency::{count, harmless, one_in, per_cent, with_unit};
+
+/// What the run's limit is no protection against.
+pub const NO_GUARANTEE: &str = "This is no guarantee: loads, temperatures and rare events that this run did not have \
+                                are not in its numbers.";
+
+/// Why a run's numbers must not be used, one reason a line; empty for a valid run.
+pub fn spoilt(run: &Run) -> Vec<String> {
+    if run.validity.valid {
+        return Vec::new();
+    }
+    let reasons: Vec<String> = run.validity.spoilt_by.iter().map(|reason| harmless(reason)).collect();
+    if reasons.is_empty() { vec!["the run does not say why".to_owned()] } else { reasons }
+}
+
+/// That a run is not whole, and how much of it is there.
+pub fn partial(run: &Run) -> Option<String> {
+    let how = match run.progress.state {
+        State::Complete => return None,
+        State::Running => "This run has not ended",
+        State::Interrupted => "This run was interrupted",
+        State::CutShort => "This run was cut short (killed, or power lost)",
+    };
+    let (measured, planned) = (run.progress.measured_ns, run.progress.planned_ns);
+    let part = if planned > 0 {
+        let share = (measured as f64 / planned as f64).min(1.0);
+        format!("{} of {} are here ({})", rounded(measured), format_duration_ns(planned), per_cent(share))
+    } else {
+        format!("{} cycles are here", count(run.progress.cycles))
+    };
+    Some(format!("{how}: {part}."))
+}
+
+/// What a phase came to, in one plain sentence.
+pub fn plain(phase: &PhaseFindings) -> Option<String> {
+    let row = phase.all.as_ref()?;
+    let max = row.max_ns?;
+    let over = phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns)));
+    let under = match phase.loads.as_slice() {
+        [] => "with no load".to_owned(),
+        loads => format!("under {}", harmless(&loads.join(" and "))),
+    };
+    let worst =
+        phase.rows.iter().filter(|row| row.max_ns == Some(max)).map(|row| harmless(&row.label)).next();
+    let on = worst.map_or_else(String::new, |label| format!(", on {label}"));
+    let body =
+        quantile(row, "p99.9").or_else(|| quantile(row, "p99")).map_or_else(String::new, |(share, ns)| {
+            format!("; all but {share} were less than {} late", with_unit(ns))
+        });
+    let cpus = phase.rows.len();
+    Some(format!(
+        "In {} wake-ups{over} on {cpus} {} {under}, the latest came {} late{on}{body}.",
+        count(row.quoted_count),
+        if cpus == 1 { "CPU" } else { "CPUs" },
+        with_unit(max as f64),
+    ))
+}
+
+fn quantile(row: &Row, level: &str) -> Option<(&'static str, f64)> {
+    let share = if level == "p99.9" { "1 in 1,000" } else { "1 in 100" };
+    let quantile = row.quantiles.iter().find(|quantile| quantile.level == level)?;
+    Some((share, quantile.value?.upper_ns as f64))
+}
+
+/// What the run says about its limit, a sentence each: the outcome, what it supports, the assumption, no guarantee.
+pub fn verdict(verdict: &Verdict) -> Vec<String> {
+    let limit = format_duration_ns(verdict.limit_ns);
+    let looked = format!("{} wake-ups over {}", count(verdict.wakeups), rounded(verdict.looked_ns));
+    let share = per_cent(verdict.share_of_limit);
+    let worst = with_unit(verdict.worst_ns as f64);
+    let outcome = if verdict.late_at_most == 0 {
+        format!("The limit of {limit} was kept: the worst wake-up, {worst}, took {share} of it, in {looked}.")
+    } else {
+        let late = late(verdict);
+        format!(
+            "The limit of {limit} was broken: {late} later, the worst {worst} ({share} of it), in {looked}."
+        )
+    };
+    vec![outcome, supports(verdict), NO_GUARANTEE.to_owned()]
+}
+
+fn late(verdict: &Verdict) -> String {
+    let (least, most) = (verdict.late_at_least, verdict.late_at_most);
+    match (least, most) {
+        (1, 1) => "1 wake-up was".to_owned(),
+        _ if least == most => format!("{} wake-ups were", count(most)),
+        _ => format!("between {} and {} wake-ups were", count(least), count(most)),
+    }
+}
+
+fn supports(verdict: &Verdict) -> String {
+    let bound = &verdict.bound;
+    let confidence = per_cent(verdict.confidence);
+    let assumption = match bound.dispersion {
+        Some(dispersion) if dispersion > 1.0 => format!(
+            "They come in clusters (dispersion {}), which is allowed for",
+            crate::latency::three_digits(dispersion)
+        ),
+        Some(_) => "Counted in blocks of time they look independent, which this assumes".to_owned(),
+        None => "This assumes that wake-ups are late independently of each other".to_owned(),
+    };
+    format!(
+        "That supports, with {confidence} confidence: under this load, on no CPU is more than {} of wake-ups late ({:.1e}). \
+         {assumption}.",
+        one_in(bound.upper),
+        ceil_two_digits(bound.upper),
+    )
+}
+
+fn ceil_two_digits(share: f64) -> f64 {
+    let unit = 10f64.powf(share.log10().floor() - 1.0);
+    (share / unit - 1e-9).ceil() * unit
+}
+
+/// A duration without the digits that nobody asked for: whole milliseconds below 10 s, whole tenths below a
+/// minute, whole seconds above.
+pub fn rounded(ns: u64) -> String {
+    let unit = match ns {
+        0..1_000_000 => 1,
+        1_000_000..10_000_000_000 => 1_000_000,
+        10_000_000_000..60_000_000_000 => 100_000_000,
+        _ => 1_000_000_000,
+    };
+    format_duration_ns(ns.saturating_add(unit / 2) / unit * unit)
+}
+
+/// How the table of `findings` quotes its quantiles, and what its dashes mean.
+pub fn table_notes(findings: &Findings) -> Vec<String> {
+    use tardy_analyse::pool::Quoted;
+    let rows = || findings.phases.iter().flat_map(|phase| phase.rows.iter().chain(&phase.all));
+    let mut notes = Vec::new();
+    let corrected = rows().filter(|row| row.quoted == Quoted::Corrected).count();
+    let missed = rows().any(|row| row.missed.get().is_some_and(|missed| missed > 0));
+    if corrected > 0 && missed {
+        notes.push("Mean and quantiles are of the corrected histogram: every missed period counts as a late wake-up.");
+    } else if corrected > 0 {
+        notes.push("Mean and quantiles are of the corrected histogram; no period was missed, so it is the measured one.");
+    }
+    if corrected < rows().count() {
+        notes.push(
+            "Where missed is -, there is no schedule to miss, or no knowledge of it: mean and quantiles are of what was \
+             measured, and stalls may hide in it.",
+        );
+    }
+    if rows().any(|row| row.quantiles.iter().any(|quantile| quantile.value.is_none())) {
+        notes.push("n/a: too few wake-ups to determine that quantile.");
+    }
+    notes.into_iter().map(str::to_owned).collect()
+}

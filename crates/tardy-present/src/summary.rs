@@ -1,0 +1,273 @@
+//! A run for the terminal.
+
+use tardy_analyse::findings::{Findings, PhaseFindings};
+use tardy_analyse::loads::{LoadFindings, PartFindings};
+use tardy_analyse::pool;
+use tardy_analyse::row::Row;
+use tardy_record::units::format_duration_ns;
+use tardy_record::{Run, Series};
+
+use crate::latency::{count, harmless, microseconds, per_cent, prefixed, with_unit};
+use crate::table::Table;
+use crate::{bars, sentence};
+
+/// Below this width the summary is not folded further.
+const WIDTH_MIN: usize = 60;
+/// Phases beyond this have no histogram of their own: a recipe of thirty rounds must not scroll for pages.
+const HISTOGRAM_PHASE_MAX: usize = 3;
+
+/// Bold, red and so on, where the terminal takes them.
+#[derive(Clone, Copy)]
+struct Ink {
+    colour: bool,
+}
+
+impl Ink {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    fn strong(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    fn alarm(self, text: &str) -> String {
+        self.paint("1;31", text)
+    }
+
+    fn faint(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+}
+
+/// The summary of `run`, `width` columns wide, with ANSI colours where `colour` is set. Ends with a newline.
+pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> String {
+    let (width, ink) = (width.max(WIDTH_MIN), Ink { colour });
+    let mut blocks = vec![head(run, width, ink)];
+    for phase in &findings.phases {
+        blocks.push(phase_block(run, phase, findings.phases.len(), width, ink));
+    }
+    blocks.push(folded_all(&sentence::table_notes(findings), width, |line| ink.faint(line)));
+    blocks.push(wakes_block(findings, width));
+    blocks.push(rounds_block(findings, width));
+    blocks.push(loads_block(findings, width));
+    blocks.push(cost_block(run, findings, width));
+    blocks.push(conclusion(findings, width, ink));
+    let blocks: Vec<String> =
+        blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    blocks.join("\n\n") + "\n"
+}
+
+/// What the kernel is; then, before any number, whether the numbers may be used.
+fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
+    let mut lines = folded(&harmless(&run.facts.headline()), width);
+    lines = lines.iter().map(|line| ink.strong(line)).collect();
+    for reason in sentence::spoilt(run) {
+        lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));
+    }
+    if let Some(partial) = sentence::partial(run) {
+        lines.extend(folded(&partial, width).iter().map(|line| ink.strong(line)));
+    }
+    for limit in &run.validity.limits {
+        lines.extend(folded(&format!("Note: {}", harmless(limit)), width));
+    }
+    lines
+}
+
+fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, ink: Ink) -> Vec<String> {
+    let mut lines = folded(&phase_title(run, phase, phases), width);
+    lines.push(String::new());
+    lines.extend(row_table(
+        phase.rows.iter().chain(phase.all.as_ref().filter(|_| phase.rows.len() > 1)),
+        width,
+    ));
+    let series: Vec<&Series> = phase.series.iter().map(|index| &run.series[*index]).collect();
+    if phases <= HISTOGRAM_PHASE_MAX
+        && let Ok(pool) = pool::of(&series)
+    {
+        let drawing = bars::lines(&pool.histogram, width);
+        if let Some((axis, bars)) = drawing.split_first() {
+            lines.push(String::new());
+            lines.push(ink.faint(axis));
+            lines.extend(bars.iter().cloned());
+        }
+    }
+    lines
+}
+
+/// How the phase was measured: `clock_nanosleep every 1ms, SCHED_FIFO 90, doload, for 1m`.
+pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> String {
+    let mut parts = Vec::new();
+    if phases > 1 {
+        parts.push(format!("Phase {}: {}", phase.phase + 1, harmless(&phase.label)));
+    }
+    let timers = phase.series.iter().filter_map(|index| run.series[*index].timer());
+    let mut how: Vec<String> = timers
+        .map(|timer| {
+            let policy = timer.policy.name().to_uppercase();
+            let priority =
+                if timer.policy.has_priority() { format!(" {}", timer.priority) } else { String::new() };
+            let every = format_duration_ns(timer.interval_ns);
+            format!("{} every {every}, SCHED_{policy}{priority}", timer.wake.name())
+        })
+        .collect();
+    how.dedup();
+    match how.as_slice() {
+        [] => parts.push(phase.wake.name().to_owned()),
+        [one] => parts.push(one.clone()),
+        [first, ..] => parts.push(format!("{first} and others")),
+    }
+    parts.push(match phase.loads.as_slice() {
+        [] => "no load".to_owned(),
+        loads => format!("load {}", harmless(&loads.join(" + "))),
+    });
+    parts.extend(phase.measured_ns.map(|ns| format!("for {}", sentence::rounded(ns))));
+    parts.join(", ")
+}
+
+fn row_table<'a>(rows: impl Iterator<Item = &'a Row>, width: usize) -> Vec<String> {
+    let mut table =
+        Table::new(&["us", "recorded", "missed", "min", "mean", "p50", "p99", "p99.9", "p99.99", "max"]);
+    for row in rows {
+        table.push(row_cells(row));
+    }
+    table.lines(width)
+}
+
+fn row_cells(row: &Row) -> Vec<String> {
+    let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), microseconds);
+    let mut cells = vec![
+        harmless(&row.label),
+        count(row.recorded),
+        row.missed.get().map_or_else(|| "-".to_owned(), count),
+        us(row.min_ns.map(|ns| ns as f64)),
+        us(row.mean_ns),
+    ];
+    cells.extend(row.quantiles.iter().map(|quantile| {
+        quantile.value.map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
+    }));
+    cells.push(us(row.max_ns.map(|ns| ns as f64)));
+    cells
+}
+
+fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {
+    if findings.wakes.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["Wake methods, all CPUs and rounds".to_owned(), String::new()];
+    let rows: Vec<Row> = findings
+        .wakes
+        .iter()
+        .map(|wake| {
+            let under =
+                if wake.loads.is_empty() { String::new() } else { format!(", {}", wake.loads.join(" + ")) };
+            Row { label: format!("{}{under}", wake.wake.name()), ..wake.row.clone() }
+        })
+        .collect();
+    lines.extend(row_table(rows.iter(), width));
+    lines
+}
+
+fn rounds_block(findings: &Findings, width: usize) -> Vec<String> {
+    if findings.rounds.is_empty() {
+        return Vec::new();
+    }
+    let mut table =
+        Table::new(&["maxima of repeated phases, us", "rounds", "lowest", "median", "highest", "ratio"]);
+    for rounds in &findings.rounds {
+        table.push(vec![
+            harmless(&rounds.label),
+            rounds.maxima_ns.len().to_string(),
+            microseconds(rounds.lowest_ns as f64),
+            microseconds(rounds.median_ns as f64),
+            microseconds(rounds.highest_ns as f64),
+            format!("{:.2}", rounds.highest_ns as f64 / rounds.lowest_ns.max(1) as f64),
+        ]);
+    }
+    table.lines(width)
+}
+
+fn loads_block(findings: &Findings, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for load in &findings.loads {
+        lines.extend(folded(&load_line(load), width));
+    }
+    lines
+}
+
+fn load_line(load: &LoadFindings) -> String {
+    let parts: Vec<String> = load.parts.iter().map(part_text).collect();
+    format!("Load {}: {}", harmless(&load.spec), parts.join("; "))
+}
+
+/// What a part of a load achieved: `scheduler 45.3 k messages/s`.
+pub(crate) fn part_text(part: &PartFindings) -> String {
+    let name = harmless(&part.name);
+    let died = match part.deaths {
+        0 => "",
+        _ => ", died",
+    };
+    match part.per_second {
+        Some(rate) => format!("{name} {} {}/s{died}", prefixed(rate), harmless(&part.unit)),
+        None => format!("{name} (nothing to count){died}"),
+    }
+}
+
+fn cost_block(run: &Run, findings: &Findings, width: usize) -> Vec<String> {
+    let Some(cost) = &findings.cost else { return Vec::new() };
+    let mut parts = Vec::new();
+    if let Some(ns) = cost.cpu_ns_per_cycle {
+        parts.push(format!("{} of CPU time a cycle", with_unit(ns)));
+    }
+    parts.push(format!("{} page faults", count(cost.page_faults)));
+    parts.push(
+        cost.migrations
+            .map_or_else(|| "migrations unknown".to_owned(), |n| format!("{} migrations", count(n))),
+    );
+    parts.push(format!("{} involuntary switches", count(cost.involuntary_switches)));
+    if let Some(share) = cost.housekeeping_share {
+        parts.push(format!(
+            "housekeeping on cpu {} took {} of it",
+            run.plan.housekeeping_cpu,
+            per_cent(share)
+        ));
+    }
+    folded(&format!("tardy itself: {}.", parts.join(", ")), width)
+}
+
+fn conclusion(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let [phase] = findings.phases.as_slice() {
+        lines.extend(sentence::plain(phase).map(|text| folded(&text, width)).into_iter().flatten());
+    }
+    if let Some(verdict) = &findings.verdict {
+        let (outcome, rest) = match sentence::verdict(verdict).split_first() {
+            Some((outcome, rest)) => (outcome.clone(), rest.to_vec()),
+            None => return lines,
+        };
+        lines.extend(folded(&outcome, width).iter().map(|line| ink.strong(line)));
+        lines.extend(folded_all(&rest, width, str::to_owned));
+    }
+    lines
+}
+
+fn folded_all(texts: &[String], width: usize, paint: impl Fn(&str) -> String) -> Vec<String> {
+    texts.iter().flat_map(|text| folded(text, width)).map(|line| paint(&line)).collect()
+}
+
+/// Text in lines of at most `width`, broken between words.
+pub(crate) fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(format!("  {word}"));
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}

@@ -1,0 +1,46 @@
+//! Tables of text: the first column to the left, numbers to the right.
+
+/// A table of text.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column heads.
+    pub fn new(head: &[&str]) -> Self {
+        Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    /// The table's lines, at most `width` wide if the columns allow it at all: the gaps between them shrink from
+    /// three spaces to one.
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(|column| self.column_width(column)).collect();
+        let content: usize = widths.iter().sum();
+        let gaps = columns.saturating_sub(1).max(1);
+        let gap = (width.saturating_sub(content) / gaps).clamp(1, 3);
+        self.rows.iter().map(|row| line(row, &widths, gap)).collect()
+    }
+
+    fn column_width(&self, column: usize) -> usize {
+        self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+}
+
+fn line(row: &[String], widths: &[usize], gap: usize) -> String {
+    let mut text = String::new();
+    for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+        if column == 0 {
+            text.push_str(&format!("{cell:<width$}"));
+        } else {
+            text.push_str(&format!("{:gap$}{cell:>width$}", ""));
+        }
+    }
+    text.trim_end().to_owned()
+}

@@ -1,0 +1,60 @@
+//! A 64-bit number that one thread writes and others read, across processes.
+//!
+//! Where the target has 64-bit atomics a cell is one, accessed relaxed: a plain load or store. ARMv5 has none, and
+//! there a cell is two 32-bit halves; readers get whole numbers through the sequence count of the block that the
+//! cell is in (`shared_map.rs`; ADR 0001).
+
+#[cfg(not(target_has_atomic = "64"))]
+use std::sync::atomic::AtomicU32;
+#[cfg(target_has_atomic = "64")]
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A shared 64-bit number with one writer. The all-zero bit pattern is a valid cell that holds 0.
+#[repr(C, align(8))]
+#[derive(Debug, Default)]
+pub struct Cell64 {
+    #[cfg(target_has_atomic = "64")]
+    whole: AtomicU64,
+    #[cfg(not(target_has_atomic = "64"))]
+    halves: [AtomicU32; 2],
+}
+
+#[cfg(target_has_atomic = "64")]
+impl Cell64 {
+    /// The number.
+    #[inline(always)]
+    pub fn get(&self) -> u64 {
+        self.whole.load(Relaxed)
+    }
+
+    /// Sets the number. Only the cell's one writer may.
+    #[inline(always)]
+    pub fn set(&self, value: u64) {
+        self.whole.store(value, Relaxed);
+    }
+}
+
+#[cfg(not(target_has_atomic = "64"))]
+impl Cell64 {
+    /// The number; of two times if it is being written, which the block's sequence count tells.
+    #[inline(always)]
+    pub fn get(&self) -> u64 {
+        u64::from(self.halves[1].load(Relaxed)) << 32 | u64::from(self.halves[0].load(Relaxed))
+    }
+
+    /// Sets the number. Only the cell's one writer may.
+    #[inline(always)]
+    pub fn set(&self, value: u64) {
+        self.halves[1].store((value >> 32) as u32, Relaxed);
+        self.halves[0].store(value as u32, Relaxed);
+    }
+}
+
+impl Cell64 {
+    /// Adds to the number. Only the cell's one writer may: it is a load and a store, not one operation.
+    #[inline(always)]
+    pub fn add(&self, amount: u64) {
+        self.set(self.get().wrapping_add(amount));
+    }
+}

@@ -1,0 +1,72 @@
+//! Reading the kernel's clocks.
+
+use std::io;
+
+/// Clocks that a thread can wait on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+    /// CLOCK_REALTIME.
+    Realtime,
+    /// CLOCK_TAI.
+    Tai,
+}
+
+impl Clock {
+    pub(crate) const fn id(self) -> libc::clockid_t {
+        match self {
+            Self::Monotonic => libc::CLOCK_MONOTONIC,
+            Self::Realtime => libc::CLOCK_REALTIME,
+            Self::Tai => libc::CLOCK_TAI,
+        }
+    }
+
+    /// The time in ns since the clock's epoch. On the usual clock sources this is a vDSO call, not a system call.
+    ///
+    /// # Panics
+    /// If the kernel does not know the clock (CLOCK_TAI before 3.10); [`Clock::resolution_ns`] tells beforehand.
+    #[inline(always)]
+    pub fn now_ns(self) -> i64 {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is a valid timespec to write to.
+        let status = unsafe { libc::clock_gettime(self.id(), &raw mut time) };
+        assert_eq!(status, 0, "the kernel does not know the clock {self:?}");
+        (time.tv_sec as i64) * 1_000_000_000 + time.tv_nsec as i64
+    }
+
+    /// What clock_getres(2) says, in ns: 1 with high-resolution timers, a tick without.
+    pub fn resolution_ns(self) -> io::Result<u64> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is a valid timespec to write to.
+        if unsafe { libc::clock_getres(self.id(), &raw mut time) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+}
+
+/// The monotonic clock in ns, never negative.
+#[inline(always)]
+pub fn monotonic_ns() -> u64 {
+    Clock::Monotonic.now_ns() as u64
+}
+
+pub(crate) fn timespec(ns: i64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: ns.div_euclid(1_000_000_000) as libc::time_t,
+        tv_nsec: ns.rem_euclid(1_000_000_000) as libc::c_long,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn monotonic_time_does_not_step_back() {
+        let before = monotonic_ns();
+        assert!(monotonic_ns() >= before);
+        assert!(Clock::Monotonic.resolution_ns().unwrap() >= 1);
+    }
+}

@@ -1,0 +1,154 @@
+//! Scheduling policy, priority and CPU affinity of the calling thread (sched(7)).
+
+use std::io;
+
+/// A scheduling policy with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// SCHED_OTHER.
+    Other,
+    /// SCHED_FIFO with a priority from 1 to 99.
+    Fifo(u32),
+    /// SCHED_RR with a priority from 1 to 99.
+    Rr(u32),
+    /// SCHED_DEADLINE: runtime and period in ns, the deadline being the period's end.
+    Deadline {
+        /// CPU time granted in each period.
+        runtime_ns: u64,
+        /// The period.
+        period_ns: u64,
+    },
+}
+
+/// `struct sched_attr` as of Linux 3.14 (include/uapi/linux/sched/types.h).
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Sets the calling thread's policy with sched_setattr(2).
+///
+/// # Errors
+/// EPERM without the privilege; EBUSY when SCHED_DEADLINE has no bandwidth left, or the thread is pinned to fewer
+/// CPUs than its root domain has; EINVAL for parameters out of range.
+pub fn set(scheduling: Scheduling) -> io::Result<()> {
+    let (policy, priority, runtime, period) = match scheduling {
+        Scheduling::Other => (libc::SCHED_OTHER, 0, 0, 0),
+        Scheduling::Fifo(priority) => (libc::SCHED_FIFO, priority, 0, 0),
+        Scheduling::Rr(priority) => (libc::SCHED_RR, priority, 0, 0),
+        Scheduling::Deadline { runtime_ns, period_ns } => (libc::SCHED_DEADLINE, 0, runtime_ns, period_ns),
+    };
+    if runtime == 0 {
+        // The older call serves kernels before 3.14, where the AT91SAM boards are.
+        let parameter = libc::sched_param { sched_priority: priority as i32, ..zeroed_parameter() };
+        // SAFETY: `parameter` is a valid sched_param; pid 0 is the calling thread.
+        return result(unsafe {
+            libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameter)
+        });
+    }
+    let attributes = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        policy: policy as u32,
+        priority,
+        runtime,
+        deadline: period,
+        period,
+        ..Default::default()
+    };
+    // SAFETY: `attributes` is a valid sched_attr of the size that it states; pid 0 is the calling thread.
+    result(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })
+}
+
+fn zeroed_parameter() -> libc::sched_param {
+    // SAFETY: sched_param consists of integers, for which zero is valid.
+    unsafe { std::mem::zeroed() }
+}
+
+fn result(status: libc::c_long) -> io::Result<()> {
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Largest CPU number that can be handled, plus one.
+pub(crate) const CPU_COUNT_MAX: usize = 8192;
+type CpuMask = [u64; CPU_COUNT_MAX / 64];
+
+/// Pins the calling thread to `cpus`.
+///
+/// # Errors
+/// EINVAL when none of them is online or allowed by the thread's cpuset.
+pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
+    let mut mask: CpuMask = [0; CPU_COUNT_MAX / 64];
+    for cpu in cpus {
+        let word =
+            mask.get_mut(*cpu as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        *word |= 1 << (cpu % 64);
+    }
+    let mask = native_words(mask);
+    // SAFETY: `mask` is readable for the size given; pid 0 is the calling thread.
+    result(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of::<CpuMask>(), mask.as_ptr()) })
+}
+
+/// Lets the calling thread run on every CPU that its cpuset allows.
+pub fn set_affinity_to_all() -> io::Result<()> {
+    set_affinity(&(0..CPU_COUNT_MAX as u32).collect::<Vec<_>>())
+}
+
+/// The CPUs that the calling thread may run on, in ascending order.
+pub fn affinity() -> io::Result<Vec<u32>> {
+    let mut mask: CpuMask = [0; CPU_COUNT_MAX / 64];
+    // SAFETY: `mask` is writable for the size given; pid 0 is the calling thread.
+    let written =
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of::<CpuMask>(), mask.as_mut_ptr()) };
+    if written < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mask = native_words(mask);
+    let is_set = |cpu: &u32| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1;
+    Ok((0..CPU_COUNT_MAX as u32).filter(is_set).collect())
+}
+
+/// The kernel's masks are arrays of `unsigned long`; on a 32-bit big-endian machine the halves change places.
+fn native_words(mask: CpuMask) -> CpuMask {
+    if cfg!(all(target_endian = "big", target_pointer_width = "32")) {
+        return mask.map(|word| word.rotate_left(32));
+    }
+    mask
+}
+
+/// Gives up the CPU (sched_yield(2)); for a SCHED_DEADLINE thread, until its next period.
+#[inline(always)]
+pub fn yield_now() {
+    // SAFETY: sched_yield takes nothing and touches no memory.
+    unsafe { libc::sched_yield() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn affinity_can_be_narrowed_and_read_back() {
+        std::thread::spawn(|| {
+            let all = affinity().unwrap();
+            set_affinity(&all[..1]).unwrap();
+            assert_eq!(affinity().unwrap(), all[..1]);
+            assert!(set_affinity(&[8191]).is_err());
+            assert!(set_affinity(&[100_000]).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn anyone_may_be_sched_other() {
+        set(Scheduling::Other).unwrap();
+    }
+}

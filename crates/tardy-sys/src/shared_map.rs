@@ -1,0 +1,375 @@
+//! Counters that the probe writes and the housekeeping process reads, in a file on tmpfs (ADR 0001).
+//!
+//! The file is a page of header and then blocks, one a measuring thread. A block has one writer and a sequence count,
+//! odd while the writer is in it: a reader copies the block and keeps the copy if the count was even and did not
+//! change. The writer never waits. Beside the count stands a request, by which a reader asks the writer to end. The
+//! map says nothing of what its cells mean; the crate that measures does.
+//!
+//! Count, request and the first cells share a cache line: after a sleep the caches are another task's, and each line
+//! that a wake-up touches costs more than all the arithmetic on it.
+//!
+//! The road not taken: a pipe or ring of samples. It can fill up, must be drained, and what is in it dies with its
+//! reader; counters in a file survive `kill -9` of both.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use thiserror::Error;
+
+use crate::cell64::Cell64;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"tardymap");
+const VERSION: u64 = 1;
+const HEADER_BYTES: usize = 4096;
+/// The sequence count and the request.
+const BLOCK_HEAD_BYTES: usize = 8;
+const CACHE_LINE: usize = 64;
+/// Cells at the beginning of the header: magic, version, blocks, cells a block.
+const FIXED_CELLS: usize = 4;
+/// Header cells that the user of the map gives a meaning.
+pub const HEADER_CELLS: usize = 16;
+/// Largest map that is opened, in bytes.
+const SIZE_MAX: u64 = 4 << 30;
+/// How often a reader tries to copy a block between two writes before it gives up.
+const READ_ATTEMPTS: usize = 10_000;
+
+/// What is wrong with a map.
+#[derive(Debug, Error)]
+pub enum MapError {
+    /// The kernel refused.
+    #[error("{path}: {what}: {source}")]
+    Io {
+        /// The map's file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The file is not a map of this version.
+    #[error("{path} is not a map of this tardy ({reason}); remove it if no tardy is running")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What gives it away.
+        reason: String,
+    },
+}
+
+/// A mapped file of counters. While any process has it open, it is known to be in use ([`is_in_use`]).
+#[derive(Debug)]
+pub struct SharedMap {
+    path: PathBuf,
+    start: NonNull<u8>,
+    bytes: usize,
+    blocks: usize,
+    cells: usize,
+    _file: File,
+}
+
+// SAFETY: the mapping lives as long as the value, and everything in it is reached through atomics.
+unsafe impl Send for SharedMap {}
+// SAFETY: as above.
+unsafe impl Sync for SharedMap {}
+
+impl SharedMap {
+    /// Makes a map of `blocks` blocks of `cells` cells each, all zero, faulted in, readable by its owner only.
+    pub fn create(path: &Path, blocks: usize, cells: usize) -> Result<Self, MapError> {
+        let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|error| fail("cannot be made", error))?;
+        let bytes =
+            map_bytes(blocks, cells).ok_or_else(|| fail("too large", io::ErrorKind::InvalidInput.into()))?;
+        // Allocated rather than merely sized: on a full tmpfs a write to a hole is SIGBUS, an allocation an error.
+        // SAFETY: posix_fallocate takes integers only.
+        let status = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
+        if status != 0 {
+            let _ = std::fs::remove_file(path);
+            return Err(fail("has no room", io::Error::from_raw_os_error(status)));
+        }
+        let map = Self::map(path, file, bytes, blocks, cells)?;
+        for (cell, value) in [MAGIC, VERSION, blocks as u64, cells as u64].into_iter().enumerate() {
+            map.fixed(cell).set(value);
+        }
+        Ok(map)
+    }
+
+    /// Opens a map that another process made, or left.
+    pub fn open(path: &Path) -> Result<Self, MapError> {
+        let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
+        let foreign = |reason: String| MapError::Foreign { path: path.to_owned(), reason };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| fail("cannot be opened", error))?;
+        let metadata = file.metadata().map_err(|error| fail("cannot be examined", error))?;
+        // SAFETY: geteuid takes nothing and cannot fail.
+        let user = unsafe { libc::geteuid() };
+        if !metadata.is_file() || metadata.uid() != user && user != 0 {
+            return Err(foreign("it is another user's, or no file".to_owned()));
+        }
+        let size = metadata.len();
+        if size < HEADER_BYTES as u64 || size > SIZE_MAX {
+            return Err(foreign(format!("{size} bytes")));
+        }
+        let mut map = Self::map(path, file, size as usize, 0, 0)?;
+        let [magic, version, blocks, cells] = [0, 1, 2, 3].map(|cell| map.fixed(cell).get());
+        if magic != MAGIC || version != VERSION {
+            return Err(foreign(format!("magic {magic:#x}, version {version}")));
+        }
+        let expected = usize::try_from(blocks).ok().zip(usize::try_from(cells).ok());
+        match expected.and_then(|(blocks, cells)| map_bytes(blocks, cells)) {
+            Some(bytes) if bytes as u64 == size => {}
+            _ => return Err(foreign(format!("{blocks} blocks of {cells} cells in {size} bytes"))),
+        }
+        (map.blocks, map.cells) = (blocks as usize, cells as usize);
+        Ok(map)
+    }
+
+    fn map(path: &Path, file: File, bytes: usize, blocks: usize, cells: usize) -> Result<Self, MapError> {
+        let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        // SAFETY: a new mapping of a file that we hold open, at an address of the kernel's choice.
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(fail("cannot be mapped", io::Error::last_os_error()));
+        }
+        // A shared lock says that the map is in use, and the kernel takes it back however the process ends.
+        // SAFETY: flock takes integers only.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH) } != 0 {
+            return Err(fail("cannot be locked", io::Error::last_os_error()));
+        }
+        let start = NonNull::new(start.cast()).expect("mmap succeeded");
+        Ok(Self { path: path.to_owned(), start, bytes, blocks, cells, _file: file })
+    }
+
+    /// The map's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many blocks it has.
+    pub fn block_count(&self) -> usize {
+        self.blocks
+    }
+
+    /// How many cells each block has.
+    pub fn cell_count(&self) -> usize {
+        self.cells
+    }
+
+    /// Header cell `index` of [`HEADER_CELLS`].
+    ///
+    /// # Panics
+    /// If there is no such cell.
+    pub fn header(&self, index: usize) -> &Cell64 {
+        assert!(index < HEADER_CELLS, "no header cell {index}");
+        self.fixed(FIXED_CELLS + index)
+    }
+
+    fn fixed(&self, index: usize) -> &Cell64 {
+        // SAFETY: the header has 512 cells, of which fewer than 32 are used; every bit pattern is a valid cell, and
+        // the mapping lives as long as `self`.
+        unsafe { &*self.start.cast::<Cell64>().as_ptr().add(index) }
+    }
+
+    /// Block `index`.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn block(&self, index: usize) -> Block<'_> {
+        assert!(index < self.blocks, "no block {index}");
+        let offset = HEADER_BYTES + index * block_bytes(self.cells);
+        // SAFETY: `create` and `open` made sure that the file holds all blocks; offsets are multiples of 64, and
+        // every bit pattern is a valid count and a valid cell. The mapping lives as long as `self`.
+        unsafe {
+            let head = self.start.as_ptr().add(offset);
+            Block {
+                sequence: &*head.cast::<AtomicU32>(),
+                request: &*head.cast::<AtomicU32>().add(1),
+                cells: std::slice::from_raw_parts(head.add(BLOCK_HEAD_BYTES).cast(), self.cells),
+            }
+        }
+    }
+
+    /// Removes the file. The mapping goes on until the value is dropped.
+    pub fn remove(&self) -> io::Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+}
+
+impl Drop for SharedMap {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping that `map` made, and no reference into it outlives `self`.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Whether any process has the map at `path` open.
+pub fn is_in_use(path: &Path) -> io::Result<bool> {
+    let file = File::open(path)?;
+    // SAFETY: flock takes integers only. The lock goes when `file` is closed.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        return Ok(false);
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+        error => Err(error),
+    }
+}
+
+fn block_bytes(cells: usize) -> usize {
+    (BLOCK_HEAD_BYTES + cells * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
+}
+
+fn map_bytes(blocks: usize, cells: usize) -> Option<usize> {
+    let block = cells.checked_mul(size_of::<Cell64>())?.checked_add(BLOCK_HEAD_BYTES)?;
+    let bytes = blocks.checked_mul(block.checked_next_multiple_of(CACHE_LINE)?)?.checked_add(HEADER_BYTES)?;
+    (bytes as u64 <= SIZE_MAX).then_some(bytes)
+}
+
+/// The counters of one measuring thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'a> {
+    sequence: &'a AtomicU32,
+    request: &'a AtomicU32,
+    cells: &'a [Cell64],
+}
+
+impl<'a> Block<'a> {
+    /// The cells, for the block's one writer.
+    pub fn cells(&self) -> &'a [Cell64] {
+        self.cells
+    }
+
+    /// Asks the block's writer to end.
+    pub fn ask_to_end(&self) {
+        self.request.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether the block's writer has been asked to end.
+    #[inline(always)]
+    pub fn is_asked_to_end(&self) -> bool {
+        self.request.load(Ordering::Relaxed) != 0
+    }
+
+    /// Runs `write`, which may change cells, so that readers see all of it or none. Only the block's one writer may.
+    #[inline(always)]
+    pub fn write<T>(&self, write: impl FnOnce() -> T) -> T {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        let result = write();
+        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        result
+    }
+
+    /// Copies all cells to `copy` as they were at one moment. Whether that worked: if the writer was in the block at
+    /// every attempt, or died in it, the copy may be of a moment within a write.
+    pub fn read(&self, copy: &mut Vec<u64>) -> bool {
+        for _ in 0..READ_ATTEMPTS {
+            let before = self.sequence.load(Ordering::Acquire);
+            copy.clear();
+            copy.extend(self.cells.iter().map(Cell64::get));
+            fence(Ordering::Acquire);
+            if before % 2 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn path(directory: &tempfile::TempDir) -> PathBuf {
+        directory.path().join("map")
+    }
+
+    #[test]
+    fn what_one_process_writes_another_reads() {
+        let directory = tempfile::tempdir().unwrap();
+        let writer = SharedMap::create(&path(&directory), 3, 10).unwrap();
+        let reader = SharedMap::open(&path(&directory)).unwrap();
+        writer.header(0).set(77);
+        writer.block(2).write(|| writer.block(2).cells()[9].set(u64::MAX));
+        assert_eq!(reader.header(0).get(), 77);
+        let mut copy = Vec::new();
+        assert!(reader.block(2).read(&mut copy));
+        assert_eq!(copy, [0, 0, 0, 0, 0, 0, 0, 0, 0, u64::MAX]);
+    }
+
+    #[test]
+    fn a_copy_is_never_of_two_moments() {
+        let directory = tempfile::tempdir().unwrap();
+        let map = SharedMap::create(&path(&directory), 1, 100).unwrap();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let block = map.block(0);
+                while !stop.load(Ordering::Relaxed) {
+                    block.write(|| block.cells().iter().for_each(|cell| cell.add(1)));
+                }
+            });
+            let mut copy = Vec::new();
+            let mut whole = 0;
+            while whole < 2000 {
+                if map.block(0).read(&mut copy) {
+                    assert!(copy.iter().all(|value| *value == copy[0]), "{copy:?}");
+                    whole += 1;
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_writer_that_died_within_a_write_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let map = SharedMap::create(&path(&directory), 1, 4).unwrap();
+        map.block(0).sequence.store(5, Ordering::Relaxed);
+        assert!(!map.block(0).read(&mut Vec::new()));
+    }
+
+    #[test]
+    fn a_map_is_in_use_while_it_is_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let map = SharedMap::create(&path(&directory), 1, 4).unwrap();
+        assert!(is_in_use(map.path()).unwrap());
+        drop(map);
+        assert!(!is_in_use(&path(&directory)).unwrap());
+    }
+
+    #[test]
+    fn what_is_not_a_map_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = path(&directory);
+        std::fs::write(&file, b"short").unwrap();
+        assert!(matches!(SharedMap::open(&file), Err(MapError::Foreign { .. })));
+        std::fs::write(&file, vec![0; 8192]).unwrap();
+        assert!(matches!(SharedMap::open(&file), Err(MapError::Foreign { .. })));
+        let mut lying = vec![0; 8192];
+        for (cell, value) in [MAGIC, VERSION, 1 << 60, 1 << 60].into_iter().enumerate() {
+            lying[cell * 8..][..8].copy_from_slice(&u64::to_ne_bytes(value));
+        }
+        std::fs::write(&file, lying).unwrap();
+        assert!(matches!(SharedMap::open(&file), Err(MapError::Foreign { .. })));
+        assert!(SharedMap::create(&file, 1, 1).is_err(), "never overwrites");
+    }
+}

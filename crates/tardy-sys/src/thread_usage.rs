@@ -1,0 +1,102 @@
+//! What a thread has used, by the kernel's own counters.
+
+use std::fs;
+use std::io;
+
+/// What a thread has used since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// CPU time in ns, exact (CLOCK_THREAD_CPUTIME_ID and CLOCK_PROCESS_CPUTIME_ID: the scheduler's own sum).
+    pub cpu_ns: u64,
+    /// Page faults without disk access.
+    pub minor_faults: u64,
+    /// Page faults with disk access.
+    pub major_faults: u64,
+    /// Times that it gave up the CPU.
+    pub voluntary_switches: u64,
+    /// Times that the CPU was taken from it.
+    pub involuntary_switches: u64,
+    /// Times that it moved to another CPU, if the kernel says (CONFIG_SCHED_DEBUG).
+    pub migrations: Option<u64>,
+}
+
+/// What the calling thread has used, but for migrations (getrusage(2) with RUSAGE_THREAD). Allocates nothing.
+pub fn of_this_thread() -> io::Result<ThreadUsage> {
+    let mut usage = rusage(libc::RUSAGE_THREAD)?;
+    usage.cpu_ns = cpu_time_ns(libc::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(usage)
+}
+
+/// How often the calling thread has moved to another CPU, if the kernel says.
+pub fn migrations_of_this_thread() -> Option<u64> {
+    migrations("/proc/thread-self/sched")
+}
+
+/// What the whole process has used.
+pub fn of_this_process() -> io::Result<ThreadUsage> {
+    let mut usage = rusage(libc::RUSAGE_SELF)?;
+    usage.cpu_ns = cpu_time_ns(libc::CLOCK_PROCESS_CPUTIME_ID)?;
+    usage.migrations = migrations("/proc/self/sched");
+    Ok(usage)
+}
+
+fn rusage(who: libc::c_int) -> io::Result<ThreadUsage> {
+    // SAFETY: rusage consists of integers, for which zero is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is a valid rusage to write to.
+    if unsafe { libc::getrusage(who, &raw mut usage) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(ThreadUsage {
+        cpu_ns: 0,
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+        migrations: None,
+    })
+}
+
+fn cpu_time_ns(clock: libc::clockid_t) -> io::Result<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to.
+    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
+        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn migrations(path: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
+}
+
+impl ThreadUsage {
+    /// What was used since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+            voluntary_switches: self.voluntary_switches.saturating_sub(earlier.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(earlier.involuntary_switches),
+            migrations: self.migrations.zip(earlier.migrations).map(|(now, then)| now.saturating_sub(then)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touching_new_memory_is_counted() {
+        let before = of_this_thread().unwrap();
+        let pages = vec![1u8; 8 << 20];
+        std::hint::black_box(&pages);
+        let used = of_this_thread().unwrap().since(&before);
+        assert!(used.minor_faults > 0, "{used:?}");
+        assert!(used.cpu_ns > 0);
+    }
+}

@@ -1,0 +1,145 @@
+//! What can be typed. Nothing here asks the machine anything; `resolve.rs` does.
+
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use run::RunArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  tardy check                               is this a real-time kernel, and what stands in the way?
+  tardy run --load doload --limit 1ms       a minute on every CPU under load, against a need of 1 ms
+  tardy run rpi3-4.14 --scale 0.01          an article's experiment, a hundredth of its length
+  tardy report before.run.json after.run.json -o both.html
+                                            two runs over each other, for people to look at";
+
+/// How late is this Linux? Timers under load, with a report that holds up.
+#[derive(Debug, Parser)]
+#[command(name = "tardy", version, before_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// What this machine is, whether it is real-time, and what would improve it.
+    Check(CheckArgs),
+    /// Measure: run file, summary, and a report if asked for.
+    Run(Box<RunArgs>),
+    /// A load by itself.
+    Load(LoadArgs),
+    /// A run's summary and histogram in the terminal.
+    Show(ShowArgs),
+    /// One HTML file for people to look at, of one run or of several over each other.
+    Report(ReportArgs),
+    /// The latency plot on its own, as SVG.
+    Plot(PlotArgs),
+    /// What differs between two or more runs, and whether they may be compared at all.
+    Compare(CompareArgs),
+    /// The JSON Schema of run files.
+    Schema,
+    /// Completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Man pages and completions into a directory.
+    #[command(name = "__generate", hide = true)]
+    Generate {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// The probe process.
+    #[command(name = "__probe", hide = true)]
+    Probe,
+    /// A load's process.
+    #[command(name = "__load", hide = true)]
+    LoadWorker {
+        /// As the load's supervisor has it.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+/// `tardy check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read kernel files under this directory instead.
+    #[arg(long, hide = true, default_value = "/")]
+    pub(crate) kernel_root: PathBuf,
+}
+
+/// `tardy load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// doload, cmd:COMMAND, or sink: the other end of doload's network part.
+    pub(crate) name: String,
+    /// With sink: the host that measures.
+    #[arg(required_if_eq("name", "sink"))]
+    pub(crate) host: Option<String>,
+    /// End after this long; without it, at Ctrl-C.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// The other host that doload sends to.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) peer: Option<String>,
+    /// Seeds the load.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// `tardy show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// A run file.
+    pub(crate) run: PathBuf,
+    /// The numbers as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tardy report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Run files.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Where the report goes.
+    #[arg(short, long, default_value = "tardy-report.html")]
+    pub(crate) output: PathBuf,
+}
+
+/// `tardy plot`.
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// Run files.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Where the plot goes.
+    #[arg(short, long, default_value = "tardy-plot.svg")]
+    pub(crate) output: PathBuf,
+    /// The plot's title.
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Right end of the latency axis, such as 400us; beyond the worst case by default.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) x_max: Option<String>,
+}
+
+/// `tardy compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Run files, the base first.
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

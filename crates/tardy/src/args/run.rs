@@ -1,0 +1,160 @@
+//! `tardy run`: a recipe, and flags that override it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::recipe::{RunTable, TimerTable};
+
+/// `tardy run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A recipe by name, or a recipe file.
+    pub(crate) recipe: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) run: RunFlags,
+    #[command(flatten)]
+    pub(crate) timer: TimerFlags,
+
+    /// Multiply every duration and loop count, to try a long recipe out.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    pub(crate) scale: f64,
+    /// Room temperature in °C, as you read it.
+    #[arg(long, value_name = "CELSIUS", allow_negative_numbers = true)]
+    pub(crate) ambient: Option<f64>,
+    /// CPU for tardy's own second process: by default one that is not measured, if there is one.
+    #[arg(long, value_name = "CPU")]
+    pub(crate) housekeeping_cpu: Option<u32>,
+    /// Show what would be done, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// The run file.
+    #[arg(short, long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the run file and the report if they are there.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) force: bool,
+    /// Write an HTML report as well: beside the run file, or where this says.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", help_heading = "Results")]
+    pub(crate) report: Option<PathBuf>,
+    /// The numbers as JSON on standard output, instead of the summary.
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+    /// No progress on standard error.
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+
+    /// Invent the measurement from a seed, without waiting and without privileges.
+    #[arg(long, hide = true, value_name = "SEED")]
+    pub(crate) fake: Option<u64>,
+    /// Read kernel files under this directory instead.
+    #[arg(long, hide = true, default_value = "/")]
+    pub(crate) kernel_root: PathBuf,
+}
+
+/// The `[run]` keys of a recipe as flags.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to run")]
+pub(crate) struct RunFlags {
+    /// How long each phase lasts, such as 90s or 5h33m [default: 1m]
+    #[arg(long, value_name = "TIME", conflicts_with = "loops")]
+    duration: Option<String>,
+    /// How many cycles each thread makes in a phase.
+    #[arg(long, value_name = "COUNT")]
+    loops: Option<u64>,
+    /// Measured but not counted, at the start of each phase [default: 1s]
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<String>,
+    /// Rounds of each wake method [default: 1]
+    #[arg(long, value_name = "COUNT")]
+    repeat: Option<u32>,
+    /// What runs meanwhile: none, doload, 'cmd:COMMAND'; may be given several times [default: none]
+    #[arg(long, value_name = "LOAD")]
+    load: Option<Vec<String>>,
+    /// The other host that network loads send to.
+    #[arg(long, value_name = "HOST")]
+    peer: Option<String>,
+    /// What you need: the worst case is held against it.
+    #[arg(long, value_name = "TIME")]
+    limit: Option<String>,
+    /// Further limits whose exceedances are counted exactly.
+    #[arg(long, value_name = "TIME,…", value_delimiter = ',')]
+    thresholds: Option<Vec<String>>,
+    /// Seeds dither and loads [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// The `[timer]` keys of a recipe as flags.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Timer probe")]
+pub(crate) struct TimerFlags {
+    /// How threads wait: clock_nanosleep, nanosleep, timer_settime, setitimer, timerfd, busy, deadline; several run
+    /// in turn [default: clock_nanosleep]
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
+    wake: Option<Vec<String>>,
+    /// monotonic, realtime or tai [default: monotonic]
+    #[arg(long)]
+    clock: Option<String>,
+    /// From one deadline to the next, at least 20us [default: 200us]
+    #[arg(short, long, value_name = "TIME")]
+    interval: Option<String>,
+    /// Each next CPU's thread has an interval longer by this [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    distance: Option<String>,
+    /// Each deadline is put off by up to this, at random, so that the timer is not locked to a periodic noise.
+    #[arg(long, value_name = "TIME")]
+    dither: Option<String>,
+    /// fifo, rr, other or deadline [default: fifo]
+    #[arg(long)]
+    policy: Option<String>,
+    /// Real-time priority, 1 to 99 [default: 90]
+    #[arg(short, long)]
+    priority: Option<u32>,
+    /// Each next thread's priority is lower by this [default: 0]
+    #[arg(long, value_name = "STEP")]
+    priority_step: Option<u32>,
+    /// CPUs to measure, such as all or 0-3,5 [default: all]
+    #[arg(short, long, value_name = "LIST")]
+    cpus: Option<String>,
+    /// hold: keep CPUs out of deep idle states; leave: measure with them [default: hold]
+    #[arg(long, value_name = "WHAT")]
+    dma_latency: Option<String>,
+}
+
+impl RunFlags {
+    /// As a recipe would say it.
+    pub(crate) fn table(&self) -> RunTable {
+        RunTable {
+            duration: self.duration.clone(),
+            loops: self.loops,
+            warmup: self.warmup.clone(),
+            repeat: self.repeat,
+            load: self.load.clone(),
+            peer: self.peer.clone(),
+            limit: self.limit.clone(),
+            thresholds: self.thresholds.clone(),
+            seed: self.seed,
+        }
+    }
+}
+
+impl TimerFlags {
+    /// As a recipe would say it.
+    pub(crate) fn table(&self) -> TimerTable {
+        TimerTable {
+            wake: self.wake.clone(),
+            clock: self.clock.clone(),
+            interval: self.interval.clone(),
+            distance: self.distance.clone(),
+            dither: self.dither.clone(),
+            policy: self.policy.clone(),
+            priority: self.priority,
+            priority_step: self.priority_step,
+            cpus: self.cpus.clone(),
+            dma_latency: self.dma_latency.clone(),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Progress on standard error: one line that is written over, or one line a minute where that is no terminal.
+
+use std::io::{IsTerminal, Write};
+
+use tardy_measure::run::{Observer, Standing};
+use tardy_record::units::format_duration_ns;
+
+/// Without a terminal, a line for every so many reports.
+const REPORTS_A_LINE: u64 = 60;
+
+/// Tells a person how far the run is.
+pub(crate) struct Progress {
+    quiet: bool,
+    terminal: bool,
+    line_is_open: bool,
+    reports: u64,
+}
+
+impl Progress {
+    /// Progress for the standard error that there is.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { quiet, terminal: std::io::stderr().is_terminal(), line_is_open: false, reports: 0 }
+    }
+
+    /// Ends the line that is open, so that something else can be written.
+    pub(crate) fn close_line(&mut self) {
+        if std::mem::take(&mut self.line_is_open) {
+            eprintln!();
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn progress(&mut self, now: &Standing<'_>) {
+        self.reports += 1;
+        if self.quiet || (!self.terminal && self.reports % REPORTS_A_LINE != 0) {
+            return;
+        }
+        let line = line(now);
+        if self.terminal {
+            eprint!("\r\x1b[K{line}");
+            let _ = std::io::stderr().flush();
+            self.line_is_open = true;
+        } else {
+            eprintln!("{line}");
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.close_line();
+        eprintln!("tardy: {text}");
+    }
+}
+
+fn line(now: &Standing<'_>) -> String {
+    let phase =
+        if now.of > 1 { format!("{} ({} of {})  ", now.phase, now.number, now.of) } else { String::new() };
+    let seconds = |ns: u64| format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
+    let worst = now.worst.map_or_else(
+        || "warming up".to_owned(),
+        |(ns, cpu)| format!("worst so far {:.1} us on cpu {cpu}", ns as f64 / 1000.0),
+    );
+    let missed = if now.missed > 0 { format!(", {} missed", now.missed) } else { String::new() };
+    format!("{phase}{} of {}  {worst}{missed}", seconds(now.counted_ns), seconds(now.planned_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_how_far_and_how_bad() {
+        let now = Standing {
+            phase: "nanosleep, round 2",
+            number: 2,
+            of: 3,
+            counted_ns: 61_400_000_000,
+            planned_ns: 120_000_000_000,
+            worst: Some((41_260, 3)),
+            missed: 7,
+        };
+        assert_eq!(
+            line(&now),
+            "nanosleep, round 2 (2 of 3)  1m1s of 2m  worst so far 41.3 us on cpu 3, 7 missed"
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! A recipe as written, and the ones that tardy carries.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+
+/// The recipes that are part of tardy, by name.
+const BUILT_IN: [(&str, &str); 6] = [
+    ("quick", include_str!("../../../recipes/quick.toml")),
+    ("osadl", include_str!("../../../recipes/osadl.toml")),
+    ("rpi3-4.9", include_str!("../../../recipes/rpi3-4.9.toml")),
+    ("rpi3-4.14", include_str!("../../../recipes/rpi3-4.14.toml")),
+    ("rpi1-loaded", include_str!("../../../recipes/rpi1-loaded.toml")),
+    ("at91-timers", include_str!("../../../recipes/at91-timers.toml")),
+];
+
+/// Largest recipe file that is read.
+const SIZE_MAX: u64 = 1 << 20;
+
+/// What a run shall be, as typed: times are texts with units, and what is absent takes its default.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Recipe {
+    #[serde(skip)]
+    pub(crate) name: Option<String>,
+    pub(crate) about: Option<String>,
+    #[serde(default)]
+    pub(crate) published: Vec<String>,
+    #[serde(default)]
+    pub(crate) notes: Option<String>,
+    #[serde(default)]
+    pub(crate) run: RunTable,
+    #[serde(default)]
+    pub(crate) timer: TimerTable,
+}
+
+/// `[run]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunTable {
+    pub(crate) duration: Option<String>,
+    pub(crate) loops: Option<u64>,
+    pub(crate) warmup: Option<String>,
+    pub(crate) repeat: Option<u32>,
+    pub(crate) load: Option<Vec<String>>,
+    pub(crate) peer: Option<String>,
+    pub(crate) limit: Option<String>,
+    pub(crate) thresholds: Option<Vec<String>>,
+    pub(crate) seed: Option<u64>,
+}
+
+/// `[timer]`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TimerTable {
+    pub(crate) wake: Option<Vec<String>>,
+    pub(crate) clock: Option<String>,
+    pub(crate) interval: Option<String>,
+    pub(crate) distance: Option<String>,
+    pub(crate) dither: Option<String>,
+    pub(crate) policy: Option<String>,
+    pub(crate) priority: Option<u32>,
+    pub(crate) priority_step: Option<u32>,
+    pub(crate) cpus: Option<String>,
+    pub(crate) dma_latency: Option<String>,
+}
+
+/// Why there is no recipe.
+#[derive(Debug, Error)]
+pub(crate) enum RecipeError {
+    #[error(
+        "there is no recipe '{name}'; tardy knows {known}, and a recipe file is given with its path, such as ./{name}.toml"
+    )]
+    Unknown { name: String, known: String },
+    #[error("{path} cannot be read: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{path} has {size} bytes; a recipe has a few hundred")]
+    TooLarge { path: PathBuf, size: u64 },
+    #[error("{place} is not a recipe: {source}\ndocs/recipes.md lists every key")]
+    Toml { place: String, source: Box<toml::de::Error> },
+    #[error("{place} gives both run.duration and run.loops; a run ends by one of them")]
+    TwoEnds { place: String },
+    #[error("{place} does not say what it is: add about = \"one sentence\"")]
+    NoAbout { place: String },
+}
+
+impl Recipe {
+    /// The recipe of that name, or in that file: what has a slash or ends in .toml is a file.
+    pub(crate) fn find(name: &str) -> Result<Self, RecipeError> {
+        if name.contains('/') || name.ends_with(".toml") {
+            return Self::read(Path::new(name));
+        }
+        let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
+            let known = BUILT_IN.map(|(name, _)| name).join(", ");
+            return Err(RecipeError::Unknown { name: name.to_owned(), known });
+        };
+        Self::parse(text, name, &format!("recipe {name}"))
+    }
+
+    fn read(path: &Path) -> Result<Self, RecipeError> {
+        let fail = |source| RecipeError::Io { path: path.to_owned(), source };
+        let size = path.metadata().map_err(fail)?.len();
+        if size > SIZE_MAX {
+            return Err(RecipeError::TooLarge { path: path.to_owned(), size });
+        }
+        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        Self::parse(&text, &name, &path.display().to_string())
+    }
+
+    fn parse(text: &str, name: &str, place: &str) -> Result<Self, RecipeError> {
+        let place = place.to_owned();
+        let mut recipe: Self = match toml::from_str(text) {
+            Ok(recipe) => recipe,
+            Err(source) => return Err(RecipeError::Toml { place, source: Box::new(source) }),
+        };
+        if recipe.run.duration.is_some() && recipe.run.loops.is_some() {
+            return Err(RecipeError::TwoEnds { place });
+        }
+        if recipe.about.is_none() {
+            return Err(RecipeError::NoAbout { place });
+        }
+        recipe.name = Some(name.to_owned());
+        Ok(recipe)
+    }
+
+    /// What the flags say, over what the recipe says.
+    pub(crate) fn overridden_by(mut self, run: RunTable, timer: TimerTable) -> Self {
+        // A run ends by one of the two: the flag that is given displaces the key that is not.
+        if run.duration.is_some() || run.loops.is_some() {
+            (self.run.duration, self.run.loops) = (None, None);
+        }
+        macro_rules! take {
+            ($table:ident: $($key:ident),*) => { $( if $table.$key.is_some() { self.$table.$key = $table.$key; } )* };
+        }
+        take!(run: duration, loops, warmup, repeat, load, peer, limit, thresholds, seed);
+        take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_of_the_project_is_built_in_and_reads() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let recipe = Recipe::find(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(recipe.run.duration.is_some() != recipe.run.loops.is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_flag_displaces_the_other_end() {
+        let recipe = Recipe::find("rpi3-4.9").unwrap();
+        assert!(recipe.run.loops.is_some());
+        let run = RunTable { duration: Some("10s".into()), ..RunTable::default() };
+        let recipe = recipe.overridden_by(run, TimerTable::default());
+        assert_eq!((recipe.run.duration.as_deref(), recipe.run.loops), (Some("10s"), None));
+    }
+
+    #[test]
+    fn a_slip_of_the_fingers_names_its_line() {
+        let text = "about = \"x\"\n[timer]\nprioriti = 3\n";
+        let error = Recipe::parse(text, "x", "x.toml").unwrap_err().to_string();
+        assert!(error.contains("line 3") && error.contains("prioriti"), "{error}");
+    }
+}
