@@ -114,18 +114,15 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// Breaks a text at spaces, or within a word that is longer than a line.
+/// Breaks a text at spaces; a word that is longer than a line after a slash in it, or where it must.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let text = printable(text);
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in printable(text).split(' ').filter(|word| !word.is_empty()) {
-        let characters: Vec<char> = word.chars().collect();
-        if used > 0 && used + 1 + characters.len() > width {
-            lines.push(String::new());
-            used = 0;
-        }
-        for (index, piece) in characters.chunks(width).enumerate() {
-            if index > 0 {
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        for (index, piece) in pieces(word, width).into_iter().enumerate() {
+            let length = piece.chars().count();
+            if index > 0 || (used > 0 && used + 1 + length > width) {
                 lines.push(String::new());
                 used = 0;
             }
@@ -134,11 +131,26 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
                 line.push(' ');
                 used += 1;
             }
-            line.extend(piece);
-            used += piece.len();
+            line.push_str(piece);
+            used += length;
         }
     }
     lines
+}
+
+/// A word in pieces that fit.
+fn pieces(word: &str, width: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while let Some((end, _)) = rest.char_indices().nth(width) {
+        let (line, _) = rest.split_at(end);
+        // A slash at the very start is no place to break a path.
+        let cut = line.rfind('/').filter(|slash| *slash > 1).map_or(end, |slash| slash + 1);
+        pieces.push(&rest[..cut]);
+        rest = &rest[cut..];
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// How a piece of text looks where colours are wanted.
@@ -238,6 +250,8 @@ mod tests {
     fn long_words_are_broken_and_short_ones_kept() {
         assert_eq!(wrapped("aa bb cc", 5), ["aa bb", "cc"]);
         assert_eq!(wrapped("aaaaaaa b", 3), ["aaa", "aaa", "a b"]);
+        assert_eq!(wrapped("x /sys/devices/cpu0/online", 14), ["x", "/sys/devices/", "cpu0/online"]);
+        assert_eq!(wrapped("äöüäöü", 4), ["äöüä", "öü"]);
         assert_eq!(wrapped("", 3), [""]);
     }
 }

@@ -35,6 +35,10 @@ fn no_high_resolution(facts: &Facts) -> Option<Finding> {
 
 fn slow_source(facts: &Facts) -> Option<Finding> {
     let source = facts.clock.source.get().filter(|source| SLOW.contains(&source.as_str()))?;
+    // Where the tick is the clock there are no high-resolution timers either, which is said already.
+    if source.ends_with("jiffies") && facts.clock.high_resolution.get() == Some(&false) {
+        return None;
+    }
     let available = facts.clock.available.get();
     let better = available.and_then(|list| list.iter().find(|other| !SLOW.contains(&other.as_str())));
     let remedy = match better {

@@ -94,7 +94,7 @@ fn interrupts_on_isolated(facts: &Facts) -> Option<Finding> {
     }
     Some(Finding::new(
         Severity::Hurts,
-        format!("Interrupts may go to the isolated CPUs {}", cpu_list::format(&isolated)),
+        format!("Interrupts may go where CPUs are isolated: {}", cpu_list::format(&isolated)),
         "An interrupt comes before every task, so it is as late there as the longest handler.",
         facts.cpu.irq_affinity.how.clone(),
         Remedy::boot_parameter(format!("irqaffinity={}", cpu_list::format(&rest))),

@@ -36,13 +36,18 @@ pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
 
 fn not_real_time(facts: &Facts) -> Option<Finding> {
     let kernel = &facts.kernel;
+    let why = match kernel.co_kernel.get().filter(|core| *core != "none") {
+        Some(core) => format!("Tasks of {core} need not wait for Linux; those of Linux, which tardy measures, do."),
+        None => "Whatever runs in the kernel with preemption or interrupts off makes every task wait, for as long as \
+                 it takes."
+            .to_owned(),
+    };
     match kernel.real_time.get() {
         Some(true) => None,
         Some(false) => Some(Finding::new(
             Severity::Blocks,
             "The kernel is not PREEMPT_RT",
-            "Whatever runs in the kernel with preemption or interrupts off makes every task wait, for as long as it \
-             takes.",
+            &why,
             kernel.real_time.how.clone(),
             real_time_kernel(facts),
         )),

@@ -41,7 +41,7 @@ fn no_priority(facts: &Facts) -> Option<Finding> {
     let mut finding =
         Finding::new(severity, what, why, facts.scheduling.allowed_priority.how.clone(), setcap());
     finding.alternatives = vec![
-        Remedy::command("ulimit -r 99; ulimit -l unlimited"),
+        Remedy::command("ulimit -r 99; ulimit -l unlimited; exec su USER"),
         Remedy::command(
             "groupadd -f realtime && usermod -aG realtime USER && printf '@realtime - rtprio 99\\n@realtime - memlock \
              unlimited\\n' > /etc/security/limits.d/99-realtime.conf",
@@ -62,7 +62,11 @@ fn no_group_runtime(facts: &Facts) -> Option<Finding> {
     ))
 }
 
+/// Who may take no priority either is told so already, with the same remedy.
 fn little_memory(facts: &Facts) -> Option<Finding> {
+    if facts.scheduling.allowed_priority.get() == Some(&0) {
+        return None;
+    }
     let kb: u64 = facts.scheduling.lockable_memory.get()?.parse().ok()?;
     if kb >= LOCKABLE_KB {
         return None;
@@ -74,7 +78,7 @@ fn little_memory(facts: &Facts) -> Option<Finding> {
         facts.scheduling.lockable_memory.how.clone(),
         setcap(),
     );
-    finding.alternatives = vec![Remedy::command("ulimit -l unlimited")];
+    finding.alternatives = vec![Remedy::command("ulimit -l unlimited; exec su USER")];
     Some(finding)
 }
 
