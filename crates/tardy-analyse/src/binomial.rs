@@ -122,8 +122,8 @@ pub fn quantile(level: f64, n: u64, p: f64) -> u64 {
 fn normal_quantile(level: f64) -> f64 {
     let tail = level.min(1.0 - level).max(1e-300);
     let t = (-2.0 * tail.ln()).sqrt();
-    let value = t - (2.515517 + t * (0.802853 + t * 0.010328))
-        / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+    let value = t
+        - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
     if level < 0.5 { -value } else { value }
 }
 
@@ -173,9 +173,14 @@ mod tests {
         close(upper_bound(0, 1_000_000_000_000, 0.95), 2.995732273554e-12, 1e-10);
         close(upper_bound(3, 1_000_000_000_000, 0.95), 7.753656527933e-12, 1e-9);
         // At n = 10^9 the Poisson limit χ²_{c;2k+2}/(2n) is exact to nine digits.
-        for (k, half_chi_square) in
-            [(0, 2.9957323), (1, 4.7438645), (2, 6.2957936), (3, 7.7536565), (5, 10.5130349), (10, 16.9622192)]
-        {
+        for (k, half_chi_square) in [
+            (0, 2.9957323),
+            (1, 4.7438645),
+            (2, 6.2957936),
+            (3, 7.7536565),
+            (5, 10.5130349),
+            (10, 16.9622192),
+        ] {
             close(upper_bound(k, 1_000_000_000, 0.95) * 1e9, half_chi_square, 1e-7);
         }
         close(upper_bound(0, 1_000_000_000, 0.99) * 1e9, 4.6051702, 1e-7);
@@ -196,9 +201,13 @@ mod tests {
 
     #[test]
     fn run_lengths_agree_with_the_reference_values() {
-        for (p, confidence, n) in
-            [(1e-3, 0.95, 2995), (1e-5, 0.95, 299_572), (1e-6, 0.95, 2_995_731), (1e-6, 0.99, 4_605_168), (0.05, 0.95, 59)]
-        {
+        for (p, confidence, n) in [
+            (1e-3, 0.95, 2995),
+            (1e-5, 0.95, 299_572),
+            (1e-6, 0.95, 2_995_731),
+            (1e-6, 0.99, 4_605_168),
+            (0.05, 0.95, 59),
+        ] {
             assert_eq!(trials_for_none(p, confidence), n);
         }
     }

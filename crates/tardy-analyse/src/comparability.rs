@@ -1,8 +1,8 @@
 //! Whether two runs measured the same thing, so that a difference between them says something about the kernel.
 
+use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan};
 use tardy_record::units::format_duration_ns;
-use tardy_record::Run;
 
 /// Measured times that differ by more than this share make maxima incomparable: a maximum grows with time.
 const DURATION_TOLERANCE: f64 = 0.05;
@@ -84,6 +84,10 @@ fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
     let (a, b) = (base.progress.measured_ns, candidate.progress.measured_ns);
     let longer = a.max(b) as f64;
     ((longer - a.min(b) as f64) > DURATION_TOLERANCE * longer).then(|| {
-        format!("duration: {} and {} (a maximum grows with time)", format_duration_ns(a), format_duration_ns(b))
+        format!(
+            "duration: {} and {} (a maximum grows with time)",
+            format_duration_ns(a),
+            format_duration_ns(b)
+        )
     })
 }

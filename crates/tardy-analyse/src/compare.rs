@@ -157,7 +157,8 @@ fn row_pair(phase: &str, base: Row, candidate: Row, shape: Option<Shape>) -> Row
 
 fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
     let ratio = |name, base_ns: Option<f64>, candidate_ns: Option<f64>| {
-        let ratio = base_ns.zip(candidate_ns).filter(|(base, _)| *base > 0.0).map(|(base, other)| other / base);
+        let ratio =
+            base_ns.zip(candidate_ns).filter(|(base, _)| *base > 0.0).map(|(base, other)| other / base);
         Ratio { name, base_ns, candidate_ns, ratio }
     };
     let whole = |value: Option<i64>| value.map(|ns| ns as f64);
@@ -166,7 +167,8 @@ fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
         ratio("mean", base.mean_ns, candidate.mean_ns),
     ];
     for (a, b) in base.quantiles.iter().zip(&candidate.quantiles) {
-        let quoted = |quantile: &crate::quantile::Quantile| quantile.value.map(|value| value.quoted_ns() as f64);
+        let quoted =
+            |quantile: &crate::quantile::Quantile| quantile.value.map(|value| value.quoted_ns() as f64);
         all.push(ratio(a.level, quoted(a), quoted(b)));
     }
     all.push(ratio("max", whole(base.max_ns), whole(candidate.max_ns)));

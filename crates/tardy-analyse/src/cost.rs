@@ -26,7 +26,9 @@ pub fn of(run: &Run) -> Option<Cost> {
     if run.self_cost.is_empty() {
         return None;
     }
-    let sum = |part: fn(&ThreadCost) -> u64| measuring.iter().fold(0u64, |sum, cost| sum.saturating_add(part(cost)));
+    let sum = |part: fn(&ThreadCost) -> u64| {
+        measuring.iter().fold(0u64, |sum, cost| sum.saturating_add(part(cost)))
+    };
     let cycles: Option<f64> = measuring.iter().map(|cost| cost.cycles.map(|cycles| cycles as f64)).sum();
     let cpu: f64 = measuring.iter().map(|cost| cost.cpu_ns as f64).sum();
     let housekeeping_ns: f64 = housekeeping.iter().map(|cost| cost.cpu_ns as f64).sum();

@@ -32,7 +32,8 @@ pub struct Difference {
 
 /// What differs between `base` and `candidate`.
 pub fn between(base: &Facts, candidate: &Facts) -> Differences {
-    let (base_config, candidate_config) = (base.kernel.config.value.known(), candidate.kernel.config.value.known());
+    let (base_config, candidate_config) =
+        (base.kernel.config.value.known(), candidate.kernel.config.value.known());
     let (base_line, candidate_line) =
         (base.kernel.command_line.value.known(), candidate.kernel.command_line.value.known());
     Differences {
@@ -44,7 +45,12 @@ pub fn between(base: &Facts, candidate: &Facts) -> Differences {
 
 fn named(facts: &Facts) -> BTreeMap<String, String> {
     let whole = |row: &Row| !BY_PARTS.contains(&row.name);
-    facts.rows().into_iter().filter(whole).map(|row| (format!("{}: {}", row.section, row.name), row.value)).collect()
+    facts
+        .rows()
+        .into_iter()
+        .filter(whole)
+        .map(|row| (format!("{}: {}", row.section, row.name), row.value))
+        .collect()
 }
 
 fn by_name(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {
@@ -79,10 +85,15 @@ mod tests {
 
     #[test]
     fn parameters_differ_one_by_one() {
-        let found = parameters("quiet isolcpus=1 console=tty0 console=ttyS0", "isolcpus=1,2 console=tty0 console=ttyS0");
+        let found = parameters(
+            "quiet isolcpus=1 console=tty0 console=ttyS0",
+            "isolcpus=1,2 console=tty0 console=ttyS0",
+        );
         let expected = [("isolcpus", Some("1"), Some("1,2")), ("quiet", Some("set"), None)];
-        let flat: Vec<_> =
-            found.iter().map(|one| (one.name.as_str(), one.base.as_deref(), one.candidate.as_deref())).collect();
+        let flat: Vec<_> = found
+            .iter()
+            .map(|one| (one.name.as_str(), one.base.as_deref(), one.candidate.as_deref()))
+            .collect();
         assert_eq!(flat, expected);
     }
 }

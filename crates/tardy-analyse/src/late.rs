@@ -28,7 +28,8 @@ pub fn beyond(series: &Series, limit_ns: u64) -> Late {
             return Late { at_least: late, at_most: late, of, dispersion: dependence::dispersion(count) };
         }
     }
-    let (at_least, at_most) = in_histogram(histogram, i64::try_from(limit_ns).unwrap_or(i64::MAX), series.max_ns);
+    let (at_least, at_most) =
+        in_histogram(histogram, i64::try_from(limit_ns).unwrap_or(i64::MAX), series.max_ns);
     Late { at_least, at_most, of, dispersion: None }
 }
 
@@ -56,7 +57,8 @@ mod tests {
 
     #[test]
     fn a_bin_across_the_limit_counts_as_perhaps() {
-        let histogram = Histogram::from_bins(vec![(0, 10, 5).into(), (10, 20, 3).into(), (20, 30, 2).into()]).unwrap();
+        let histogram =
+            Histogram::from_bins(vec![(0, 10, 5).into(), (10, 20, 3).into(), (20, 30, 2).into()]).unwrap();
         assert_eq!(in_histogram(&histogram, 9, None), (5, 5));
         assert_eq!(in_histogram(&histogram, 12, None), (2, 5));
         assert_eq!(in_histogram(&histogram, 25, Some(25)), (0, 0));

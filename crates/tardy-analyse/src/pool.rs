@@ -50,7 +50,8 @@ pub struct Pool {
 
 /// Adds up `series`; fails where their bins do not fit each other.
 pub fn of(series: &[&Series]) -> Result<Pool, HistogramError> {
-    let quoted = if series.iter().all(|one| one.corrected.is_some()) { Quoted::Corrected } else { Quoted::Measured };
+    let quoted =
+        if series.iter().all(|one| one.corrected.is_some()) { Quoted::Corrected } else { Quoted::Measured };
     let mut histogram = Histogram::default();
     for one in series {
         histogram.merge(match &one.corrected {

@@ -122,7 +122,10 @@ mod tests {
         for value in values {
             *bins.entry(*value).or_insert(0u64) += 1;
         }
-        Histogram::from_bins(bins.into_iter().map(|(value, count)| (value, value + 1, count).into()).collect()).unwrap()
+        Histogram::from_bins(
+            bins.into_iter().map(|(value, count)| (value, value + 1, count).into()).collect(),
+        )
+        .unwrap()
     }
 
     #[test]

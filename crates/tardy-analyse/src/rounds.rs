@@ -49,8 +49,11 @@ fn spread(run: &Run, label: &str, phases: &[usize]) -> Option<Rounds> {
     let mut sorted = maxima_ns.clone();
     sorted.sort_unstable();
     let middle = sorted.len() / 2;
-    let median_ns =
-        if sorted.len() % 2 == 1 { sorted[middle] } else { i64::midpoint(sorted[middle - 1], sorted[middle]) };
+    let median_ns = if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        i64::midpoint(sorted[middle - 1], sorted[middle])
+    };
     Some(Rounds {
         label: label.to_owned(),
         phases: seen.iter().map(|(phase, _)| *phase).collect(),

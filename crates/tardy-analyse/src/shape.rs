@@ -52,7 +52,8 @@ mod tests {
 
     fn unit_bins(counts: &[u64]) -> Histogram {
         let bins = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        Histogram::from_bins(bins.map(|(i, count)| (i as i64, i as i64 + 1, *count).into()).collect()).unwrap()
+        Histogram::from_bins(bins.map(|(i, count)| (i as i64, i as i64 + 1, *count).into()).collect())
+            .unwrap()
     }
 
     /// Reference values of research/statistics.md section 4.

@@ -67,8 +67,13 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         .map(|(index, series)| (index, series.max_ns.unwrap_or(i64::MIN)))
         .max_by_key(|(index, max)| (*max, std::cmp::Reverse(*index)))?;
     let late: Vec<late::Late> = run.series.iter().map(|series| late::beyond(series, limit_ns)).collect();
-    let bounds: Vec<ShareBound> =
-        run.series.iter().enumerate().filter(recorded).map(|(index, series)| bound(index, series, &late[index])).collect();
+    let bounds: Vec<ShareBound> = run
+        .series
+        .iter()
+        .enumerate()
+        .filter(recorded)
+        .map(|(index, series)| bound(index, series, &late[index]))
+        .collect();
     let highest = bounds.iter().max_by(|a, b| a.upper.total_cmp(&b.upper))?.clone();
     Some(Verdict {
         limit_ns,

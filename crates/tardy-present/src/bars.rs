@@ -11,8 +11,8 @@ use crate::latency;
 /// Steps of one decade, finest first: E24, E12, E6, E3.
 const STEPS: [&[f64]; 4] = [
     &[
-        1.0, 1.1, 1.2, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.4, 2.7, 3.0, 3.3, 3.6, 3.9, 4.3, 4.7, 5.1, 5.6, 6.2, 6.8, 7.5,
-        8.2, 9.1,
+        1.0, 1.1, 1.2, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.4, 2.7, 3.0, 3.3, 3.6, 3.9, 4.3, 4.7, 5.1, 5.6, 6.2,
+        6.8, 7.5, 8.2, 9.1,
     ],
     &[1.0, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2],
     &[1.0, 1.5, 2.2, 3.3, 4.7, 6.8],
@@ -34,7 +34,9 @@ struct Line {
 /// The drawing's lines, at most `width` wide; none for an empty histogram.
 pub fn lines(histogram: &Histogram, width: usize) -> Vec<String> {
     let bins = rebinned(histogram);
-    let Some(most) = bins.iter().map(|bin| bin.count).max().filter(|most| *most > 0) else { return Vec::new() };
+    let Some(most) = bins.iter().map(|bin| bin.count).max().filter(|most| *most > 0) else {
+        return Vec::new();
+    };
     let labels: Vec<String> = bins.iter().map(label).collect();
     let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let count_width = latency::count(most).len();
@@ -68,7 +70,7 @@ fn axis(label_width: usize, room: usize, decades: f64) -> String {
     let mut free = 0;
     for decade in 0..=decades as u32 {
         let at = (f64::from(decade) * room as f64 / decades).round() as usize;
-        let mark = latency::prefixed(10f64.powi(decade as i32)).replace(' ', "");
+        let mark = latency::prefixed(10f64.powi(decade as i32));
         if at >= free && at + mark.len() <= text.len() {
             text.splice(at..at + mark.len(), mark.chars());
             free = at + mark.len() + 1;
@@ -87,10 +89,12 @@ fn label(bin: &Line) -> String {
 
 /// The histogram in the finest steps that a screen takes. A bin goes where its lower edge is.
 fn rebinned(histogram: &Histogram) -> Vec<Line> {
-    STEPS.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(|| {
-        // Nothing shorter exists: eleven decades in three steps each.
-        in_steps(histogram, STEPS[3])
-    })
+    STEPS.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(
+        || {
+            // Nothing shorter exists: eleven decades in three steps each.
+            in_steps(histogram, STEPS[3])
+        },
+    )
 }
 
 fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
@@ -117,7 +121,8 @@ fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
 
 /// Edges from the floor to beyond any latency.
 fn edges(steps: &[f64]) -> impl Iterator<Item = f64> {
-    (0..18).flat_map(move |decade| steps.iter().map(move |step| (FLOOR_NS * 10f64.powi(decade) * step).round()))
+    (0..18)
+        .flat_map(move |decade| steps.iter().map(move |step| (FLOOR_NS * 10f64.powi(decade) * step).round()))
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::loads::{LoadFindings, PartFindings};
-use tardy_analyse::row::Row;
 use tardy_analyse::pool;
+use tardy_analyse::row::Row;
+use tardy_record::run::State;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
-use crate::latency::{count, harmless, microseconds, per_cent, prefixed, with_unit};
+use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
 use crate::{bars, sentence};
 
@@ -15,6 +16,9 @@ use crate::{bars, sentence};
 const WIDTH_MIN: usize = 60;
 /// Phases beyond this have no histogram of their own: a recipe of thirty rounds must not scroll for pages.
 const HISTOGRAM_PHASE_MAX: usize = 3;
+
+/// Longer labels are shortened in tables: a name from outside must not push the numbers off the screen.
+const LABEL_MAX: usize = 28;
 
 /// Bold, red and so on, where the terminal takes them.
 #[derive(Clone, Copy)]
@@ -53,7 +57,8 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     blocks.push(loads_block(findings, width));
     blocks.push(cost_block(run, findings, width));
     blocks.push(conclusion(findings, width, ink));
-    let blocks: Vec<String> = blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
+    let blocks: Vec<String> =
+        blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
     blocks.join("\n\n") + "\n"
 }
 
@@ -64,11 +69,10 @@ fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
     for reason in sentence::spoilt(run) {
         lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));
     }
-    if let Some(partial) = sentence::partial(run) {
-        lines.extend(folded(&partial, width).iter().map(|line| ink.strong(line)));
-    }
-    for limit in &run.validity.limits {
-        lines.extend(folded(&format!("Note: {}", harmless(limit)), width));
+    for (index, limit) in sentence::limits(run).iter().enumerate() {
+        let missing = index == 0 && run.progress.state != State::Complete;
+        let paint = |line: &String| if missing { ink.strong(line) } else { line.clone() };
+        lines.extend(folded(limit, width).iter().map(paint));
     }
     lines
 }
@@ -76,7 +80,10 @@ fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
 fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, ink: Ink) -> Vec<String> {
     let mut lines = folded(&phase_title(run, phase, phases), width);
     lines.push(String::new());
-    lines.extend(row_table(phase.rows.iter().chain(phase.all.as_ref().filter(|_| phase.rows.len() > 1)), width));
+    lines.extend(row_table(
+        phase.rows.iter().chain(phase.all.as_ref().filter(|_| phase.rows.len() > 1)),
+        width,
+    ));
     let series: Vec<&Series> = phase.series.iter().map(|index| &run.series[*index]).collect();
     if phases <= HISTOGRAM_PHASE_MAX
         && let Ok(pool) = pool::of(&series)
@@ -133,7 +140,7 @@ fn row_table<'a>(rows: impl Iterator<Item = &'a Row>, width: usize) -> Vec<Strin
 fn row_cells(row: &Row) -> Vec<String> {
     let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), microseconds);
     let mut cells = vec![
-        harmless(&row.label),
+        short(&harmless(&row.label), LABEL_MAX),
         count(row.recorded),
         row.missed.get().map_or_else(|| "-".to_owned(), count),
         us(row.min_ns.map(|ns| ns as f64)),
@@ -155,7 +162,8 @@ fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {
         .wakes
         .iter()
         .map(|wake| {
-            let under = if wake.loads.is_empty() { String::new() } else { format!(", {}", wake.loads.join(" + ")) };
+            let under =
+                if wake.loads.is_empty() { String::new() } else { format!(", {}", wake.loads.join(" + ")) };
             Row { label: format!("{}{under}", wake.wake.name()), ..wake.row.clone() }
         })
         .collect();
@@ -167,7 +175,8 @@ fn rounds_block(findings: &Findings, width: usize) -> Vec<String> {
     if findings.rounds.is_empty() {
         return Vec::new();
     }
-    let mut table = Table::new(&["maxima of repeated phases, us", "rounds", "lowest", "median", "highest", "ratio"]);
+    let mut table =
+        Table::new(&["maxima of repeated phases, us", "rounds", "lowest", "median", "highest", "ratio"]);
     for rounds in &findings.rounds {
         table.push(vec![
             harmless(&rounds.label),
@@ -202,7 +211,7 @@ pub(crate) fn part_text(part: &PartFindings) -> String {
         _ => ", died",
     };
     match part.per_second {
-        Some(rate) => format!("{name} {} {}/s{died}", prefixed(rate), harmless(&part.unit)),
+        Some(rate) => format!("{name} {}{died}", per_second(rate, &harmless(&part.unit))),
         None => format!("{name} (nothing to count){died}"),
     }
 }
@@ -214,10 +223,17 @@ fn cost_block(run: &Run, findings: &Findings, width: usize) -> Vec<String> {
         parts.push(format!("{} of CPU time a cycle", with_unit(ns)));
     }
     parts.push(format!("{} page faults", count(cost.page_faults)));
-    parts.push(cost.migrations.map_or_else(|| "migrations unknown".to_owned(), |n| format!("{} migrations", count(n))));
+    parts.push(
+        cost.migrations
+            .map_or_else(|| "migrations unknown".to_owned(), |n| format!("{} migrations", count(n))),
+    );
     parts.push(format!("{} involuntary switches", count(cost.involuntary_switches)));
     if let Some(share) = cost.housekeeping_share {
-        parts.push(format!("housekeeping on cpu {} took {} of it", run.plan.housekeeping_cpu, per_cent(share)));
+        parts.push(format!(
+            "housekeeping on cpu {} took {} of it",
+            run.plan.housekeeping_cpu,
+            per_cent(share)
+        ));
     }
     folded(&format!("tardy itself: {}.", parts.join(", ")), width)
 }
