@@ -5,6 +5,7 @@
 
 pub mod bars;
 pub mod latency;
+pub mod plot;
 pub mod sentence;
 pub mod summary;
 pub mod table;

@@ -10,3 +10,24 @@ fn runs() {
         std::fs::write(format!("tests/runs/{name}.run.json"), tardy_record::file::to_text(&run)).unwrap();
     }
 }
+
+/// Writes every plot to target/gallery, to be looked at.
+#[test]
+#[ignore = "writes target/gallery, for people to look at"]
+fn gallery() {
+    use tardy_present::plot::{self, Options, curve};
+    let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
+    std::fs::create_dir_all(&target).unwrap();
+    let write = |name: String, text: String| std::fs::write(target.join(name), text).unwrap();
+    for (name, run) in made::all() {
+        for width in [860.0, 360.0] {
+            let options = Options { width, limit_ns: run.plan.limit_ns, ..Options::default() };
+            write(format!("latency-{name}-{width}.svg"), plot::latency_svg(&[&run], &options));
+            write(format!("exceedance-{name}-{width}.svg"), plot::exceedance::draw("e", &curve::curves(&[&run]), &options));
+            write(format!("timeline-{name}-{width}.svg"), plot::timeline::draw("t", &run, &options));
+            if let Some(heat) = plot::heat::draw("h", &run, &options) {
+                write(format!("heat-{name}-{width}.svg"), heat);
+            }
+        }
+    }
+}

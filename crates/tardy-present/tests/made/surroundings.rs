@@ -75,7 +75,7 @@ pub fn environment(seconds: u64) -> Environment {
     });
     for cpu in 0..2 {
         add("frequency", "", Some(cpu), "MHz", Merge::Min, &mut |t| {
-            if t < 3.0 || t as u64 % 23 == 0 { 600.0 } else { 1200.0 }
+            if t < 3.0 || (t as u64).is_multiple_of(23) { 600.0 } else { 1200.0 }
         });
     }
     for cpu in 0..2 {
