@@ -4,8 +4,10 @@
 //! hostile until escaped: [`latency::harmless`] for the terminal, the SVG writer and the templates for the rest.
 
 pub mod bars;
+pub mod compare;
 pub mod latency;
 pub mod plot;
+pub mod report;
 pub mod sentence;
 pub mod summary;
 pub mod table;

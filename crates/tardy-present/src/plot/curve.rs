@@ -29,7 +29,12 @@ pub struct Curve {
 pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     let pooled = |label: String, series: Vec<&Series>| {
         let pool = pool::of(&series).ok()?;
-        Some(Curve { label: short(&harmless(&label), 32), class: "", max_ns: pool.max_ns, histogram: pool.histogram })
+        Some(Curve {
+            label: short(&harmless(&label), 32),
+            class: "",
+            max_ns: pool.max_ns,
+            histogram: pool.histogram,
+        })
     };
     let curves: Vec<Option<Curve>> = match runs {
         [run] if run.phases.len() > 1 => {
@@ -50,7 +55,9 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
 pub fn names(runs: &[&Run]) -> Vec<String> {
     let release = |run: &&Run| run.facts.kernel.release.get().map(|release| harmless(release));
     let releases: Vec<Option<String>> = runs.iter().map(release).collect();
-    let distinct = |i: usize| releases[i].is_some() && releases.iter().filter(|other| **other == releases[i]).count() == 1;
+    let distinct = |i: usize| {
+        releases[i].is_some() && releases.iter().filter(|other| **other == releases[i]).count() == 1
+    };
     if (0..runs.len()).all(distinct) {
         return releases.into_iter().flatten().collect();
     }

@@ -62,7 +62,8 @@ pub fn panels(run: &Run) -> Vec<Panel> {
 fn load_panel(spec: &str, part: &LoadPart) -> Panel {
     // A rate holds for a stretch, so it is drawn as one.
     let points = part.rates().into_iter().flat_map(|(from, to, rate)| [(from, rate), (to, rate)]).collect();
-    let name = format!("load {}: {}, {}/s", short(&harmless(spec), 24), harmless(&part.name), harmless(&part.unit));
+    let name =
+        format!("load {}: {}, {}/s", short(&harmless(spec), 24), harmless(&part.name), harmless(&part.unit));
     panel(name, vec![(String::new(), points)], true)
 }
 
@@ -84,7 +85,8 @@ fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -
     let clamp = |points: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
         points.into_iter().map(|(at, value)| (at, value.clamp(-VALUE_MAX, VALUE_MAX))).collect()
     };
-    let mut lines: Vec<(String, Vec<(u64, f64)>)> = lines.into_iter().map(|(label, points)| (label, clamp(points))).collect();
+    let mut lines: Vec<(String, Vec<(u64, f64)>)> =
+        lines.into_iter().map(|(label, points)| (label, clamp(points))).collect();
     let highest = |points: &[(u64, f64)]| points.iter().map(|(_, value)| *value).fold(-VALUE_MAX, f64::max);
     let left_out = lines.len().saturating_sub(LINE_MAX);
     if lines.len() > curve::COLOURS {
@@ -102,7 +104,11 @@ fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -
         false => (low - 1.0, high + 1.0),
     };
     let classes = curve::classes(&weights);
-    let lines = lines.into_iter().zip(classes).map(|((label, points), class)| Line { label, class, points }).collect();
+    let lines = lines
+        .into_iter()
+        .zip(classes)
+        .map(|((label, points), class)| Line { label, class, points })
+        .collect();
     Panel { name, lines, left_out, low, high }
 }
 

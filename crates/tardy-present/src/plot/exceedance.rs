@@ -44,7 +44,10 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
         width: options.width,
         height,
         title: "How rare is late",
-        description: &format!("Share of wake-ups at least as late as each latency, both axes logarithmic. {}", described.join("; ")),
+        description: &format!(
+            "Share of wake-ups at least as late as each latency, both axes logarithmic. {}",
+            described.join("; ")
+        ),
         standalone: options.standalone,
         data: vec![("x", x.data()), ("y", y.data()), ("kind", "exceedance".into())],
     };
@@ -52,8 +55,13 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
 }
 
 fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
-    let lowest = curves.iter().filter_map(|one| one.histogram.bins().first()).map(|bin| bin.lower_ns as f64).fold(1e12, f64::min);
-    let highest = curves.iter().filter_map(|one| one.max_ns).map(|max| max as f64).fold(FLOOR_NS * 10.0, f64::max);
+    let lowest = curves
+        .iter()
+        .filter_map(|one| one.histogram.bins().first())
+        .map(|bin| bin.lower_ns as f64)
+        .fold(1e12, f64::min);
+    let highest =
+        curves.iter().filter_map(|one| one.max_ns).map(|max| max as f64).fold(FLOOR_NS * 10.0, f64::max);
     let with_limit = options.limit_ns.map_or(highest, |limit| highest.max(limit as f64));
     let low = lowest.max(FLOOR_NS).min(highest / 2.0);
     let most = curves.iter().map(|one| one.histogram.total()).max().unwrap_or(1).max(10);

@@ -62,7 +62,8 @@ impl Area {
         if limit_ns > x.low() && limit_ns <= x.high() {
             let at = x.at(limit_ns);
             svg.line("limit", (at, self.top), (at, self.bottom));
-            let (anchor, beside) = if at + 60.0 > self.right { (Anchor::End, -4.0) } else { (Anchor::Start, 4.0) };
+            let (anchor, beside) =
+                if at + 60.0 > self.right { (Anchor::End, -4.0) } else { (Anchor::Start, 4.0) };
             svg.text("alarm halo", (at + beside, self.top + 10.0), anchor, name);
         }
     }
@@ -79,7 +80,17 @@ impl Area {
 
 /// About how wide a text of 11 pixels is: good enough to keep labels apart.
 pub fn text_width(text: &str) -> f64 {
-    text.chars().map(|c| if ".,:;il|' \u{a0}".contains(c) { 3.8 } else if c.is_uppercase() { 8.0 } else { 6.8 }).sum()
+    text.chars()
+        .map(|c| {
+            if ".,:;il|' \u{a0}".contains(c) {
+                3.8
+            } else if c.is_uppercase() {
+                8.0
+            } else {
+                6.8
+            }
+        })
+        .sum()
 }
 
 /// Puts labels that want to be at `wanted` (ascending) at least `gap` apart between `low` and `high`, moving each as

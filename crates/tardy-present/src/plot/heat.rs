@@ -25,7 +25,8 @@ type Cells = std::collections::BTreeMap<(usize, i32), u64>;
 pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     let stretches = stretches(run);
     let cells = cells(run, &stretches);
-    let (lowest, highest) = (cells.keys().map(|(_, row)| *row).min()?, cells.keys().map(|(_, row)| *row).max()?);
+    let (lowest, highest) =
+        (cells.keys().map(|(_, row)| *row).min()?, cells.keys().map(|(_, row)| *row).max()?);
     let most = *cells.values().max()?;
     let mut svg = Svg::default();
     let height = if options.narrow() { 260.0 } else { 300.0 };
@@ -33,7 +34,9 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     let span = span_ns(run);
     let x = Scale::linear(0.0, span, area.left, area.right);
     let y = Scale::logarithmic(edge(lowest), edge(highest + 1), area.bottom, area.top);
-    area.vertical_grid(&mut svg, &x, &time_ticks(0.0, span, if options.narrow() { 4 } else { 8 }), |at| time_label(at, span));
+    area.vertical_grid(&mut svg, &x, &time_ticks(0.0, span, if options.narrow() { 4 } else { 8 }), |at| {
+        time_label(at, span)
+    });
     for depth in 1..=DEPTHS {
         svg.path(&format!("h{depth}"), &cells_of_depth(&cells, depth, most, &stretches, &x, &y));
     }
@@ -79,7 +82,8 @@ fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
         for slice in &series.slices {
             let middle = u64::midpoint(slice.start_ns, slice.end_ns);
             let of_phase = stretches.iter().enumerate().filter(|(_, (phase, _, _))| *phase == series.phase);
-            let Some((column, _)) = of_phase.min_by_key(|(_, (_, from, to))| u64::midpoint(*from, *to).abs_diff(middle))
+            let Some((column, _)) =
+                of_phase.min_by_key(|(_, (_, from, to))| u64::midpoint(*from, *to).abs_diff(middle))
             else {
                 continue;
             };

@@ -39,13 +39,14 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
     let heading = if options.standalone { 26.0 } else { 0.0 };
     let area = Area { left: 52.0, right: options.width - 12.0, top: 28.0 + heading, bottom: height - 40.0 };
     if options.standalone {
-        let room = (options.width / 7.2) as usize;
+        let room = (options.width / 8.6) as usize;
         svg.text("title", (4.0, 17.0), Anchor::Start, &crate::latency::short(title, room));
     }
     let (low, high) = range(curves, options);
     let column = column_width(curves, low, high);
     let x = Scale::linear(low, high, area.left, area.right);
-    let columns: Vec<Vec<(f64, f64, u64)>> = curves.iter().map(|one| columns(&one.histogram, column, high)).collect();
+    let columns: Vec<Vec<(f64, f64, u64)>> =
+        curves.iter().map(|one| columns(&one.histogram, column, high)).collect();
     let most = columns.iter().flatten().map(|(_, _, count)| *count).max().unwrap_or(1);
     let y = Scale::logarithmic(0.5, (most as f64 * 1.6).max(10.0), area.bottom, area.top);
     area.horizontal_grid(&mut svg, &y, &y.ticks(9), count_label);
@@ -96,16 +97,21 @@ fn nearly_all(histogram: &Histogram) -> f64 {
     let total = histogram.total();
     let level = LEVELS[3];
     let rank = if total >= level.least_count() { level.rank(total) } else { total };
-    edges_of_rank(histogram, rank).map_or(0.0, |(lower, upper)| if upper == i64::MAX { lower as f64 } else { upper as f64 })
+    edges_of_rank(histogram, rank)
+        .map_or(0.0, |(lower, upper)| if upper == i64::MAX { lower as f64 } else { upper as f64 })
 }
 
 /// A width of columns in which every bin on the axis nests: a power of two, or a multiple of the widest bin.
 fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
-    let on_axis = || curves.iter().flat_map(|one| one.histogram.bins()).filter(|bin| (bin.lower_ns as f64) < high);
-    let widest = on_axis().map(|bin| bin.upper_ns.saturating_sub(bin.lower_ns)).max().unwrap_or(1).max(1) as f64;
+    let on_axis =
+        || curves.iter().flat_map(|one| one.histogram.bins()).filter(|bin| (bin.lower_ns as f64) < high);
+    let widest =
+        on_axis().map(|bin| bin.upper_ns.saturating_sub(bin.lower_ns)).max().unwrap_or(1).max(1) as f64;
     let least = ((high - low) / COLUMN_MAX).max(widest.min(high - low));
     let power = 2f64.powf(least.log2().ceil());
-    let nests = |width: f64| on_axis().all(|bin| column_of(bin.lower_ns, width) == column_of(bin.upper_ns - 1, width));
+    let nests = |width: f64| {
+        on_axis().all(|bin| column_of(bin.lower_ns, width) == column_of(bin.upper_ns - 1, width))
+    };
     if nests(power) { power } else { (least / widest).ceil() * widest }
 }
 
@@ -123,7 +129,10 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
             _ => columns.push((column, bin.count)),
         }
     }
-    columns.into_iter().map(|(column, count)| (column as f64 * width, (column + 1) as f64 * width, count)).collect()
+    columns
+        .into_iter()
+        .map(|(column, count)| (column as f64 * width, (column + 1) as f64 * width, count))
+        .collect()
 }
 
 /// Names the curves at the upper right, where a latency plot is empty, with their maxima; marks each maximum on the
@@ -144,10 +153,19 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64) ->
     }
     if curves.len() > listed.len() {
         let y = area.top + 14.0 + entries.len() as f64 * 15.0;
-        svg.text("soft halo", (left, y), Anchor::Start, &format!("and {} more, lower", curves.len() - listed.len()));
+        svg.text(
+            "soft halo",
+            (left, y),
+            Anchor::Start,
+            &format!("and {} more, lower", curves.len() - listed.len()),
+        );
     }
-    let marks: Vec<f64> =
-        curves.iter().filter_map(|one| one.max_ns).filter(|max| *max as f64 <= high).map(|max| x.at(max as f64)).collect();
+    let marks: Vec<f64> = curves
+        .iter()
+        .filter_map(|one| one.max_ns)
+        .filter(|max| *max as f64 <= high)
+        .map(|max| x.at(max as f64))
+        .collect();
     for at in spread(&marks, 0.0, area.left, area.right) {
         svg.line("tick", (at, area.bottom), (at, area.bottom + 4.0));
     }
@@ -156,7 +174,8 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64) ->
 
 fn entry(one: &Curve, high: f64) -> String {
     let max = one.max_ns.map_or_else(|| "nothing".to_owned(), |max| typeset(max as f64));
-    let beyond: u64 = one.histogram.bins().iter().filter(|bin| bin.lower_ns as f64 >= high).map(|bin| bin.count).sum();
+    let beyond: u64 =
+        one.histogram.bins().iter().filter(|bin| bin.lower_ns as f64 >= high).map(|bin| bin.count).sum();
     let beyond = if beyond > 0 { format!(", {} beyond the axis", count(beyond)) } else { String::new() };
     format!("{} · max {max}{beyond}", one.label)
 }

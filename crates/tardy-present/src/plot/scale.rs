@@ -58,7 +58,10 @@ impl Scale {
         }
         let (first, last) = (decade_above(self.low), (self.high * 1.000_001).log10().floor() as i32);
         let every = ((last - first + 1).max(1) as usize).div_ceil(wanted.max(1)) as i32;
-        (first..=last).filter(|decade| decade.rem_euclid(every) == 0).map(|decade| 10f64.powi(decade)).collect()
+        (first..=last)
+            .filter(|decade| decade.rem_euclid(every) == 0)
+            .map(|decade| 10f64.powi(decade))
+            .collect()
     }
 
     /// Values for hairlines between the ticks of a logarithmic axis: 2, 3, … 9 of each decade.
@@ -68,7 +71,10 @@ impl Scale {
         }
         let (first, last) = (decade_above(self.low) - 1, self.high.log10().floor() as i32);
         let inside = |value: &f64| *value > self.low && *value < self.high;
-        (first..=last).flat_map(|decade| (2..10).map(move |i| f64::from(i) * 10f64.powi(decade))).filter(inside).collect()
+        (first..=last)
+            .flat_map(|decade| (2..10).map(move |i| f64::from(i) * 10f64.powi(decade)))
+            .filter(inside)
+            .collect()
     }
 }
 
@@ -91,8 +97,8 @@ pub fn nice(value: f64) -> f64 {
 /// Ticks for a stretch of time in ns, on whole seconds, minutes, hours.
 pub fn time_ticks(from_ns: f64, to_ns: f64, wanted: usize) -> Vec<f64> {
     const STEPS_S: [f64; 22] = [
-        0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0,
-        7200.0, 21_600.0, 43_200.0, 86_400.0,
+        0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,
+        3600.0, 7200.0, 21_600.0, 43_200.0, 86_400.0,
     ];
     let least = (to_ns - from_ns) / wanted.max(1) as f64;
     let step = STEPS_S.into_iter().map(|s| s * 1e9).find(|step| *step >= least);

@@ -42,7 +42,10 @@ impl Svg {
     pub fn rectangle(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
         let (x, y) = (number(corner.0), number(corner.1));
         let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
-        let _ = write!(self.body, "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
+        let _ = write!(
+            self.body,
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
+        );
     }
 
     /// A dot.
@@ -81,7 +84,10 @@ impl Svg {
             escaped(head.description)
         );
         if head.standalone {
-            let _ = write!(text, "<style>{STYLE}</style><rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>");
+            let _ = write!(
+                text,
+                "<style>{STYLE}</style><rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>"
+            );
         }
         text + &self.body + "</svg>\n"
     }

@@ -32,7 +32,8 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     let panels = environment::panels(run);
     let gutter = if options.narrow() { 70.0 } else { 118.0 };
     let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + MAXIMA_HEIGHT };
-    let height = area.bottom + 26.0 + panels.len() as f64 * PANEL_HEIGHT + if panels.is_empty() { 14.0 } else { 24.0 };
+    let height =
+        area.bottom + 26.0 + panels.len() as f64 * PANEL_HEIGHT + if panels.is_empty() { 14.0 } else { 24.0 };
     let span = span_ns(run);
     let x = Scale::linear(0.0, span, area.left, area.right);
     let y = maxima_scale(run, options, &area);
@@ -50,7 +51,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     for (index, panel) in panels.iter().enumerate() {
         let top = area.bottom + 26.0 + index as f64 * PANEL_HEIGHT;
         let strip = Area { top: top + 20.0, bottom: top + PANEL_HEIGHT - 6.0, ..area };
-        draw_panel(&mut svg, panel, &strip, &x, &ticks);
+        draw_panel(&mut svg, panel, &strip, &x, &ticks, options.width);
     }
     area_end(&mut svg, &area, &panels, &x, &ticks, span, height);
     let head = Head {
@@ -60,7 +61,12 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
         title: "Highest latency over time, and the environment",
         description: &describe(run, &panels),
         standalone: options.standalone,
-        data: vec![("x", x.data()), ("y", y.data()), ("kind", "timeline".into()), ("bottom", super::svg::number(area.bottom))],
+        data: vec![
+            ("x", x.data()),
+            ("y", y.data()),
+            ("kind", "timeline".into()),
+            ("bottom", super::svg::number(area.bottom)),
+        ],
     };
     svg.finish(&head)
 }
@@ -119,7 +125,8 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
             svg.path(&format!("curve thin {class}"), &polyline(thinned(series, x, y)));
         }
     }
-    let named: Vec<(&&str, &&str)> = labels.iter().zip(&classes).filter(|(_, class)| **class != "rest").collect();
+    let named: Vec<(&&str, &&str)> =
+        labels.iter().zip(&classes).filter(|(_, class)| **class != "rest").collect();
     for (row, (label, class)) in named.iter().enumerate() {
         let label = short(&harmless(label), 16);
         svg.text(class, (area.right + 8.0, area.top + 9.0 + row as f64 * 14.0), Anchor::Start, &label);
@@ -152,7 +159,8 @@ fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     if let Some((max, at, _)) = worst.max_by_key(|(max, _, _)| *max) {
         let point = (x.at(at as f64), y.at(max as f64));
         svg.dot("rest", point, 2.6);
-        let (anchor, beside) = if point.0 > area.right - 80.0 { (Anchor::End, -6.0) } else { (Anchor::Start, 6.0) };
+        let (anchor, beside) =
+            if point.0 > area.right - 80.0 { (Anchor::End, -6.0) } else { (Anchor::Start, 6.0) };
         svg.text("halo", (point.0 + beside, point.1 + 3.0), anchor, &typeset(max as f64));
     }
 }
@@ -173,7 +181,7 @@ fn checkpoints(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
     }
 }
 
-fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f64]) {
+fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f64], width: f64) {
     let y = Scale::linear(panel.low, panel.high, strip.bottom, strip.top);
     for tick in ticks {
         svg.line("hair", (x.at(*tick), strip.top), (x.at(*tick), strip.bottom));
@@ -186,11 +194,13 @@ fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f6
         let points = line.points.iter().map(|(at, value)| (x.at(*at as f64), y.at(*value)));
         svg.path(&format!("curve thin {}", line.class), &polyline(columns(points)));
     }
-    let named: Vec<_> = panel.lines.iter().filter(|line| !line.label.is_empty() && line.class != "rest").take(3).collect();
+    let room = ((width - strip.right - 10.0) / 6.6) as usize;
+    let named: Vec<_> =
+        panel.lines.iter().filter(|line| !line.label.is_empty() && line.class != "rest").take(3).collect();
     for (row, line) in named.iter().enumerate() {
         let last = y.at(line.points.last().map_or(panel.low, |(_, value)| *value));
         let at = if named.len() == 1 { last + 3.5 } else { strip.top + 8.0 + row as f64 * 13.0 };
-        svg.text(line.class, (strip.right + 8.0, at), Anchor::Start, &short(&line.label, 18));
+        svg.text(line.class, (strip.right + 8.0, at), Anchor::Start, &short(&line.label, room));
     }
     let others = panel.lines.len() - named.len() + panel.left_out;
     if others > 0 && !named.is_empty() {
@@ -228,7 +238,11 @@ fn area_end(svg: &mut Svg, area: &Area, panels: &[Panel], x: &Scale, ticks: &[f6
     for tick in ticks {
         svg.text("soft", (x.at(*tick), height - 8.0), Anchor::Middle, &time_label(*tick, span));
     }
-    svg.text("soft", (area.right + 8.0, height - 8.0), Anchor::Start, "from the start");
+    if ticks.last().is_none_or(|last| x.at(*last) < area.right - 60.0)
+        || area.left < 60.0 && area.right > 500.0
+    {
+        svg.text("soft", (area.right + 18.0, height - 8.0), Anchor::Start, "from the start");
+    }
 }
 
 fn describe(run: &Run, panels: &[Panel]) -> String {
@@ -237,5 +251,8 @@ fn describe(run: &Run, panels: &[Panel]) -> String {
         format!("Highest of all: {} at {}. ", typeset(max as f64), time_label(at as f64, span_ns(run)))
     });
     let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
-    format!("{worst}Below, on the same time axis: {}.", if names.is_empty() { "nothing".to_owned() } else { names.join("; ") })
+    format!(
+        "{worst}Below, on the same time axis: {}.",
+        if names.is_empty() { "nothing".to_owned() } else { names.join("; ") }
+    )
 }
