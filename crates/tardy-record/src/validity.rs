@@ -38,6 +38,13 @@ pub fn what_is_missing(run: &Run) -> Option<String> {
     }
 }
 
+/// Judges loads alone, as those of a run with these phases.
+pub fn judge_loads(loads: &[crate::load::LoadResult], phases: &[crate::run::Phase]) -> Validity {
+    let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
+    loads::judge(loads, phases, &mut spoilt_by, &mut limits);
+    Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
+}
+
 fn how_much(run: &Run) -> String {
     let progress = &run.progress;
     if progress.planned_ns == 0 {

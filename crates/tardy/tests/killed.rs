@@ -64,7 +64,8 @@ fn kill_and_look(moment: Duration, victim: Victim) {
 }
 
 fn start(bench: &Bench) -> Child {
-    let arguments = ["run", "--quiet", "--duration", "1h", "--warmup", "0s", "--interval", "1ms", "-o", "a.run.json"];
+    let arguments =
+        ["run", "--quiet", "--duration", "1h", "--warmup", "0s", "--interval", "1ms", "-o", "a.run.json"];
     bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -123,7 +124,8 @@ fn no_load_outlives_a_killed_run() {
     let bench = Bench::new();
     let mark = format!("tardy-test-{}", std::process::id());
     let load = format!("cmd:setsid sh -c 'exec sleep 1000' {mark} & sleep 1000");
-    let arguments = ["run", "--quiet", "--duration", "1h", "--load", &load, "--load", "doload", "-o", "a.run.json"];
+    let arguments =
+        ["run", "--quiet", "--duration", "1h", "--load", &load, "--load", "doload", "-o", "a.run.json"];
     let mut house = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());

@@ -9,7 +9,8 @@ use tardy::Bench;
 #[test]
 fn ten_seconds_under_load_add_up() {
     let bench = Bench::new();
-    let arguments = ["run", "--duration", "10s", "--load", "doload", "--limit", "1ms", "-o", "a.run.json", "--report"];
+    let arguments =
+        ["run", "--duration", "10s", "--load", "doload", "--limit", "1ms", "-o", "a.run.json", "--report"];
     let printed = bench.run(&arguments);
     assert!(matches!(printed.code, Some(0 | 5)), "{}\n{}", printed.out, printed.err);
     assert!(printed.out.contains("This is no guarantee"), "{}", printed.out);
@@ -22,7 +23,10 @@ fn ten_seconds_under_load_add_up() {
     check_loads(&run);
     check_cost(&run);
     assert!(bench.path("a.html").exists());
-    assert_eq!(std::fs::read_dir("/dev/shm").unwrap().flatten().filter(|e| is_map_of(&run, &e.file_name())).count(), 0);
+    assert_eq!(
+        std::fs::read_dir("/dev/shm").unwrap().flatten().filter(|e| is_map_of(&run, &e.file_name())).count(),
+        0
+    );
 }
 
 fn is_map_of(run: &Value, name: &std::ffi::OsStr) -> bool {
@@ -33,10 +37,16 @@ fn check_series(series: &Value, planned: u64) {
     let tally = |key: &str| series["tally"][key].as_u64().unwrap();
     assert_eq!(tally("attempted"), planned, "{}", series["label"]);
     assert_eq!(tally("recorded") + tally("missed") + tally("dropped"), planned);
-    let total = |name: &str| series[name].as_array().unwrap().iter().map(|bin| bin[2].as_u64().unwrap()).sum::<u64>();
+    let total =
+        |name: &str| series[name].as_array().unwrap().iter().map(|bin| bin[2].as_u64().unwrap()).sum::<u64>();
     assert_eq!(total("measured"), tally("recorded"));
     assert_eq!(total("corrected"), tally("recorded") + tally("missed"));
-    let slices: u64 = series["slices"].as_array().unwrap().iter().flat_map(|slice| slice["histogram"].as_array().unwrap().iter().map(|bin| bin[2].as_u64().unwrap())).sum();
+    let slices: u64 = series["slices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|slice| slice["histogram"].as_array().unwrap().iter().map(|bin| bin[2].as_u64().unwrap()))
+        .sum();
     assert_eq!(slices, total("corrected"), "slices lose nothing");
     let maxima = series["block_maxima"]["maxima_ns"].as_array().unwrap();
     let highest = maxima.iter().filter_map(Value::as_i64).max();
@@ -44,7 +54,12 @@ fn check_series(series: &Value, planned: u64) {
     assert_eq!(series["worst"][0]["latency_ns"], series["max_ns"]);
     let threshold = &series["thresholds"][0];
     assert_eq!(threshold["limit_ns"], 1_000_000);
-    let beyond: u64 = series["worst"].as_array().unwrap().iter().filter(|o| o["latency_ns"].as_i64() > Some(1_000_000)).count() as u64;
+    let beyond: u64 = series["worst"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|o| o["latency_ns"].as_i64() > Some(1_000_000))
+        .count() as u64;
     assert!(threshold["measured"].as_u64().unwrap() >= beyond);
 }
 
@@ -67,7 +82,8 @@ fn check_cost(run: &Value) {
         assert_eq!(cost["major_faults"], 0, "{cost}");
         assert_eq!(cost["migrations"].as_u64().unwrap_or(0), 0, "{cost}");
     }
-    let house = costs.iter().find(|cost| cost["thread"].as_str().unwrap().starts_with("housekeeping")).unwrap();
+    let house =
+        costs.iter().find(|cost| cost["thread"].as_str().unwrap().starts_with("housekeeping")).unwrap();
     let wakeups = house["voluntary_switches"].as_u64().unwrap();
     assert!(wakeups < 400, "the house wakes about once a second, not {wakeups} times in 11 s");
 }
@@ -76,7 +92,8 @@ fn check_cost(run: &Value) {
 fn every_wake_method_accounts_for_every_cycle() {
     let bench = Bench::new();
     let wakes = "clock_nanosleep,nanosleep,timer_settime,setitimer,timerfd,busy";
-    let printed = bench.run(&["run", "--wake", wakes, "--duration", "500ms", "--warmup", "10ms", "-o", "a.run.json"]);
+    let printed =
+        bench.run(&["run", "--wake", wakes, "--duration", "500ms", "--warmup", "10ms", "-o", "a.run.json"]);
     assert!(printed.code == Some(0), "{printed:?}");
     let run = bench.json("a.run.json");
     let series = run["series"].as_array().unwrap();
@@ -97,7 +114,11 @@ fn every_wake_method_accounts_for_every_cycle() {
         }
     }
     for method in wakes.split(',') {
-        assert!(printed.out.contains(method), "{method} is in the table that compares them:\n{}", printed.out);
+        assert!(
+            printed.out.contains(method),
+            "{method} is in the table that compares them:\n{}",
+            printed.out
+        );
     }
 }
 
@@ -111,7 +132,9 @@ fn check_accounts(series: &Value) {
 fn a_run_file_follows_the_published_schema() {
     let bench = Bench::new();
     bench.run(&["run", "--duration", "300ms", "--load", "cmd:sleep 5", "-o", "a.run.json"]).exits(0);
-    bench.run(&["run", "--fake", "3", "--duration", "1m", "--wake", "nanosleep,busy", "-o", "b.run.json"]).exits(0);
+    bench
+        .run(&["run", "--fake", "3", "--duration", "1m", "--wake", "nanosleep,busy", "-o", "b.run.json"])
+        .exits(0);
     let schema: Value = serde_json::from_str(&bench.run(&["schema"]).exits(0).out).unwrap();
     let validator = jsonschema::validator_for(&schema).expect("the schema is one");
     for name in ["a.run.json", "b.run.json"] {
@@ -128,7 +151,17 @@ fn a_run_file_follows_the_published_schema() {
 #[test]
 fn a_dead_load_makes_the_run_invalid() {
     let bench = Bench::new();
-    let printed = bench.run(&["run", "--duration", "2500ms", "--load", "cmd:echo no such disk >&2; exit 7", "-o", "a.run.json"]).exits(5);
+    let printed = bench
+        .run(&[
+            "run",
+            "--duration",
+            "2500ms",
+            "--load",
+            "cmd:echo no such disk >&2; exit 7",
+            "-o",
+            "a.run.json",
+        ])
+        .exits(5);
     assert!(printed.out.contains("no such disk"), "{}", printed.out);
     let run = bench.json("a.run.json");
     assert_eq!(run["validity"]["valid"], false);
@@ -138,7 +171,8 @@ fn a_dead_load_makes_the_run_invalid() {
 fn ctrl_c_ends_the_run_properly() {
     let bench = Bench::new();
     let mut command = bench.command(&["run", "--duration", "1h", "-o", "a.run.json"]);
-    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let path = bench.path("a.run.json");
     wait_until(|| path.exists() && phase_has_begun(&path));
     let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
