@@ -9,3 +9,4 @@ pub mod facts;
 pub mod load;
 pub mod probe;
 pub mod run;
+pub mod watch;

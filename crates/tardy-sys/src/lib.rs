@@ -8,6 +8,7 @@ pub mod child;
 pub mod clock;
 pub mod clock_properties;
 pub mod counters;
+pub mod counting_allocator;
 pub mod dma_latency;
 pub mod kernel_files;
 pub mod kernel_log;

@@ -121,6 +121,9 @@ fn span(recipe: &Recipe, scale: f64) -> Result<Span, UsageError> {
 
 fn loads(recipe: &Recipe) -> Result<Vec<String>, UsageError> {
     let specs = recipe.run.load.clone().unwrap_or_default();
+    for spec in &specs {
+        tardy_measure::load::parse(spec).map_err(|error| wrong("load", error))?;
+    }
     Ok(specs.into_iter().filter(|spec| spec != "none").collect())
 }
 
@@ -251,8 +254,10 @@ fn threads(
                     format!("{priority} for cpu {cpu} is out of range; real-time priorities go from 1 to 99");
                 return Err(wrong("priority", reason));
             }
+            // Spread over the interval: threads that all wake at once would measure each other.
+            let offset_ns = interval_ns * u64::from(index) / cpus.len() as u64;
             let interval_ns = interval_ns + distance_ns * u64::from(index);
-            Ok(ThreadPlan { cpu: *cpu, pinned, priority, interval_ns, offset_ns: 0 })
+            Ok(ThreadPlan { cpu: *cpu, pinned, priority, interval_ns, offset_ns })
         })
         .collect()
 }

@@ -18,6 +18,7 @@ use super::checkpoint::{CheckpointError, RunFile};
 use super::house_clock::HouseClock;
 use super::observer::Observer;
 use super::phase;
+use super::surroundings::LoadBook;
 
 /// All that a run needs to know.
 #[derive(Clone, Debug)]
@@ -68,6 +69,7 @@ pub(super) struct House<'a> {
     pub(super) clock: HouseClock,
     pub(super) signals: EndSignals,
     pub(super) observer: &'a mut dyn Observer,
+    pub(super) loads: LoadBook,
     used_before: ThreadUsage,
 }
 
@@ -120,6 +122,7 @@ impl<'a> House<'a> {
             clock: HouseClock::start(request.fake.is_some()),
             signals,
             observer,
+            loads: LoadBook::default(),
             used_before,
         };
         house.checkpoint_or_fail()?;
@@ -164,6 +167,7 @@ impl<'a> House<'a> {
     }
 
     fn seal(mut self, state: State, mut trouble: Option<String>) -> Outcome {
+        self.stop_loads();
         self.run.progress.state = state;
         if let Some(cost) = self.own_cost() {
             self.run.self_cost.push(cost);

@@ -13,6 +13,6 @@ pub(crate) fn probe() -> Result<Exit> {
 
 /// A load's process.
 pub(crate) fn load(arguments: Vec<String>) -> Result<Exit> {
-    let _ = arguments;
+    let _ = tardy_measure::load::worker::worker_main(arguments);
     Ok(Exit::Done)
 }

@@ -49,3 +49,8 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
 pub(super) fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
+
+/// How many columns standard output has; 80 where it is no terminal, so that a summary in a file reads everywhere.
+pub(super) fn width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+}

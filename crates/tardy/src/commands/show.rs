@@ -1,16 +1,27 @@
-//! stand-in until the crates behind it are merged
-use crate::exit::Exit;
+//! `tardy show`: a run's summary and histogram.
+
 use anyhow::Result;
-pub(crate) fn run<T>(_: &T) -> Result<Exit> {
-    anyhow::bail!("not merged yet")
+use tardy_analyse::findings::{self, Options};
+use tardy_present::summary;
+use tardy_record::Run;
+
+use super::output;
+use super::run::exit_for;
+use crate::args::ShowArgs;
+use crate::exit::Exit;
+
+/// Shows a run file.
+pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
+    let run = output::open_run(&arguments.run)?;
+    print(&run, arguments.json)?;
+    Ok(exit_for(&run))
 }
-pub(super) fn print(run: &tardy_record::Run, _json: bool) -> Result<()> {
-    for s in &run.series {
-        println!("{} {:?} min {:?} max {:?} mean {:?}", s.label, s.tally, s.min_ns, s.max_ns, s.mean_ns());
+
+/// Shows a run on standard output.
+pub(super) fn print(run: &Run, json: bool) -> Result<()> {
+    let findings = findings::of(run, &Options::default());
+    if json {
+        return output::print_json(&findings);
     }
-    for c in &run.self_cost {
-        println!("{c:?} {:?}", c.cpu_ns_per_cycle());
-    }
-    println!("{:?}", run.validity);
-    Ok(())
+    output::print(&summary::text(run, &findings, output::width(), output::colour()))
 }

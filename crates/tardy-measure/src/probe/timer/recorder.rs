@@ -274,7 +274,6 @@ impl<'a> Recorder<'a> {
             self.total(Total::MajorFaults).set(usage.major_faults);
             self.total(Total::VoluntarySwitches).set(usage.voluntary_switches);
             self.total(Total::InvoluntarySwitches).set(usage.involuntary_switches);
-            self.total(Total::Migrations).set(usage.migrations.map_or(0, |migrations| migrations + 1));
             self.total(Total::Stage).set(Stage::Done as u64);
         });
     }
