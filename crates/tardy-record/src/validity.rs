@@ -28,6 +28,13 @@ pub fn judge(run: &Run) -> Validity {
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
 }
 
+/// Judges loads alone, as those of a run with these phases.
+pub fn judge_loads(loads: &[crate::load::LoadResult], phases: &[crate::run::Phase]) -> Validity {
+    let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
+    loads::judge(loads, phases, &mut spoilt_by, &mut limits);
+    Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
+}
+
 /// That a run did not go on to its end, and how much of it is there; nothing for a complete one.
 pub fn what_is_missing(run: &Run) -> Option<String> {
     match run.progress.state {
@@ -36,13 +43,6 @@ pub fn what_is_missing(run: &Run) -> Option<String> {
         State::Interrupted => Some(format!("interrupted: {}", how_much(run))),
         State::CutShort => Some(format!("cut short (killed or power lost): {}", how_much(run))),
     }
-}
-
-/// Judges loads alone, as those of a run with these phases.
-pub fn judge_loads(loads: &[crate::load::LoadResult], phases: &[crate::run::Phase]) -> Validity {
-    let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
-    loads::judge(loads, phases, &mut spoilt_by, &mut limits);
-    Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
 }
 
 fn how_much(run: &Run) -> String {
