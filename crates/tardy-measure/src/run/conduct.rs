@@ -177,6 +177,7 @@ impl<'a> House<'a> {
             self.run.self_cost.push(cost);
         }
         self.run.validity = validity::judge(&self.run);
+        debug_assert_eq!(tardy_record::file::check(&self.run).map_err(|error| error.to_string()), Ok(()));
         if let Err(error) = self.file.write(&self.run) {
             trouble = Some(self.rescue(&error));
         }
@@ -216,11 +217,7 @@ impl<'a> House<'a> {
 fn watchers(request: &Request) -> Watchers {
     let measured_cpus = request.plan.measured_cpus();
     let clock = if request.fake.is_some() { || 0 } else { tardy_sys::clock::monotonic_ns };
-    Watchers::new(
-        &KernelFiles::under(&request.kernel_root),
-        &WatchOptions { measured_cpus, ..Default::default() },
-        clock,
-    )
+    Watchers::new(&KernelFiles::under(&request.kernel_root), &WatchOptions { measured_cpus }, clock)
 }
 
 fn empty_run(request: &Request) -> Run {

@@ -54,7 +54,7 @@ fn present(outcome: &Outcome, arguments: &RunArgs, run_file: &Path, report: Opti
     show::print(run, arguments.json)?;
     eprintln!("tardy: run file {}", run_file.display());
     if let Some(report) = report {
-        report::write(&[run.clone()], report)?;
+        report::write(std::slice::from_ref(run), report)?;
         eprintln!("tardy: report {}", report.display());
     }
     if let Some(trouble) = trouble {
