@@ -70,7 +70,7 @@ fn axis(label_width: usize, room: usize, decades: f64) -> String {
     let mut free = 0;
     for decade in 0..=decades as u32 {
         let at = (f64::from(decade) * room as f64 / decades).round() as usize;
-        let mark = latency::prefixed(10f64.powi(decade as i32)).replace(' ', "");
+        let mark = latency::prefixed(10f64.powi(decade as i32));
         if at >= free && at + mark.len() <= text.len() {
             text.splice(at..at + mark.len(), mark.chars());
             free = at + mark.len() + 1;

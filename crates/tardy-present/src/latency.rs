@@ -15,6 +15,11 @@ pub fn with_unit(ns: f64) -> String {
     format!("{} {unit}", three_digits(ns / factor))
 }
 
+/// The same with the signs that print has: `41 µs`, `−0.35 µs`.
+pub fn typeset(ns: f64) -> String {
+    with_unit(ns).replace("us", "µs").replace('-', "−").replace(' ', "\u{a0}")
+}
+
 /// A number with three significant digits, without trailing zeros behind the point: `0.97`, `41.3`, `1,250`.
 pub fn three_digits(value: f64) -> String {
     let text = microseconds(value * 1000.0);
@@ -57,13 +62,35 @@ fn grouped(digits: &str) -> String {
     format!("{sign}{text}")
 }
 
-/// A large number with three digits and a prefix: `45.3 k`, `1.2 G`; small ones as they are.
+/// A rate of work: `80.1k messages/s`, `3.36 MB/s`.
+pub fn per_second(rate: f64, unit: &str) -> String {
+    match unit {
+        "bytes" => {
+            let text =
+                prefixed(rate).replace('k', "kB").replace('M', "MB").replace('G', "GB").replace('T', "TB");
+            let text = if text.ends_with('B') { text } else { format!("{text}B") };
+            let digits = text.trim_end_matches(|c: char| c.is_alphabetic());
+            format!("{digits} {}/s", &text[digits.len()..])
+        }
+        unit => format!("{} {unit}/s", prefixed(rate)),
+    }
+}
+
+/// At most so many characters of a text.
+pub fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A large number with three digits and a prefix: `45.3k`, `1.2G`; small ones as they are.
 pub fn prefixed(value: f64) -> String {
     let (factor, prefix) = match value.abs() {
-        size if size >= 1e12 => (1e12, " T"),
-        size if size >= 1e9 => (1e9, " G"),
-        size if size >= 1e6 => (1e6, " M"),
-        size if size >= 1e4 => (1e3, " k"),
+        size if size >= 1e12 => (1e12, "T"),
+        size if size >= 1e9 => (1e9, "G"),
+        size if size >= 1e6 => (1e6, "M"),
+        size if size >= 1e4 => (1e3, "k"),
         _ => (1.0, ""),
     };
     format!("{}{prefix}", three_digits(value / factor))
@@ -133,8 +160,10 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(999), "999");
         assert_eq!(microseconds(-1_234_567.0), "-1,235");
-        assert_eq!(prefixed(45_312.0), "45.3 k");
+        assert_eq!(prefixed(45_312.0), "45.3k");
         assert_eq!(prefixed(812.0), "812");
+        assert_eq!(per_second(3.36e6, "bytes"), "3.36 MB/s");
+        assert_eq!(per_second(120.0, "bytes"), "120 B/s");
     }
 
     #[test]

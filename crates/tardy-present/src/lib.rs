@@ -5,7 +5,10 @@
 
 pub mod bars;
 pub mod check;
+pub mod compare;
 pub mod latency;
+pub mod plot;
+pub mod report;
 pub mod sentence;
 pub mod summary;
 pub mod table;

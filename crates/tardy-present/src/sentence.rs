@@ -3,9 +3,8 @@
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::row::Row;
 use tardy_analyse::verdict::Verdict;
-use tardy_record::Run;
-use tardy_record::run::State;
 use tardy_record::units::format_duration_ns;
+use tardy_record::{Run, validity};
 
 use crate::latency::{count, harmless, one_in, per_cent, with_unit};
 
@@ -22,22 +21,17 @@ pub fn spoilt(run: &Run) -> Vec<String> {
     if reasons.is_empty() { vec!["the run does not say why".to_owned()] } else { reasons }
 }
 
-/// That a run is not whole, and how much of it is there.
-pub fn partial(run: &Run) -> Option<String> {
-    let how = match run.progress.state {
-        State::Complete => return None,
-        State::Running => "This run has not ended",
-        State::Interrupted => "This run was interrupted",
-        State::CutShort => "This run was cut short (killed, or power lost)",
-    };
-    let (measured, planned) = (run.progress.measured_ns, run.progress.planned_ns);
-    let part = if planned > 0 {
-        let share = (measured as f64 / planned as f64).min(1.0);
-        format!("{} of {} are here ({})", rounded(measured), format_duration_ns(planned), per_cent(share))
-    } else {
-        format!("{} cycles are here", count(run.progress.cycles))
-    };
-    Some(format!("{how}: {part}."))
+/// What limits what may be concluded, one a line: that the run is not whole comes first.
+pub fn limits(run: &Run) -> Vec<String> {
+    let missing = validity::what_is_missing(run);
+    let mut limits: Vec<&String> = run.validity.limits.iter().collect();
+    limits.sort_by_key(|limit| missing.as_ref() != Some(*limit));
+    limits.into_iter().map(|limit| capitalised(&harmless(limit))).collect()
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What a phase came to, in one plain sentence.
@@ -138,6 +132,9 @@ pub fn table_notes(findings: &Findings) -> Vec<String> {
     use tardy_analyse::pool::Quoted;
     let rows = || findings.phases.iter().flat_map(|phase| phase.rows.iter().chain(&phase.all));
     let mut notes = Vec::new();
+    if rows().all(|row| row.recorded == 0) {
+        return Vec::new();
+    }
     let corrected = rows().filter(|row| row.quoted == Quoted::Corrected).count();
     let missed = rows().any(|row| row.missed.get().is_some_and(|missed| missed > 0));
     if corrected > 0 && missed {

@@ -4,10 +4,11 @@ use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::loads::{LoadFindings, PartFindings};
 use tardy_analyse::pool;
 use tardy_analyse::row::Row;
+use tardy_record::run::State;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
-use crate::latency::{count, harmless, microseconds, per_cent, prefixed, with_unit};
+use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
 use crate::{bars, sentence};
 
@@ -15,6 +16,9 @@ use crate::{bars, sentence};
 const WIDTH_MIN: usize = 60;
 /// Phases beyond this have no histogram of their own: a recipe of thirty rounds must not scroll for pages.
 const HISTOGRAM_PHASE_MAX: usize = 3;
+
+/// Longer labels are shortened in tables: a name from outside must not push the numbers off the screen.
+const LABEL_MAX: usize = 28;
 
 /// Bold, red and so on, where the terminal takes them.
 #[derive(Clone, Copy)]
@@ -65,11 +69,10 @@ fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
     for reason in sentence::spoilt(run) {
         lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));
     }
-    if let Some(partial) = sentence::partial(run) {
-        lines.extend(folded(&partial, width).iter().map(|line| ink.strong(line)));
-    }
-    for limit in &run.validity.limits {
-        lines.extend(folded(&format!("Note: {}", harmless(limit)), width));
+    for (index, limit) in sentence::limits(run).iter().enumerate() {
+        let missing = index == 0 && run.progress.state != State::Complete;
+        let paint = |line: &String| if missing { ink.strong(line) } else { line.clone() };
+        lines.extend(folded(limit, width).iter().map(paint));
     }
     lines
 }
@@ -137,7 +140,7 @@ fn row_table<'a>(rows: impl Iterator<Item = &'a Row>, width: usize) -> Vec<Strin
 fn row_cells(row: &Row) -> Vec<String> {
     let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), microseconds);
     let mut cells = vec![
-        harmless(&row.label),
+        short(&harmless(&row.label), LABEL_MAX),
         count(row.recorded),
         row.missed.get().map_or_else(|| "-".to_owned(), count),
         us(row.min_ns.map(|ns| ns as f64)),
@@ -208,7 +211,7 @@ pub(crate) fn part_text(part: &PartFindings) -> String {
         _ => ", died",
     };
     match part.per_second {
-        Some(rate) => format!("{name} {} {}/s{died}", prefixed(rate), harmless(&part.unit)),
+        Some(rate) => format!("{name} {}{died}", per_second(rate, &harmless(&part.unit))),
         None => format!("{name} (nothing to count){died}"),
     }
 }

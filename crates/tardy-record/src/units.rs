@@ -74,7 +74,7 @@ fn scaled(number: &str, factor: u64) -> Result<u64, &'static str> {
     let mut total = whole.checked_mul(factor).ok_or("it is longer than 584 years")?;
     let mut place = factor;
     for digit in fraction.trim_end_matches('0').bytes() {
-        if place % 10 != 0 {
+        if !place.is_multiple_of(10) {
             return Err("it is finer than a nanosecond");
         }
         place /= 10;

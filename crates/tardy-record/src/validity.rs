@@ -24,13 +24,25 @@ pub fn judge(run: &Run) -> Validity {
     let mut limits = Vec::new();
     loads::judge(&run.loads, &run.phases, &mut spoilt_by, &mut limits);
     judge_series(run, &mut spoilt_by, &mut limits);
-    match run.progress.state {
-        State::Complete => {}
-        State::Running => limits.push("the run has not ended".to_owned()),
-        State::Interrupted => limits.push(format!("interrupted: {}", how_much(run))),
-        State::CutShort => limits.push(format!("cut short (killed or power lost): {}", how_much(run))),
-    }
+    limits.extend(what_is_missing(run));
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
+}
+
+/// Judges loads alone, as those of a run with these phases.
+pub fn judge_loads(loads: &[crate::load::LoadResult], phases: &[crate::run::Phase]) -> Validity {
+    let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
+    loads::judge(loads, phases, &mut spoilt_by, &mut limits);
+    Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
+}
+
+/// That a run did not go on to its end, and how much of it is there; nothing for a complete one.
+pub fn what_is_missing(run: &Run) -> Option<String> {
+    match run.progress.state {
+        State::Complete => None,
+        State::Running => Some("the run has not ended".to_owned()),
+        State::Interrupted => Some(format!("interrupted: {}", how_much(run))),
+        State::CutShort => Some(format!("cut short (killed or power lost): {}", how_much(run))),
+    }
 }
 
 fn how_much(run: &Run) -> String {

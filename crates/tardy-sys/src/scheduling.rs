@@ -48,6 +48,7 @@ pub fn set(scheduling: Scheduling) -> io::Result<()> {
     };
     if runtime == 0 {
         // The older call serves kernels before 3.14, where the AT91SAM boards are.
+        #[allow(clippy::needless_update, reason = "musl has further fields")]
         let parameter = libc::sched_param { sched_priority: priority as i32, ..zeroed_parameter() };
         // SAFETY: `parameter` is a valid sched_param; pid 0 is the calling thread.
         return result(unsafe {

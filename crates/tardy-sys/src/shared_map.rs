@@ -284,7 +284,7 @@ impl<'a> Block<'a> {
             copy.clear();
             copy.extend(self.cells.iter().map(Cell64::get));
             fence(Ordering::Acquire);
-            if before % 2 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
                 return true;
             }
             std::hint::spin_loop();

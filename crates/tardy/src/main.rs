@@ -20,11 +20,22 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("tardy: {error:#}");
+            eprintln!("tardy: {}", in_words(&error));
             let usage = error.is::<resolve::UsageError>() || error.is::<recipe::RecipeError>();
             if usage { Exit::Usage } else { Exit::CouldNot }.into()
         }
     }
+}
+
+/// The error with its causes, each said once: many of them quote the next already.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !words.contains(&cause) {
+            words = if words.is_empty() { cause } else { format!("{words}: {cause}") };
+        }
+    }
+    words
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {

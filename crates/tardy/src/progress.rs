@@ -33,7 +33,7 @@ impl Progress {
 impl Observer for Progress {
     fn progress(&mut self, now: &Standing<'_>) {
         self.reports += 1;
-        if self.quiet || (!self.terminal && self.reports % REPORTS_A_LINE != 0) {
+        if self.quiet || (!self.terminal && !self.reports.is_multiple_of(REPORTS_A_LINE)) {
             return;
         }
         let line = line(now);

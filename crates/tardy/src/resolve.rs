@@ -219,7 +219,7 @@ fn check_combination(
     if wake == Wake::Setitimer && clock != ClockId::Monotonic {
         return Err(wrong("clock", "setitimer counts monotonic time only; leave --clock out"));
     }
-    if wake == Wake::Setitimer && interval_ns % 1000 != 0 {
+    if wake == Wake::Setitimer && !interval_ns.is_multiple_of(1000) {
         return Err(wrong("interval", "setitimer knows whole microseconds only"));
     }
     if wake == Wake::Deadline && policy != Policy::Deadline {

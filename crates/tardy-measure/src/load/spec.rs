@@ -123,30 +123,31 @@ pub const KNOWN: [Known; 8] = [
     Known { name: "cmd:COMMAND", about: "any command, by sh -c", kinds: &[Kind::Command] },
 ];
 
-/// Reads a load as a person writes it: `doload`, `none`, `cmd:ping -f 10.0.0.2`.
+/// Reads a load as a person writes it: `doload`, `none`, `cmd:ping -f 10.0.0.2`, `sink:10.0.0.1` or `sink 10.0.0.1`.
 ///
 /// # Errors
 /// When there is no such load (the error lists those that there are), or its command or host is missing.
 pub fn parse(spec: &str) -> Result<LoadSpec, LoadError> {
     let text = spec.trim();
-    let (name, argument) = match text.split_once(':') {
-        Some((name, argument)) => (format!("{name}:"), argument.trim()),
-        None => (text.to_owned(), ""),
-    };
-    let has_name = |known: &&Known| match known.name.split_once(':') {
-        Some((prefix, _)) => name.strip_suffix(':') == Some(prefix),
-        None => name == known.name,
-    };
-    let unknown = || {
-        let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-        LoadError::Unknown { spec: text.to_owned(), known: known.join(", ") }
-    };
-    let known = KNOWN.iter().find(has_name).ok_or_else(unknown)?;
+    let (known, argument) =
+        KNOWN.iter().find_map(|known| Some((known, argument_of(known, text)?))).ok_or_else(|| {
+            let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
+            LoadError::Unknown { spec: text.to_owned(), known: known.join(", ") }
+        })?;
     for kind in known.kinds {
         check_argument(*kind, text, argument)?;
     }
     let part = |kind: &Kind| Part { kind: *kind, argument: argument.to_owned() };
     Ok(LoadSpec { text: text.to_owned(), parts: known.kinds.iter().map(part).collect() })
+}
+
+/// What follows the load's name, if this is the load.
+fn argument_of<'a>(known: &Known, text: &'a str) -> Option<&'a str> {
+    let Some((name, _)) = known.name.split_once(':') else { return (text == known.name).then_some("") };
+    let rest = text.strip_prefix(name)?;
+    // A host may stand apart, as `tardy load sink HOST` has it; a command may not, for `cmd x` may be a name mistyped.
+    let separators: &[char] = if name == "sink" { &[':', ' '] } else { &[':'] };
+    if rest.is_empty() { Some("") } else { rest.strip_prefix(separators).map(str::trim) }
 }
 
 fn check_argument(kind: Kind, spec: &str, argument: &str) -> Result<(), LoadError> {
@@ -168,9 +169,14 @@ mod tests {
 
     #[test]
     fn loads_are_written_like_this() {
-        for (text, parts) in
-            [("none", 0), ("doload", 4), (" listing ", 1), ("sink:10.0.0.1", 1), ("cmd: a:b", 1)]
-        {
+        for (text, parts) in [
+            ("none", 0),
+            ("doload", 4),
+            (" listing ", 1),
+            ("sink:10.0.0.1", 1),
+            ("sink 10.0.0.1", 1),
+            ("cmd: a:b", 1),
+        ] {
             let spec = parse(text).unwrap();
             assert_eq!((spec.text(), spec.parts().len()), (text.trim(), parts));
         }
@@ -179,7 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_no_load_is_told_which_there_are() {
-        for text in ["", "Doload", "doload2", "doload:", "cmd", "sink", "stress", "none:", ":", "cmd :x"] {
+        for text in ["", "Doload", "doload2", "doload:", "cmds", "sinks:a", "none:", ":", "cmd :x", "cmd x"] {
             let told = parse(text).unwrap_err().to_string();
             assert!(told.contains("none, doload,") && told.contains("cmd:COMMAND"), "{text}: {told}");
         }
@@ -187,9 +193,14 @@ mod tests {
 
     #[test]
     fn a_command_or_host_that_is_missing_is_asked_for() {
-        for (text, example) in
-            [("cmd:", "cmd:ping"), ("cmd:  ", "cmd:ping"), ("cmd:a\0b", "cmd:ping"), ("sink:", "sink:10")]
-        {
+        for (text, example) in [
+            ("cmd:", "cmd:ping"),
+            ("cmd:  ", "cmd:ping"),
+            ("cmd", "cmd:ping"),
+            ("sink", "sink:10"),
+            ("cmd:a\0b", "cmd:ping"),
+            ("sink:", "sink:10"),
+        ] {
             let told = parse(text).unwrap_err().to_string();
             assert!(told.contains(example), "{text}: {told}");
         }

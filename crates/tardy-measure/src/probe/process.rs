@@ -113,8 +113,11 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
     })
 }
 
+/// A thread's number, and how it will run and what was refused, or why it cannot.
+type Ready = (usize, Result<(Granted, Vec<String>), String>);
+
 fn all_ready(
-    prepared: &mpsc::Receiver<(usize, Result<(Granted, Vec<String>), String>)>,
+    prepared: &mpsc::Receiver<Ready>,
     count: usize,
     refused: &mut Vec<String>,
 ) -> Result<Vec<Granted>, String> {

@@ -9,6 +9,7 @@ use tardy_record::plan::{Plan, ProbePlan, Span};
 use tardy_record::run::{Origin, Progress, SCHEMA_VERSION, State};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 use tardy_sys::thread_usage::{self, ThreadUsage};
@@ -19,6 +20,7 @@ use super::house_clock::HouseClock;
 use super::observer::Observer;
 use super::phase;
 use super::surroundings::LoadBook;
+use crate::watch::{WatchOptions, Watchers};
 
 /// All that a run needs to know.
 #[derive(Clone, Debug)]
@@ -70,6 +72,7 @@ pub(super) struct House<'a> {
     pub(super) signals: EndSignals,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) loads: LoadBook,
+    pub(super) watchers: Watchers,
     used_before: ThreadUsage,
 }
 
@@ -123,6 +126,7 @@ impl<'a> House<'a> {
             signals,
             observer,
             loads: LoadBook::default(),
+            watchers: watchers(request),
             used_before,
         };
         house.checkpoint_or_fail()?;
@@ -173,6 +177,7 @@ impl<'a> House<'a> {
             self.run.self_cost.push(cost);
         }
         self.run.validity = validity::judge(&self.run);
+        debug_assert_eq!(tardy_record::file::check(&self.run).map_err(|error| error.to_string()), Ok(()));
         if let Err(error) = self.file.write(&self.run) {
             trouble = Some(self.rescue(&error));
         }
@@ -207,6 +212,12 @@ impl<'a> House<'a> {
             }
         }
     }
+}
+
+fn watchers(request: &Request) -> Watchers {
+    let measured_cpus = request.plan.measured_cpus();
+    let clock = if request.fake.is_some() { || 0 } else { tardy_sys::clock::monotonic_ns };
+    Watchers::new(&KernelFiles::under(&request.kernel_root), &WatchOptions { measured_cpus }, clock)
 }
 
 fn empty_run(request: &Request) -> Run {

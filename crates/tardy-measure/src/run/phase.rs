@@ -318,9 +318,9 @@ impl Watch<'_, '_, '_> {
             let counted_to = series.cells().map_or(0, |cells| cells.counted_to_ns());
             self.house.clock.advance_to(counted_to.saturating_sub(self.house.clock.start_ns()));
         }
-        let now_ns = self.house.clock.now_ns();
         self.begin_to_count();
         self.house.loads_end();
+        let now_ns = self.house.clock.now_ns();
         self.house.read_surroundings(now_ns);
         let changes = self.house.recent_changes();
         for series in &mut self.live {

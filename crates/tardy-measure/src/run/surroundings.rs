@@ -75,6 +75,7 @@ impl House<'_> {
 
     /// Reads watchers and loads.
     pub(super) fn read_surroundings(&mut self, now_ns: u64) {
+        self.watchers.read(now_ns);
         if let Some((_, loads)) = &mut self.loads.running {
             loads.read(now_ns);
         }
@@ -82,11 +83,12 @@ impl House<'_> {
 
     /// What the watchers saw change between their last two readings.
     pub(super) fn recent_changes(&self) -> Vec<Change> {
-        Vec::new()
+        self.watchers.recent_changes()
     }
 
     /// Brings the run's environment and loads up to date.
     pub(super) fn refresh_surroundings(&mut self) {
         self.run.loads = self.loads.results();
+        self.run.environment = self.watchers.snapshot();
     }
 }

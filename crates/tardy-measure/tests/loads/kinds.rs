@@ -196,7 +196,7 @@ fn an_executable_that_is_not_there_is_named() {
 /// Whether a program is on the path and this user may do with it what the tests do.
 pub(crate) fn can_use(programs: &[&str]) -> bool {
     let is_there = |program: &&str| Command::new(program).arg("--version").output().is_ok();
-    let there = programs.iter().all(|program| is_there(&program));
+    let there = programs.iter().all(is_there);
     if !is_root() || !there {
         println!("  skipped: needs root and {}", programs.join(", "));
         assert!(std::env::var_os("CI").is_none() || !is_root(), "CI must have {programs:?}");

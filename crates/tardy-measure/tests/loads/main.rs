@@ -7,6 +7,7 @@
 
 mod ends;
 mod hackbench;
+mod judged;
 mod kinds;
 mod peers;
 mod processes;
@@ -54,19 +55,18 @@ fn specs<S: AsRef<str>>(texts: &[S]) -> Vec<LoadSpec> {
     texts.iter().map(|text| parse(text.as_ref()).unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Runs the tests whose names hold one of the words that do not begin with a dash; `--list` lists them.
+/// Runs the tests whose names hold one of the words that do not begin with a dash; with `--ignored` those that run
+/// for long; with `--list` only names them.
 fn run_tests(arguments: &[String]) -> ExitCode {
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-    let tests: Vec<Test> = [kinds::TESTS, ends::TESTS, peers::TESTS, hackbench::TESTS].concat();
+    let has = |option: &str| arguments.iter().any(|argument| argument == option);
+    let usual = [kinds::TESTS, ends::TESTS, peers::TESTS, judged::TESTS, hackbench::TESTS].concat();
+    let tests = if has("--ignored") { judged::SOAKS.to_vec() } else { usual };
     let is_wanted =
         |(name, _): &&Test| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let wanted: Vec<&Test> = tests.iter().filter(is_wanted).collect();
-    if arguments.iter().any(|argument| argument == "--list") {
+    if has("--list") {
         wanted.iter().for_each(|(name, _)| println!("{name}: test"));
-        return ExitCode::SUCCESS;
-    }
-    // These run for as long as it takes to see something, and none is marked to be left out.
-    if arguments.iter().any(|argument| argument == "--ignored") {
         return ExitCode::SUCCESS;
     }
     let mut failed = Vec::new();

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         fake: arguments.fake,
         plan,
     };
-    let report = arguments.report.as_deref().map(|report| report_path(report, &request.output));
+    let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));
     if let Some(report) = report.as_deref().filter(|report| report.exists() && !arguments.force) {
         bail!("{} exists already; choose another --report, or say --force", report.display());
     }
@@ -54,7 +54,7 @@ fn present(outcome: &Outcome, arguments: &RunArgs, run_file: &Path, report: Opti
     show::print(run, arguments.json)?;
     eprintln!("tardy: run file {}", run_file.display());
     if let Some(report) = report {
-        report::write(&[run.clone()], report)?;
+        report::write(std::slice::from_ref(run), report)?;
         eprintln!("tardy: report {}", report.display());
     }
     if let Some(trouble) = trouble {
@@ -117,8 +117,8 @@ fn default_output(started: SystemTime) -> PathBuf {
 }
 
 /// Where the report goes: as given, or beside the run file under its name.
-fn report_path(given: &Path, run_file: &Path) -> PathBuf {
-    if !given.as_os_str().is_empty() {
+fn report_path(given: Option<&Path>, run_file: &Path) -> PathBuf {
+    if let Some(given) = given {
         return given.to_owned();
     }
     let name = run_file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_report_lies_beside_its_run() {
-        assert_eq!(report_path(Path::new(""), Path::new("a/b.run.json")), Path::new("a/b.html"));
-        assert_eq!(report_path(Path::new("c.html"), Path::new("a/b.run.json")), Path::new("c.html"));
+        assert_eq!(report_path(None, Path::new("a/b.run.json")), Path::new("a/b.html"));
+        assert_eq!(report_path(Some(Path::new("c.html")), Path::new("a/b.run.json")), Path::new("c.html"));
     }
 }

@@ -1,0 +1,94 @@
+//! What the lines of a plot stand for: CPUs of one phase, phases of one run, or runs.
+
+use tardy_analyse::pool;
+use tardy_record::{Histogram, Run, Series};
+
+use crate::latency::{harmless, short};
+
+/// As many lines have a colour of their own; of more, the worst ones have, and the others share a faint one.
+pub const COLOURS: usize = 8;
+/// How many of many stand out.
+const STANDING_OUT: usize = 3;
+
+/// One line of a plot.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// What it stands for, such as `cpu 1`.
+    pub label: String,
+    /// CSS class of its colour.
+    pub class: &'static str,
+    /// The values.
+    pub histogram: Histogram,
+    /// Highest value recorded.
+    pub max_ns: Option<i64>,
+}
+
+/// The lines for `runs`: of several runs one each, of one run with several phases one a phase, else one a CPU.
+///
+/// Empty ones are left out.
+pub fn curves(runs: &[&Run]) -> Vec<Curve> {
+    let pooled = |label: String, series: Vec<&Series>| {
+        let pool = pool::of(&series).ok()?;
+        Some(Curve {
+            label: short(&harmless(&label), 32),
+            class: "",
+            max_ns: pool.max_ns,
+            histogram: pool.histogram,
+        })
+    };
+    let curves: Vec<Option<Curve>> = match runs {
+        [run] if run.phases.len() > 1 => {
+            let of_phase = |phase: usize| run.series.iter().filter(|series| series.phase == phase).collect();
+            run.phases.iter().enumerate().map(|(i, phase)| pooled(phase.label.clone(), of_phase(i))).collect()
+        }
+        [run] => run.series.iter().map(|series| pooled(series.label.clone(), vec![series])).collect(),
+        runs => runs
+            .iter()
+            .zip(names(runs))
+            .map(|(run, name)| pooled(name, run.series.iter().collect()))
+            .collect(),
+    };
+    coloured(curves.into_iter().flatten().filter(|curve| !curve.histogram.is_empty()).collect())
+}
+
+/// A name for each of several runs: the kernel's release if that tells them apart, else the run's id.
+pub fn names(runs: &[&Run]) -> Vec<String> {
+    let release = |run: &&Run| run.facts.kernel.release.get().map(|release| harmless(release));
+    let releases: Vec<Option<String>> = runs.iter().map(release).collect();
+    let distinct = |i: usize| {
+        releases[i].is_some() && releases.iter().filter(|other| **other == releases[i]).count() == 1
+    };
+    if (0..runs.len()).all(distinct) {
+        return releases.into_iter().flatten().collect();
+    }
+    runs.iter().map(|run| harmless(&run.origin.id)).collect()
+}
+
+fn coloured(mut curves: Vec<Curve>) -> Vec<Curve> {
+    let classes = classes(&curves.iter().map(|curve| curve.max_ns.unwrap_or(i64::MIN)).collect::<Vec<_>>());
+    for (curve, class) in curves.iter_mut().zip(classes) {
+        curve.class = class;
+    }
+    curves
+}
+
+/// A colour for each of several lines, given what makes one stand out.
+pub fn classes(weights: &[i64]) -> Vec<&'static str> {
+    const CLASSES: [&str; COLOURS] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+    if weights.len() <= COLOURS {
+        return CLASSES[..weights.len()].to_vec();
+    }
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(weights[*index]));
+    let mut classes = vec!["rest"; weights.len()];
+    for (place, index) in order.into_iter().take(STANDING_OUT).enumerate() {
+        classes[index] = CLASSES[place];
+    }
+    classes
+}
+
+/// The lines in the order in which they are drawn: faint ones first, so that the others lie on top.
+pub fn drawing_order(curves: &[Curve]) -> Vec<&Curve> {
+    let (faint, others): (Vec<&Curve>, Vec<&Curve>) = curves.iter().partition(|curve| curve.class == "rest");
+    faint.into_iter().chain(others).collect()
+}

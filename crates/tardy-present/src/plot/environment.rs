@@ -1,0 +1,119 @@
+//! The environment as panels for the timeline: readings of one kind and unit share a panel.
+
+use tardy_record::Run;
+use tardy_record::environment::{EnvSeries, Merge};
+use tardy_record::load::LoadPart;
+
+use super::curve;
+use crate::latency::{harmless, per_second, short, three_digits};
+
+/// Panels beyond this are left out.
+const PANEL_MAX: usize = 14;
+/// Lines of one panel beyond this are left out, the ones with the highest values staying.
+const LINE_MAX: usize = 40;
+/// Readings are drawn within this, whatever a file says.
+const VALUE_MAX: f64 = 1e18;
+
+/// Readings that share an axis.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// What is read, with its unit.
+    pub name: String,
+    /// The lines, those that stand out first.
+    pub lines: Vec<Line>,
+    /// Lines that there was no room for.
+    pub left_out: usize,
+    /// Lower end of its axis.
+    pub low: f64,
+    /// Upper end of its axis.
+    pub high: f64,
+}
+
+/// One line of a panel.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What tells it from the others; empty where there is only one.
+    pub label: String,
+    /// CSS class of its colour.
+    pub class: &'static str,
+    /// Time in ns from the start of the run, and value.
+    pub points: Vec<(u64, f64)>,
+}
+
+/// The panels of `run`: loads first, then the environment in its own order.
+pub fn panels(run: &Run) -> Vec<Panel> {
+    let mut panels: Vec<Panel> = Vec::new();
+    for load in &run.loads {
+        let parts = load.parts.iter().filter(|part| !part.unit.is_empty() && part.at_ns.len() > 1);
+        panels.extend(parts.map(|part| load_panel(&load.spec, part)));
+    }
+    let mut groups: Vec<(&str, &str, Vec<&EnvSeries>)> = Vec::new();
+    for series in run.environment.series.iter().filter(|series| !series.values.is_empty()) {
+        match groups.iter_mut().find(|(name, unit, _)| *name == series.name && *unit == series.unit) {
+            Some((_, _, group)) => group.push(series),
+            None => groups.push((&series.name, &series.unit, vec![series])),
+        }
+    }
+    panels.extend(groups.into_iter().map(|(name, unit, group)| environment_panel(name, unit, &group)));
+    panels.truncate(PANEL_MAX);
+    panels
+}
+
+fn load_panel(spec: &str, part: &LoadPart) -> Panel {
+    // A rate holds for a stretch, so it is drawn as one.
+    let points = part.rates().into_iter().flat_map(|(from, to, rate)| [(from, rate), (to, rate)]).collect();
+    let name =
+        format!("load {}: {}, {}/s", short(&harmless(spec), 24), harmless(&part.name), harmless(&part.unit));
+    panel(name, vec![(String::new(), points)], true)
+}
+
+fn environment_panel(name: &str, unit: &str, group: &[&EnvSeries]) -> Panel {
+    let lines = group.iter().map(|series| {
+        let of = harmless(&series.of);
+        let label = match (series.cpu, of.is_empty()) {
+            (Some(cpu), true) => format!("cpu {cpu}"),
+            (Some(cpu), false) => format!("{of}, cpu {cpu}"),
+            (None, _) => of,
+        };
+        (label, series.at_ns.iter().copied().zip(series.values.iter().copied()).collect())
+    });
+    let from_zero = group.iter().all(|series| series.merge == Merge::Mean);
+    panel(format!("{}, {}", harmless(name), harmless(unit)), lines.collect(), from_zero)
+}
+
+fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -> Panel {
+    let clamp = |points: Vec<(u64, f64)>| -> Vec<(u64, f64)> {
+        points.into_iter().map(|(at, value)| (at, value.clamp(-VALUE_MAX, VALUE_MAX))).collect()
+    };
+    let mut lines: Vec<(String, Vec<(u64, f64)>)> =
+        lines.into_iter().map(|(label, points)| (label, clamp(points))).collect();
+    let highest = |points: &[(u64, f64)]| points.iter().map(|(_, value)| *value).fold(-VALUE_MAX, f64::max);
+    let left_out = lines.len().saturating_sub(LINE_MAX);
+    if lines.len() > curve::COLOURS {
+        lines.sort_by(|a, b| highest(&b.1).total_cmp(&highest(&a.1)));
+        lines.truncate(LINE_MAX);
+    }
+    let weights: Vec<i64> = (0..lines.len() as i64).rev().collect();
+    let values = || lines.iter().flat_map(|(_, points)| points).map(|(_, value)| *value);
+    let (low, high) = (values().fold(VALUE_MAX, f64::min), values().fold(-VALUE_MAX, f64::max));
+    let low = if from_zero { low.min(0.0) } else { low };
+    // Flat readings get an axis all the same: a line at its foot for zero, in its middle for anything else.
+    let (low, high) = match high > low {
+        true => (low, high),
+        false if high == 0.0 => (0.0, 1.0),
+        false => (low - 1.0, high + 1.0),
+    };
+    let classes = curve::classes(&weights);
+    let lines = lines
+        .into_iter()
+        .zip(classes)
+        .map(|((label, points), class)| Line { label, class, points })
+        .collect();
+    Panel { name, lines, left_out, low, high }
+}
+
+/// A value at a panel's axis.
+pub fn value_label(value: f64) -> String {
+    let text = if value.abs() >= 10_000.0 { per_second(value, "") } else { three_digits(value) };
+    text.trim_end_matches("/s").trim().replace('-', "−")
+}

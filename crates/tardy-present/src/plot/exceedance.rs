@@ -1,0 +1,143 @@
+//! How rare is late: the share of wake-ups at least as late as each latency, 1 − CDF, both axes logarithmic.
+//!
+//! The histogram hides what matters most, the tail, under its own height; here the tail has the larger half of the
+//! page, and a limit reads as a share.
+
+use tardy_record::units::format_duration_ns;
+
+use super::Options;
+use super::curve::{self, Curve};
+use super::frame::{Area, latency_label, text_width};
+use super::scale::Scale;
+use super::svg::{Anchor, Head, Svg, polyline};
+use crate::latency::{count, typeset};
+
+/// Latencies below this, in ns, are drawn here: a logarithmic axis has no 0.
+const FLOOR_NS: f64 = 100.0;
+/// Between names one above the other.
+const LINE_HEIGHT: f64 = 13.0;
+
+/// The exceedance plot of some curves.
+pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
+    let mut svg = Svg::default();
+    let height = if options.narrow() { 300.0 } else { 360.0 };
+    let area = Area { left: 84.0, right: options.width - 12.0, top: 30.0, bottom: height - 40.0 };
+    let (x, y) = scales(curves, options, &area);
+    area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
+    area.vertical_grid(&mut svg, &x, &x.ticks(8), latency_label);
+    area.name_y(&mut svg, "share of wake-ups at least this late");
+    area.name_x(&mut svg, "latency, µs");
+    if let Some(limit) = options.limit_ns {
+        area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));
+    }
+    for one in curve::drawing_order(curves) {
+        svg.path(&format!("curve {}", one.class), &outline(one, &x, &y));
+    }
+    if named_directly(curves) {
+        name_ends(&mut svg, &area, curves, &x, &y);
+    } else {
+        name_in_corner(&mut svg, &area, curves);
+    }
+    let described: Vec<String> = curves.iter().map(describe).collect();
+    let head = Head {
+        id,
+        width: options.width,
+        height,
+        title: "How rare is late",
+        description: &format!(
+            "Share of wake-ups at least as late as each latency, both axes logarithmic. {}",
+            described.join("; ")
+        ),
+        standalone: options.standalone,
+        data: vec![("x", x.data()), ("y", y.data()), ("kind", "exceedance".into())],
+    };
+    svg.finish(&head)
+}
+
+fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
+    let lowest = curves
+        .iter()
+        .filter_map(|one| one.histogram.bins().first())
+        .map(|bin| bin.lower_ns as f64)
+        .fold(1e12, f64::min);
+    let highest =
+        curves.iter().filter_map(|one| one.max_ns).map(|max| max as f64).fold(FLOOR_NS * 10.0, f64::max);
+    let with_limit = options.limit_ns.map_or(highest, |limit| highest.max(limit as f64));
+    let low = lowest.max(FLOOR_NS).min(highest / 2.0);
+    let most = curves.iter().map(|one| one.histogram.total()).max().unwrap_or(1).max(10);
+    let x = Scale::logarithmic(low / 1.15, with_limit * 1.25, area.left, area.right);
+    (x, Scale::logarithmic(0.6 / most as f64, 1.0, area.bottom, area.top))
+}
+
+/// Steps down through (lower edge, share of values at or above it): a bin's values count as late as its lower edge,
+/// except the very last, which is the exact maximum.
+fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
+    let total = one.histogram.total() as f64;
+    let mut left = one.histogram.total();
+    let mut points: Vec<Option<(f64, f64)>> = vec![Some((x.at(x.low()), y.at(1.0)))];
+    let mut last = (f64::NAN, f64::NAN);
+    for bin in one.histogram.bins() {
+        let at = (x.at(bin.lower_ns as f64), y.at(left as f64 / total));
+        // Steps finer than a pixel would only make the file larger.
+        if !((at.0 - last.0).abs() < 0.7 && (at.1 - last.1).abs() < 0.7) {
+            points.extend([points[points.len() - 1].map(|(_, above)| (at.0, above)), Some(at)]);
+            last = at;
+        }
+        left -= bin.count;
+    }
+    if let (Some(max), Some(Some((_, level)))) = (one.max_ns, points.last().copied()) {
+        let end = x.at(max as f64);
+        points.extend([Some((end, level)), Some((end, y.at(y.low())))]);
+    }
+    polyline(points)
+}
+
+/// Names stand at the curves where there are few and short ones.
+fn named_directly(curves: &[Curve]) -> bool {
+    curves.len() <= 4 && curves.iter().all(|one| text_width(&one.label) < 150.0)
+}
+
+/// Writes the names into the lower left corner, where no curve comes: what is hardly late is never rare.
+fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
+    let mut named: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
+    named.sort_by_key(|one| std::cmp::Reverse(one.max_ns));
+    for (row, one) in named.iter().enumerate() {
+        let y = area.bottom - 10.0 - (named.len() - 1 - row) as f64 * (LINE_HEIGHT + 1.0);
+        svg.line(&format!("curve {}", one.class), (area.left + 8.0, y - 4.0), (area.left + 24.0, y - 4.0));
+        svg.text(&format!("halo {}", one.class), (area.left + 30.0, y), Anchor::Start, &one.label);
+    }
+}
+
+/// Writes each curve's name where it ends: at its maximum, one above the other where maxima are close.
+fn name_ends(svg: &mut Svg, area: &Area, curves: &[Curve], x: &Scale, y: &Scale) {
+    let mut placed: Vec<(f64, f64, f64)> = Vec::new();
+    for one in curve::drawing_order(curves) {
+        let Some(max) = one.max_ns.filter(|_| one.class != "rest") else { continue };
+        let end = (x.at(max as f64), y.at(1.0 / one.histogram.total().max(1) as f64));
+        let width = text_width(&one.label);
+        let left = if end.0 + 8.0 + width > area.right + 8.0 { end.0 - 8.0 - width } else { end.0 + 8.0 };
+        let mut height = end.1 - 4.0;
+        let overlaps = |other: &(f64, f64, f64), height: f64| {
+            other.0 < left + width && left < other.1 && (other.2 - height).abs() < LINE_HEIGHT
+        };
+        while placed.iter().any(|other| overlaps(other, height)) {
+            height -= LINE_HEIGHT;
+        }
+        placed.push((left, left + width, height));
+        svg.dot(one.class, end, 2.6);
+        svg.text(&format!("halo {}", one.class), (left, height), Anchor::Start, &one.label);
+    }
+}
+
+fn describe(one: &Curve) -> String {
+    let max = one.max_ns.map_or_else(|| "nothing".to_owned(), |max| typeset(max as f64));
+    format!("{}: at most {max}, once in {}", one.label, count(one.histogram.total()))
+}
+
+/// A share on the axis: `all`, `1 in 10`, `1 in 1,000`, `1 in 1M`.
+fn share_label(share: f64) -> String {
+    if share > 0.99 {
+        return "all".to_owned();
+    }
+    format!("1 in {}", super::frame::count_label((1.0 / share).round()))
+}

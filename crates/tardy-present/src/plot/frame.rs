@@ -1,0 +1,120 @@
+//! The frame of a plot: where it is, its axes, its grid and their labels.
+
+use super::scale::Scale;
+use super::svg::{Anchor, Svg};
+
+/// The rectangle inside which values are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Area {
+    /// Left edge.
+    pub left: f64,
+    /// Right edge.
+    pub right: f64,
+    /// Upper edge.
+    pub top: f64,
+    /// Lower edge.
+    pub bottom: f64,
+}
+
+impl Area {
+    /// A horizontal grid line and its label for every tick of `y`, hairlines for its minor ones.
+    pub fn horizontal_grid(&self, svg: &mut Svg, y: &Scale, ticks: &[f64], label: impl Fn(f64) -> String) {
+        for minor in y.minor_ticks() {
+            svg.line("hair", (self.left, y.at(minor)), (self.right, y.at(minor)));
+        }
+        for tick in ticks {
+            svg.line("grid", (self.left, y.at(*tick)), (self.right, y.at(*tick)));
+            svg.text("soft", (self.left - 6.0, y.at(*tick) + 3.8), Anchor::End, &label(*tick));
+        }
+    }
+
+    /// A tick and its label below the area for every tick of `x`, with hairlines up through it.
+    pub fn vertical_grid(&self, svg: &mut Svg, x: &Scale, ticks: &[f64], label: impl Fn(f64) -> String) {
+        for minor in x.minor_ticks() {
+            svg.line("hair", (x.at(minor), self.top), (x.at(minor), self.bottom));
+        }
+        for tick in ticks {
+            svg.line("grid", (x.at(*tick), self.top), (x.at(*tick), self.bottom));
+            self.label_below(svg, x.at(*tick), &label(*tick));
+        }
+        svg.line("axis", (self.left, self.bottom), (self.right, self.bottom));
+    }
+
+    fn label_below(&self, svg: &mut Svg, x: f64, label: &str) {
+        // A label at either end of the axis must not stick out of the drawing.
+        let half = text_width(label) / 2.0;
+        let x = x.clamp(half.min(self.left), (self.right + 10.0 - half).max(self.left));
+        svg.text("soft", (x, self.bottom + 15.0), Anchor::Middle, label);
+    }
+
+    /// What the horizontal axis is, below its right end.
+    pub fn name_x(&self, svg: &mut Svg, name: &str) {
+        svg.text("soft", (self.right, self.bottom + 31.0), Anchor::End, name);
+    }
+
+    /// What the vertical axis is, above its upper end.
+    pub fn name_y(&self, svg: &mut Svg, name: &str) {
+        svg.text("soft", (4.0, self.top - 12.0), Anchor::Start, name);
+    }
+
+    /// A limit on the horizontal axis, with its name.
+    pub fn limit_x(&self, svg: &mut Svg, x: &Scale, limit_ns: f64, name: &str) {
+        if limit_ns > x.low() && limit_ns <= x.high() {
+            let at = x.at(limit_ns);
+            svg.line("limit", (at, self.top), (at, self.bottom));
+            let (anchor, beside) =
+                if at + 60.0 > self.right { (Anchor::End, -4.0) } else { (Anchor::Start, 4.0) };
+            svg.text("alarm halo", (at + beside, self.top + 10.0), anchor, name);
+        }
+    }
+
+    /// A limit on the vertical axis, with its name.
+    pub fn limit_y(&self, svg: &mut Svg, y: &Scale, limit_ns: f64, name: &str) {
+        if limit_ns >= y.low() && limit_ns <= y.high() {
+            let at = y.at(limit_ns);
+            svg.line("limit", (self.left, at), (self.right, at));
+            svg.text("alarm halo", (self.left + 4.0, at - 4.0), Anchor::Start, name);
+        }
+    }
+}
+
+/// About how wide a text of 11 pixels is: good enough to keep labels apart.
+pub fn text_width(text: &str) -> f64 {
+    text.chars()
+        .map(|c| {
+            if ".,:;il|' \u{a0}".contains(c) {
+                3.8
+            } else if c.is_uppercase() {
+                8.0
+            } else {
+                6.8
+            }
+        })
+        .sum()
+}
+
+/// Puts labels that want to be at `wanted` (ascending) at least `gap` apart between `low` and `high`, moving each as
+/// little as that allows.
+pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+    let mut placed: Vec<f64> = Vec::with_capacity(wanted.len());
+    for at in wanted {
+        let least = placed.last().map_or(low, |previous| previous + gap);
+        placed.push(at.max(least));
+    }
+    let mut ceiling = high;
+    for at in placed.iter_mut().rev() {
+        *at = at.min(ceiling);
+        ceiling = *at - gap;
+    }
+    placed
+}
+
+/// A count on an axis: `1`, `10`, `1,000`, `1M`.
+pub fn count_label(count: f64) -> String {
+    if count >= 1e6 { crate::latency::prefixed(count) } else { crate::latency::count(count as u64) }
+}
+
+/// A latency in us on an axis that says so: `0.1`, `10`, `1,000`.
+pub fn latency_label(ns: f64) -> String {
+    crate::latency::three_digits(ns / 1000.0).replace('-', "−")
+}

@@ -1,0 +1,146 @@
+//! How the distribution changed: time to the right, latency upwards on a logarithmic axis, the logarithm of the count
+//! as depth of colour. Where a histogram shows two humps, this shows whether they took turns.
+
+use tardy_record::Run;
+use tardy_record::units::format_duration_ns;
+
+use super::Options;
+use super::frame::{Area, latency_label};
+use super::scale::{Scale, time_label, time_ticks};
+use super::svg::{Anchor, Head, Svg, number};
+use super::timeline::span_ns;
+use crate::latency::prefixed;
+
+/// Rows an octave: four, so that the eye sees steps of a fifth.
+const ROWS_AN_OCTAVE: f64 = 4.0;
+/// Depths of colour.
+const DEPTHS: usize = 8;
+/// Latencies below this share the lowest row, in ns.
+const FLOOR_NS: f64 = 125.0;
+
+/// One cell: column (index of a stretch of time), row, count.
+type Cells = std::collections::BTreeMap<(usize, i32), u64>;
+
+/// Latency over time; nothing where the run has no slices.
+pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
+    let stretches = stretches(run);
+    let cells = cells(run, &stretches);
+    let (lowest, highest) =
+        (cells.keys().map(|(_, row)| *row).min()?, cells.keys().map(|(_, row)| *row).max()?);
+    let most = *cells.values().max()?;
+    let mut svg = Svg::default();
+    let height = if options.narrow() { 260.0 } else { 300.0 };
+    let area = Area { left: 52.0, right: options.width - 12.0, top: 26.0, bottom: height - 40.0 };
+    let span = span_ns(run);
+    let x = Scale::linear(0.0, span, area.left, area.right);
+    let y = Scale::logarithmic(edge(lowest), edge(highest + 1), area.bottom, area.top);
+    area.vertical_grid(&mut svg, &x, &time_ticks(0.0, span, if options.narrow() { 4 } else { 8 }), |at| {
+        time_label(at, span)
+    });
+    for depth in 1..=DEPTHS {
+        svg.path(&format!("h{depth}"), &cells_of_depth(&cells, depth, most, &stretches, &x, &y));
+    }
+    for tick in y.ticks(7) {
+        svg.text("soft", (area.left - 6.0, y.at(tick) + 3.8), Anchor::End, &latency_label(tick));
+        svg.line("tick", (area.left - 3.0, y.at(tick)), (area.left, y.at(tick)));
+    }
+    if let Some(limit) = options.limit_ns {
+        area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
+    }
+    area.name_y(&mut svg, "latency, µs");
+    area.name_x(&mut svg, "time from the start");
+    key(&mut svg, &area, most);
+    let head = Head {
+        id,
+        width: options.width,
+        height,
+        title: "Latency over time",
+        description: "Each column is a stretch of time, each row a range of latencies; deeper colour is more wake-ups.",
+        standalone: options.standalone,
+        data: vec![("x", x.data()), ("y", y.data()), ("kind", "heat".into())],
+    };
+    Some(svg.finish(&head))
+}
+
+/// The stretches of time that columns stand for: of each phase, those of its coarsest series.
+fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
+    let coarsest = |phase: usize| {
+        let series = run.series.iter().filter(|series| series.phase == phase && !series.slices.is_empty());
+        series.min_by_key(|series| series.slices.len())
+    };
+    let of_phase = |phase: usize| {
+        let slices = coarsest(phase).map_or(&[][..], |series| &series.slices[..]);
+        slices.iter().map(move |slice| (phase, slice.start_ns, slice.end_ns))
+    };
+    (0..run.phases.len()).flat_map(of_phase).collect()
+}
+
+/// All CPUs' slices, each counted in the stretch that its middle lies in.
+fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
+    let mut cells = Cells::new();
+    for series in &run.series {
+        for slice in &series.slices {
+            let middle = u64::midpoint(slice.start_ns, slice.end_ns);
+            let of_phase = stretches.iter().enumerate().filter(|(_, (phase, _, _))| *phase == series.phase);
+            let Some((column, _)) =
+                of_phase.min_by_key(|(_, (_, from, to))| u64::midpoint(*from, *to).abs_diff(middle))
+            else {
+                continue;
+            };
+            for bin in slice.histogram.bins() {
+                let cell = cells.entry((column, row(bin.lower_ns))).or_default();
+                *cell = cell.saturating_add(bin.count);
+            }
+        }
+    }
+    cells
+}
+
+fn row(lower_ns: i64) -> i32 {
+    // Half a bin of the slices' layout up, so that an edge that is a power of two does not fall on either side by
+    // rounding.
+    ((lower_ns as f64 * 1.01).max(FLOOR_NS).log2() * ROWS_AN_OCTAVE).floor() as i32
+}
+
+fn edge(row: i32) -> f64 {
+    2f64.powf(f64::from(row) / ROWS_AN_OCTAVE)
+}
+
+fn depth(count: u64, most: u64) -> usize {
+    let share = (count as f64).ln_1p() / (most as f64).ln_1p();
+    ((share * DEPTHS as f64).ceil() as usize).clamp(1, DEPTHS)
+}
+
+fn cells_of_depth(
+    cells: &Cells,
+    wanted: usize,
+    most: u64,
+    stretches: &[(usize, u64, u64)],
+    x: &Scale,
+    y: &Scale,
+) -> String {
+    let mut commands = String::new();
+    for ((column, row), count) in cells {
+        if depth(*count, most) != wanted {
+            continue;
+        }
+        let (_, from, to) = stretches[*column];
+        let (left, right) = (x.at(from as f64), x.at(to as f64));
+        let (top, bottom) = (y.at(edge(row + 1)), y.at(edge(*row)));
+        let (width, height) = (number((right - left).max(0.5)), number(bottom - top));
+        commands.push_str(&format!("M{} {}h{width}v{height}h-{width}z", number(left), number(top)));
+    }
+    commands
+}
+
+/// The key: eight depths from one wake-up to the most in a cell.
+fn key(svg: &mut Svg, area: &Area, most: u64) {
+    let (size, top) = (11.0, area.top - 20.0);
+    let label = format!("{} wake-ups", prefixed(most as f64));
+    let left = area.right - DEPTHS as f64 * size - super::frame::text_width(&label) - 4.0;
+    svg.text("soft", (left - 5.0, top + 9.0), Anchor::End, "1");
+    for depth in 1..=DEPTHS {
+        svg.rectangle(&format!("h{depth}"), (left + (depth - 1) as f64 * size, top), size, 10.0);
+    }
+    svg.text("soft", (left + DEPTHS as f64 * size + 5.0, top + 9.0), Anchor::Start, &label);
+}

@@ -1,0 +1,181 @@
+//! The latency plot that the field draws: how many wake-ups were how late, counts on a logarithmic axis.
+//!
+//! Latency is on a linear axis, as in the articles and on OSADL's pages, so that plots can be laid side by side. A
+//! linear axis needs an end, and a tail of milliseconds would squeeze the body into one column: the axis ends where
+//! nearly all values have been, and what lies beyond is written at its end. Columns are a power of two of ns wide,
+//! because recorded bins nest in such columns and no count has to be split.
+
+use tardy_analyse::quantile::{LEVELS, edges_of_rank};
+use tardy_record::units::format_duration_ns;
+use tardy_record::{Histogram, Run};
+
+use super::Options;
+use super::curve::{self, Curve, curves};
+use super::frame::{Area, count_label, latency_label, spread, text_width};
+use super::scale::{Scale, nice};
+use super::svg::{Anchor, Head, Svg, steps};
+use crate::latency::{count, typeset};
+
+/// At most so many columns.
+const COLUMN_MAX: f64 = 260.0;
+/// A tail up to this many times longer than the 99.99 % of values stays on the axis.
+const TAIL_SHOWN: f64 = 2.5;
+/// Legend entries beyond this are left out, the worst ones staying.
+const LEGEND_MAX: usize = 8;
+
+/// The latency plot of `runs`.
+pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
+    let title = match runs {
+        [run] => run.facts.headline(),
+        runs => format!("Latency of {} runs", runs.len()),
+    };
+    draw("latency", &title, &curves(runs), options)
+}
+
+/// The latency plot of some curves, with an id and a title.
+pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> String {
+    let mut svg = Svg::default();
+    let height = if options.narrow() { 300.0 } else { 380.0 };
+    let heading = if options.standalone { 26.0 } else { 0.0 };
+    let area = Area { left: 52.0, right: options.width - 12.0, top: 28.0 + heading, bottom: height - 40.0 };
+    if options.standalone {
+        let room = (options.width / 8.6) as usize;
+        svg.text("title", (4.0, 17.0), Anchor::Start, &crate::latency::short(title, room));
+    }
+    let (low, high) = range(curves, options);
+    let column = column_width(curves, low, high);
+    let x = Scale::linear(low, high, area.left, area.right);
+    let columns: Vec<Vec<(f64, f64, u64)>> =
+        curves.iter().map(|one| columns(&one.histogram, column, high)).collect();
+    let most = columns.iter().flatten().map(|(_, _, count)| *count).max().unwrap_or(1);
+    let y = Scale::logarithmic(0.5, (most as f64 * 1.6).max(10.0), area.bottom, area.top);
+    area.horizontal_grid(&mut svg, &y, &y.ticks(9), count_label);
+    area.vertical_grid(&mut svg, &x, &x.ticks(if options.narrow() { 5 } else { 9 }), latency_label);
+    area.name_y(&mut svg, &format!("wake-ups per {}", typeset(column)));
+    area.name_x(&mut svg, "latency, µs");
+    if let Some(limit) = options.limit_ns {
+        area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));
+    }
+    for one in curve::drawing_order(curves) {
+        let index = curves.iter().position(|other| std::ptr::eq(one, other)).unwrap_or(0);
+        let outline: Vec<(f64, f64, f64)> = columns[index]
+            .iter()
+            .map(|(from, to, count)| (x.at(*from), x.at(to.min(high)), y.at(*count as f64)))
+            .collect();
+        svg.path(&format!("curve thin {}", one.class), &steps(&outline, area.bottom));
+    }
+    let described = legend(&mut svg, &area, &x, curves, high);
+    let head = Head {
+        id,
+        width: options.width,
+        height,
+        title,
+        description: &format!("Histogram of latencies, logarithmic counts. {described}"),
+        standalone: options.standalone,
+        data: vec![("x", x.data()), ("y", y.data()), ("kind", "latency".into())],
+    };
+    svg.finish(&head)
+}
+
+/// Beginning and end of the latency axis, in ns.
+fn range(curves: &[Curve], options: &Options) -> (f64, f64) {
+    let lowest = curves.iter().filter_map(|one| one.histogram.bins().first()).map(|bin| bin.lower_ns).min();
+    let highest = curves.iter().filter_map(|one| one.max_ns).max().unwrap_or(1000) as f64;
+    let body = curves.iter().map(|one| nearly_all(&one.histogram)).fold(1000.0, f64::max);
+    let wanted = match options.latency_max_ns {
+        Some(ns) => ns as f64,
+        None if highest <= body * TAIL_SHOWN => highest * 1.02,
+        None => body * 1.25,
+    };
+    let high = (wanted / nice(wanted / 20.0)).ceil() * nice(wanted / 20.0);
+    let low = lowest.filter(|lowest| *lowest < 0).map_or(0.0, |lowest| -nice(-lowest as f64).min(high));
+    (low, high.max(low + 1.0))
+}
+
+/// Where 99.99 % of the values have been, or all of them where there are too few to say.
+fn nearly_all(histogram: &Histogram) -> f64 {
+    let total = histogram.total();
+    let level = LEVELS[3];
+    let rank = if total >= level.least_count() { level.rank(total) } else { total };
+    edges_of_rank(histogram, rank)
+        .map_or(0.0, |(lower, upper)| if upper == i64::MAX { lower as f64 } else { upper as f64 })
+}
+
+/// A width of columns in which every bin on the axis nests: a power of two, or a multiple of the widest bin.
+fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
+    let on_axis =
+        || curves.iter().flat_map(|one| one.histogram.bins()).filter(|bin| (bin.lower_ns as f64) < high);
+    let widest =
+        on_axis().map(|bin| bin.upper_ns.saturating_sub(bin.lower_ns)).max().unwrap_or(1).max(1) as f64;
+    let least = ((high - low) / COLUMN_MAX).max(widest.min(high - low));
+    let power = 2f64.powf(least.log2().ceil());
+    let nests = |width: f64| {
+        on_axis().all(|bin| column_of(bin.lower_ns, width) == column_of(bin.upper_ns - 1, width))
+    };
+    if nests(power) { power } else { (least / widest).ceil() * widest }
+}
+
+fn column_of(ns: i64, width: f64) -> i64 {
+    (ns as f64 / width).floor() as i64
+}
+
+/// Counts by column up to `high`: from, to, count. A bin counts where its lower edge is.
+fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)> {
+    let mut columns: Vec<(i64, u64)> = Vec::new();
+    for bin in histogram.bins().iter().filter(|bin| (bin.lower_ns as f64) < high) {
+        let column = column_of(bin.lower_ns, width);
+        match columns.last_mut() {
+            Some((last, count)) if *last == column => *count = count.saturating_add(bin.count),
+            _ => columns.push((column, bin.count)),
+        }
+    }
+    columns
+        .into_iter()
+        .map(|(column, count)| (column as f64 * width, (column + 1) as f64 * width, count))
+        .collect()
+}
+
+/// Names the curves at the upper right, where a latency plot is empty, with their maxima; marks each maximum on the
+/// axis; says what lies beyond it. Gives the same in words.
+fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64) -> String {
+    let mut listed: Vec<&Curve> = curves.iter().collect();
+    if listed.len() > LEGEND_MAX {
+        listed.sort_by_key(|one| std::cmp::Reverse(one.max_ns));
+        listed.truncate(LEGEND_MAX);
+    }
+    let entries: Vec<(String, &Curve)> = listed.iter().map(|one| (entry(one, high), *one)).collect();
+    let width = entries.iter().map(|(text, _)| text_width(text)).fold(0.0, f64::max);
+    let left = area.right - width - 8.0;
+    for (row, (text, one)) in entries.iter().enumerate() {
+        let y = area.top + 14.0 + row as f64 * 15.0;
+        svg.line(&format!("curve {}", one.class), (left - 22.0, y - 4.0), (left - 6.0, y - 4.0));
+        svg.text(&format!("halo {}", one.class), (left, y), Anchor::Start, text);
+    }
+    if curves.len() > listed.len() {
+        let y = area.top + 14.0 + entries.len() as f64 * 15.0;
+        svg.text(
+            "soft halo",
+            (left, y),
+            Anchor::Start,
+            &format!("and {} more, lower", curves.len() - listed.len()),
+        );
+    }
+    let marks: Vec<f64> = curves
+        .iter()
+        .filter_map(|one| one.max_ns)
+        .filter(|max| *max as f64 <= high)
+        .map(|max| x.at(max as f64))
+        .collect();
+    for at in spread(&marks, 0.0, area.left, area.right) {
+        svg.line("tick", (at, area.bottom), (at, area.bottom + 4.0));
+    }
+    entries.into_iter().map(|(text, _)| text).collect::<Vec<_>>().join("; ")
+}
+
+fn entry(one: &Curve, high: f64) -> String {
+    let max = one.max_ns.map_or_else(|| "nothing".to_owned(), |max| typeset(max as f64));
+    let beyond: u64 =
+        one.histogram.bins().iter().filter(|bin| bin.lower_ns as f64 >= high).map(|bin| bin.count).sum();
+    let beyond = if beyond > 0 { format!(", {} beyond the axis", count(beyond)) } else { String::new() };
+    format!("{} · max {max}{beyond}", one.label)
+}

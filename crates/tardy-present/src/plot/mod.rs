@@ -1,0 +1,47 @@
+//! Plots as SVG: small, the same bytes every time, readable on light and on dark paper, with real text.
+//!
+//! Colours are CSS classes, never attributes: a plot on its own carries `plot.css`, one inside the report uses the
+//! page's. Every plot is drawn at the width that it will have, so that a phone gets a plot made for it and not a
+//! shrunken one. docs/adr/0004-own-svg-writer.md says why this is no plotting library.
+
+pub mod curve;
+pub mod environment;
+pub mod exceedance;
+pub mod frame;
+pub mod heat;
+pub mod latency;
+pub mod scale;
+pub mod svg;
+pub mod timeline;
+
+pub use latency::latency_svg;
+
+/// The style sheet that all plots share.
+pub const STYLE: &str = include_str!("plot.css");
+
+/// How a plot is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Width in CSS pixels.
+    pub width: f64,
+    /// A limit to draw, in ns.
+    pub limit_ns: Option<u64>,
+    /// End of the latency axis, in ns; absent: chosen so that the body of the distribution can be seen. What lies
+    /// beyond is said, never hidden.
+    pub latency_max_ns: Option<u64>,
+    /// Whether the plot stands alone and so brings its style sheet with it.
+    pub standalone: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { width: 860.0, limit_ns: None, latency_max_ns: None, standalone: true }
+    }
+}
+
+impl Options {
+    /// Whether there is room for little: a phone.
+    pub fn narrow(&self) -> bool {
+        self.width < 560.0
+    }
+}

@@ -1,0 +1,190 @@
+//! Writes SVG: the dozen things that plots need, with two guarantees. Text is escaped here and nowhere else, and a
+//! coordinate is always written the same way.
+
+use std::fmt::Write as _;
+
+use crate::latency::harmless;
+
+use super::STYLE;
+
+/// Where a text's position is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// At its beginning.
+    Start,
+    /// In its middle.
+    Middle,
+    /// At its end.
+    End,
+}
+
+/// A drawing under way.
+#[derive(Clone, Debug, Default)]
+pub struct Svg {
+    body: String,
+}
+
+impl Svg {
+    /// A straight line.
+    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let path = format!("M{} {}L{} {}", number(from.0), number(from.1), number(to.0), number(to.1));
+        self.path(class, &path);
+    }
+
+    /// A path, its commands written with [`number`].
+    pub fn path(&mut self, class: &str, commands: &str) {
+        if !commands.is_empty() {
+            let _ = write!(self.body, "<path class=\"{class}\" d=\"{commands}\"/>");
+        }
+    }
+
+    /// A rectangle.
+    pub fn rectangle(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
+        let (x, y) = (number(corner.0), number(corner.1));
+        let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
+        let _ = write!(
+            self.body,
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
+        );
+    }
+
+    /// A dot.
+    pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64) {
+        let (x, y, r) = (number(at.0), number(at.1), number(radius));
+        let _ = write!(self.body, "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"/>");
+    }
+
+    /// A line of text, whatever it holds.
+    pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let (x, y) = (number(at.0), number(at.1));
+        let _ = write!(self.body, "<text{class} x=\"{x}\" y=\"{y}\"{anchor}>{}</text>", escaped(text));
+    }
+
+    /// The finished drawing. `id` is unique in a page; `title` and `description` are what a screen reader says;
+    /// `data` are attributes for the page's script, such as the scales.
+    pub fn finish(self, head: &Head) -> String {
+        let (id, width, height) = (head.id, number(head.width), number(head.height));
+        let mut text = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tardy-plot\" id=\"{id}\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-text\""
+        );
+        for (name, value) in &head.data {
+            let _ = write!(text, " data-{name}=\"{}\"", escaped(value));
+        }
+        let _ = write!(
+            text,
+            "><title id=\"{id}-title\">{}</title><desc id=\"{id}-text\">{}</desc>",
+            escaped(head.title),
+            escaped(head.description)
+        );
+        if head.standalone {
+            let _ = write!(
+                text,
+                "<style>{STYLE}</style><rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>"
+            );
+        }
+        text + &self.body + "</svg>\n"
+    }
+}
+
+/// What surrounds a drawing.
+#[derive(Clone, Debug)]
+pub struct Head<'a> {
+    /// Unique in a page.
+    pub id: &'a str,
+    /// Width in CSS pixels.
+    pub width: f64,
+    /// Height in CSS pixels.
+    pub height: f64,
+    /// What it is.
+    pub title: &'a str,
+    /// What it shows, for those who cannot see it.
+    pub description: &'a str,
+    /// Whether it brings its style sheet.
+    pub standalone: bool,
+    /// Attributes for the page's script: name behind `data-`, and value.
+    pub data: Vec<(&'static str, String)>,
+}
+
+/// A coordinate: one decimal, no trailing zero, no negative zero.
+pub fn number(value: f64) -> String {
+    let rounded = (value * 10.0).round() / 10.0;
+    if rounded == 0.0 { "0".to_owned() } else { format!("{rounded}") }
+}
+
+/// Text for the inside of an element or an attribute.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in harmless(text).chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// A path through points, a straight line from each to the next; a new one begins after each absent point.
+pub fn polyline(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
+    let mut commands = String::new();
+    let mut pen_down = false;
+    for point in points {
+        let Some((x, y)) = point else {
+            pen_down = false;
+            continue;
+        };
+        let command = if pen_down { 'L' } else { 'M' };
+        let _ = write!(commands, "{command}{} {}", number(x), number(y));
+        pen_down = true;
+    }
+    commands
+}
+
+/// The outline of a histogram: for each column from `x0` to `x1` the height `y`; columns that do not touch are
+/// joined along `floor`.
+pub fn steps(columns: &[(f64, f64, f64)], floor: f64) -> String {
+    let mut commands = String::new();
+    let mut end: Option<f64> = None;
+    for (x0, x1, y) in columns {
+        let touching = end.is_some_and(|end| (x0 - end).abs() < 0.05);
+        if !touching {
+            if end.is_some() {
+                let _ = write!(commands, "V{}", number(floor));
+            }
+            let _ = write!(commands, "M{} {}", number(*x0), number(floor));
+        }
+        let _ = write!(commands, "V{}H{}", number(*y), number(*x1));
+        end = Some(*x1);
+    }
+    if end.is_some() {
+        let _ = write!(commands, "V{}", number(floor));
+    }
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_element() {
+        assert_eq!(escaped("<script>'\"&\u{1b}"), "&lt;script&gt;&#39;&quot;&amp;\u{fffd}");
+    }
+
+    #[test]
+    fn coordinates_are_short_and_never_minus_zero() {
+        assert_eq!(number(-0.01), "0");
+        assert_eq!(number(12.34), "12.3");
+        assert_eq!(number(12.0), "12");
+    }
+}

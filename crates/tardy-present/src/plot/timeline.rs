@@ -1,0 +1,258 @@
+//! When it was late, and what went on meanwhile: maxima over time, and below them on the same time axis temperatures,
+//! frequencies, interrupts, pressure and what the loads did.
+//!
+//! One drawing and not several, because the question is always "what else happened then?", and the eye answers it by
+//! going straight down.
+
+use tardy_record::Run;
+use tardy_record::event::EventKind;
+use tardy_record::series::Series;
+use tardy_record::units::format_duration_ns;
+
+use super::Options;
+use super::curve;
+use super::environment::{self, Panel};
+use super::frame::{Area, latency_label};
+use super::scale::{Scale, time_label, time_ticks};
+use super::svg::{Anchor, Head, Svg, polyline};
+use crate::latency::{harmless, short, typeset};
+
+/// Height of the maxima.
+const MAXIMA_HEIGHT: f64 = 190.0;
+/// Height of a panel of the environment, its name included.
+const PANEL_HEIGHT: f64 = 66.0;
+/// Two maxima closer together than this many pixels are drawn as the higher one.
+const COLUMN: f64 = 1.5;
+/// Maxima below this are drawn here, in ns: a logarithmic axis has no 0.
+const FLOOR_NS: f64 = 100.0;
+
+/// Maxima over time with the environment below.
+pub fn draw(id: &str, run: &Run, options: &Options) -> String {
+    let mut svg = Svg::default();
+    let panels = environment::panels(run);
+    let gutter = if options.narrow() { 70.0 } else { 118.0 };
+    let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + MAXIMA_HEIGHT };
+    let height =
+        area.bottom + 26.0 + panels.len() as f64 * PANEL_HEIGHT + if panels.is_empty() { 14.0 } else { 24.0 };
+    let span = span_ns(run);
+    let x = Scale::linear(0.0, span, area.left, area.right);
+    let y = maxima_scale(run, options, &area);
+    let ticks = time_ticks(0.0, span, if options.narrow() { 4 } else { 8 });
+    phases(&mut svg, run, &x, &area, height);
+    area.horizontal_grid(&mut svg, &y, &y.ticks(6), latency_label);
+    area.vertical_grid(&mut svg, &x, &ticks, |at| time_label(at, span));
+    area.name_y(&mut svg, "highest latency of each block, µs");
+    if let Some(limit) = options.limit_ns {
+        area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
+    }
+    guide(&mut svg, run, &area, &x, height);
+    maxima(&mut svg, run, &area, &x, &y);
+    checkpoints(&mut svg, run, &x, &area);
+    for (index, panel) in panels.iter().enumerate() {
+        let top = area.bottom + 26.0 + index as f64 * PANEL_HEIGHT;
+        let strip = Area { top: top + 20.0, bottom: top + PANEL_HEIGHT - 6.0, ..area };
+        draw_panel(&mut svg, panel, &strip, &x, &ticks, options.width);
+    }
+    area_end(&mut svg, &area, &panels, &x, &ticks, span, height);
+    let head = Head {
+        id,
+        width: options.width,
+        height,
+        title: "Highest latency over time, and the environment",
+        description: &describe(run, &panels),
+        standalone: options.standalone,
+        data: vec![
+            ("x", x.data()),
+            ("y", y.data()),
+            ("kind", "timeline".into()),
+            ("bottom", super::svg::number(area.bottom)),
+        ],
+    };
+    svg.finish(&head)
+}
+
+/// From the start of the run to the last that is known of it.
+pub fn span_ns(run: &Run) -> f64 {
+    let phases = run.phases.iter().map(|phase| phase.end_ns.unwrap_or(phase.start_ns));
+    let slices = run.series.iter().filter_map(|series| series.slices.last()).map(|slice| slice.end_ns);
+    let worst = run.series.iter().filter_map(|series| series.max_at_ns);
+    let readings = run.environment.series.iter().filter_map(|series| series.at_ns.last().copied());
+    phases.chain(slices).chain(worst).chain(readings).max().unwrap_or(0).max(1) as f64
+}
+
+fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {
+    let all = || run.series.iter().flat_map(|series| &series.block_maxima.maxima_ns).flatten();
+    let low = all().min().map_or(1000.0, |min| (*min as f64).max(FLOOR_NS));
+    let mut high = all().max().map_or(10_000.0, |max| (*max as f64).max(low * 2.0));
+    if let Some(limit) = options.limit_ns.filter(|limit| *limit as f64 > high) {
+        high = limit as f64;
+    }
+    Scale::logarithmic(low / 1.2, high * 1.4, area.bottom, area.top)
+}
+
+fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
+    if run.phases.len() < 2 {
+        return;
+    }
+    for (index, phase) in run.phases.iter().enumerate() {
+        let (from, to) = (x.at(phase.start_ns as f64), x.at(phase.end_ns.map_or(x.high(), |end| end as f64)));
+        if index % 2 == 0 {
+            svg.rectangle("phase", (from, area.top), to - from, height - area.top - 22.0);
+        }
+        let fit = ((to - from) / 6.2) as usize;
+        if fit >= 4 {
+            let label = short(&harmless(&phase.label), fit);
+            svg.text("soft", ((from + to) / 2.0, area.top + 10.0), Anchor::Middle, &label);
+        }
+    }
+}
+
+fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
+    // The same CPU keeps its colour from phase to phase.
+    let mut labels: Vec<&str> = Vec::new();
+    for series in &run.series {
+        if !labels.contains(&series.label.as_str()) {
+            labels.push(&series.label);
+        }
+    }
+    let highest = |label: &&str| {
+        run.series.iter().filter(|series| series.label == **label).filter_map(|series| series.max_ns).max()
+    };
+    let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
+    let classes = curve::classes(&weights);
+    for (label, class) in labels.iter().zip(&classes) {
+        for series in run.series.iter().filter(|series| series.label == **label) {
+            svg.path(&format!("curve thin {class}"), &polyline(thinned(series, x, y)));
+        }
+    }
+    let named: Vec<(&&str, &&str)> =
+        labels.iter().zip(&classes).filter(|(_, class)| **class != "rest").collect();
+    for (row, (label, class)) in named.iter().enumerate() {
+        let label = short(&harmless(label), 16);
+        svg.text(class, (area.right + 8.0, area.top + 9.0 + row as f64 * 14.0), Anchor::Start, &label);
+    }
+    name_worst(svg, run, area, x, y);
+}
+
+/// The block maxima as points, the highest of each column of pixels.
+fn thinned(series: &Series, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
+    let blocks = &series.block_maxima;
+    let mut points: Vec<Option<(f64, f64)>> = Vec::new();
+    for (index, max) in blocks.maxima_ns.iter().enumerate() {
+        let Some(max) = max else {
+            points.push(None);
+            continue;
+        };
+        let middle = blocks.start_ns as f64 + (index as f64 + 0.5) * blocks.block_ns as f64;
+        let point = (x.at(middle), y.at(*max as f64));
+        match points.last_mut() {
+            Some(Some(last)) if point.0 - last.0 < COLUMN => last.1 = last.1.min(point.1),
+            _ => points.push(Some(point)),
+        }
+    }
+    points
+}
+
+/// The worst of the run, marked and named where it happened.
+fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
+    let worst = run.series.iter().filter_map(|series| Some((series.max_ns?, series.max_at_ns?, series)));
+    if let Some((max, at, _)) = worst.max_by_key(|(max, _, _)| *max) {
+        let point = (x.at(at as f64), y.at(max as f64));
+        svg.dot("rest", point, 2.6);
+        let (anchor, beside) =
+            if point.0 > area.right - 80.0 { (Anchor::End, -6.0) } else { (Anchor::Start, 6.0) };
+        svg.text("halo", (point.0 + beside, point.1 + 3.0), anchor, &typeset(max as f64));
+    }
+}
+
+/// A line down from the worst through everything below, for the eye to follow.
+fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
+    let worst = run.series.iter().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
+    if let Some((_, at)) = worst {
+        svg.line("guide", (x.at(at as f64), area.top), (x.at(at as f64), height - 22.0));
+    }
+}
+
+/// Checkpoints as ticks under the maxima: writing the run file is load too.
+fn checkpoints(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
+    for event in run.events.iter().filter(|event| event.kind == EventKind::Checkpoint) {
+        let at = x.at(event.at_ns as f64);
+        svg.line("tick", (at, area.bottom - 5.0), (at, area.bottom));
+    }
+}
+
+fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f64], width: f64) {
+    let y = Scale::linear(panel.low, panel.high, strip.bottom, strip.top);
+    for tick in ticks {
+        svg.line("hair", (x.at(*tick), strip.top), (x.at(*tick), strip.bottom));
+    }
+    svg.line("grid", (strip.left, strip.bottom), (strip.right, strip.bottom));
+    svg.text("", (strip.left, strip.top - 6.0), Anchor::Start, &panel.name);
+    svg.text("soft", (strip.left - 6.0, strip.top + 7.0), Anchor::End, &environment::value_label(panel.high));
+    svg.text("soft", (strip.left - 6.0, strip.bottom), Anchor::End, &environment::value_label(panel.low));
+    for line in panel.lines.iter().rev() {
+        let points = line.points.iter().map(|(at, value)| (x.at(*at as f64), y.at(*value)));
+        svg.path(&format!("curve thin {}", line.class), &polyline(columns(points)));
+    }
+    let room = ((width - strip.right - 10.0) / 6.6) as usize;
+    let named: Vec<_> =
+        panel.lines.iter().filter(|line| !line.label.is_empty() && line.class != "rest").take(3).collect();
+    for (row, line) in named.iter().enumerate() {
+        let last = y.at(line.points.last().map_or(panel.low, |(_, value)| *value));
+        let at = if named.len() == 1 { last + 3.5 } else { strip.top + 8.0 + row as f64 * 13.0 };
+        svg.text(line.class, (strip.right + 8.0, at), Anchor::Start, &short(&line.label, room));
+    }
+    let others = panel.lines.len() - named.len() + panel.left_out;
+    if others > 0 && !named.is_empty() {
+        svg.text("soft", (strip.right, strip.top - 6.0), Anchor::End, &format!("and {others} more"));
+    }
+}
+
+/// At most three points a column of pixels: its first, lowest and highest.
+fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> {
+    let mut thinned: Vec<Option<(f64, f64)>> = Vec::new();
+    let mut column: Option<(f64, f64, f64)> = None;
+    for (x, y) in points {
+        match &mut column {
+            Some((start, low, high)) if x - *start < COLUMN => {
+                if y < *low || y > *high {
+                    thinned.push(Some((x, y)));
+                }
+                (*low, *high) = (low.min(y), high.max(y));
+            }
+            _ => {
+                column = Some((x, y, y));
+                thinned.push(Some((x, y)));
+            }
+        }
+    }
+    thinned
+}
+
+/// The time axis again below the last panel, so that nobody has to look up and count.
+fn area_end(svg: &mut Svg, area: &Area, panels: &[Panel], x: &Scale, ticks: &[f64], span: f64, height: f64) {
+    if panels.is_empty() {
+        area.name_x(svg, "time from the start");
+        return;
+    }
+    for tick in ticks {
+        svg.text("soft", (x.at(*tick), height - 8.0), Anchor::Middle, &time_label(*tick, span));
+    }
+    if ticks.last().is_none_or(|last| x.at(*last) < area.right - 60.0)
+        || area.left < 60.0 && area.right > 500.0
+    {
+        svg.text("soft", (area.right + 18.0, height - 8.0), Anchor::Start, "from the start");
+    }
+}
+
+fn describe(run: &Run, panels: &[Panel]) -> String {
+    let worst = run.series.iter().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
+    let worst = worst.map_or_else(String::new, |(max, at)| {
+        format!("Highest of all: {} at {}. ", typeset(max as f64), time_label(at as f64, span_ns(run)))
+    });
+    let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
+    format!(
+        "{worst}Below, on the same time axis: {}.",
+        if names.is_empty() { "nothing".to_owned() } else { names.join("; ") }
+    )
+}

@@ -1,0 +1,139 @@
+//! What the report shows of two or more runs side by side.
+
+use serde::Serialize;
+use tardy_analyse::compare::{Comparison, Pair, RowPair};
+use tardy_analyse::difference::Difference;
+use tardy_analyse::findings;
+use tardy_record::Run;
+
+use super::plots::{self, PlotView};
+use crate::compare::{DESCRIPTIVE, obstacle_text};
+use crate::latency::{harmless, microseconds, short, three_digits};
+use crate::plot::curve;
+
+/// The comparison.
+#[derive(Debug, Serialize)]
+pub(super) struct ComparisonView {
+    sides: Vec<SideView>,
+    pairs: Vec<PairView>,
+    descriptive: &'static str,
+    latency: Option<PlotView>,
+    exceedance: Option<PlotView>,
+}
+
+#[derive(Debug, Serialize)]
+struct SideView {
+    name: String,
+    headline: String,
+    valid: bool,
+    anchor: String,
+}
+
+#[derive(Debug, Serialize)]
+struct PairView {
+    base: String,
+    candidate: String,
+    obstacles: Vec<String>,
+    unmatched: Vec<String>,
+    rows: Vec<RowView>,
+    differences: Vec<DifferencesView>,
+}
+
+#[derive(Debug, Serialize)]
+struct RowView {
+    title: String,
+    is_all: bool,
+    statistics: Vec<StatisticView>,
+    shape: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct StatisticView {
+    name: &'static str,
+    base: String,
+    candidate: String,
+    ratio: String,
+}
+
+#[derive(Debug, Serialize)]
+struct DifferencesView {
+    title: &'static str,
+    known: bool,
+    rows: Vec<[String; 3]>,
+}
+
+pub(super) fn of(runs: &[&Run], comparison: &Comparison, options: &findings::Options) -> ComparisonView {
+    let names = curve::names(runs);
+    let limit_ns = options.limit_ns.or(runs.first().and_then(|run| run.plan.limit_ns));
+    let curves = curve::curves(runs);
+    let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {
+        name: name.clone(),
+        headline: harmless(&run.facts.headline()),
+        valid: run.validity.valid,
+        anchor: format!("run{}", index + 1),
+    };
+    ComparisonView {
+        sides: runs.iter().zip(&names).enumerate().map(side).collect(),
+        pairs: comparison
+            .candidates
+            .iter()
+            .zip(names.iter().skip(1))
+            .map(|(pair, name)| pair_view(pair, &names[0], name))
+            .collect(),
+        descriptive: DESCRIPTIVE,
+        latency: plots::latency("compare-latency", "How late, all CPUs of each run", &curves, limit_ns),
+        exceedance: plots::exceedance("compare-exceedance", &curves, limit_ns),
+    }
+}
+
+fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {
+    let differences = &pair.differences;
+    let known = |title, list: Option<&Vec<Difference>>| DifferencesView {
+        title,
+        known: list.is_some(),
+        rows: list.map_or_else(Vec::new, |list| list.iter().map(difference).collect()),
+    };
+    PairView {
+        base: base.to_owned(),
+        candidate: candidate.to_owned(),
+        obstacles: pair.not_comparable_because.iter().map(|reason| obstacle_text(reason)).collect(),
+        unmatched: pair.unmatched.iter().map(|text| harmless(text)).collect(),
+        rows: pair.rows.iter().map(row_view).collect(),
+        differences: vec![
+            known("Machine and kernel", Some(&differences.facts)),
+            known("Kernel command line", differences.command_line.as_ref()),
+            known("Kernel configuration", differences.config.as_ref()),
+        ],
+    }
+}
+
+fn row_view(row: &RowPair) -> RowView {
+    let us = |ns: Option<f64>| ns.map_or_else(|| "n/a".to_owned(), |ns| microseconds(ns).replace('-', "−"));
+    let statistic = |ratio: &tardy_analyse::compare::Ratio| StatisticView {
+        name: ratio.name,
+        base: us(ratio.base_ns),
+        candidate: us(ratio.candidate_ns),
+        ratio: ratio.ratio.map_or_else(|| "–".to_owned(), three_digits),
+    };
+    let shape = row.shape.map(|shape| {
+        format!(
+            "Of a wake-up of each, the candidate's is the later one in {} of cases (half is no difference). The two \
+             distribution functions are at most {} apart; on average values moved by {} µs.",
+            crate::latency::per_cent(shape.later),
+            three_digits(shape.kolmogorov_smirnov),
+            three_digits(shape.wasserstein_ns / 1000.0)
+        )
+    });
+    RowView {
+        title: format!("{}, {}", short(&harmless(&row.phase), 40), short(&harmless(&row.label), 40)),
+        is_all: row.label == "all",
+        statistics: row.ratios.iter().map(statistic).collect(),
+        shape,
+    }
+}
+
+fn difference(difference: &Difference) -> [String; 3] {
+    let side =
+        |value: &Option<String>| value.as_ref().map_or_else(|| "not there".to_owned(), |text| harmless(text));
+    [harmless(&difference.name), side(&difference.base), side(&difference.candidate)]
+}

@@ -1,0 +1,46 @@
+//! The report's plots, each drawn twice: for a page and for a phone.
+
+use serde::Serialize;
+use tardy_record::Run;
+
+use crate::plot::curve::Curve;
+use crate::plot::{Options, exceedance, heat, latency, timeline};
+
+const WIDE: f64 = 860.0;
+const NARROW: f64 = 356.0;
+
+/// One plot in both widths, as SVG.
+#[derive(Debug, Serialize)]
+pub(super) struct PlotView {
+    wide: String,
+    narrow: String,
+}
+
+fn both(
+    id: &str,
+    limit_ns: Option<u64>,
+    draw: impl Fn(&str, &Options) -> Option<String>,
+) -> Option<PlotView> {
+    let options = |width| Options { width, limit_ns, latency_max_ns: None, standalone: false };
+    let wide = draw(&format!("{id}-wide"), &options(WIDE))?;
+    let narrow = draw(&format!("{id}-narrow"), &options(NARROW))?;
+    Some(PlotView { wide, narrow })
+}
+
+pub(super) fn latency(id: &str, title: &str, curves: &[Curve], limit_ns: Option<u64>) -> Option<PlotView> {
+    both(id, limit_ns, |id, options| (!curves.is_empty()).then(|| latency::draw(id, title, curves, options)))
+}
+
+pub(super) fn exceedance(id: &str, curves: &[Curve], limit_ns: Option<u64>) -> Option<PlotView> {
+    both(id, limit_ns, |id, options| (!curves.is_empty()).then(|| exceedance::draw(id, curves, options)))
+}
+
+pub(super) fn timeline(id: &str, run: &Run, limit_ns: Option<u64>) -> Option<PlotView> {
+    let recorded = run.series.iter().any(|series| !series.block_maxima.maxima_ns.is_empty());
+    let watched = !run.environment.series.is_empty();
+    both(id, limit_ns, |id, options| (recorded || watched).then(|| timeline::draw(id, run, options)))
+}
+
+pub(super) fn heat(id: &str, run: &Run, limit_ns: Option<u64>) -> Option<PlotView> {
+    both(id, limit_ns, |id, options| heat::draw(id, run, options))
+}

@@ -1,0 +1,216 @@
+//! What the report shows of one run.
+
+use serde::Serialize;
+use tardy_analyse::findings::{Findings, PhaseFindings};
+use tardy_analyse::row::Row;
+use tardy_record::Run;
+use tardy_record::units::format_duration_ns;
+
+use super::plots::{self, PlotView};
+use super::run_tables::{self, Details};
+use crate::latency::{count, harmless, microseconds, short, typeset};
+use crate::plot::curve;
+use crate::{sentence, summary};
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub(super) struct RunView {
+    id: String,
+    name: String,
+    kicker: Vec<String>,
+    headline: String,
+    spoilt: Vec<String>,
+    limits: Vec<String>,
+    plain: Vec<String>,
+    verdict: Option<VerdictView>,
+    numbers: Vec<KeyNumber>,
+    phases: Vec<PhaseView>,
+    wakes: Vec<Vec<String>>,
+    rounds: Vec<Vec<String>>,
+    notes: Vec<String>,
+    latency: Option<PlotView>,
+    exceedance: Option<PlotView>,
+    timeline: Option<PlotView>,
+    heat: Option<PlotView>,
+    details: Details,
+}
+
+#[derive(Debug, Serialize)]
+struct VerdictView {
+    kept: bool,
+    outcome: String,
+    rest: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct KeyNumber {
+    name: String,
+    value: String,
+    unit: String,
+    note: String,
+}
+
+#[derive(Debug, Serialize)]
+struct PhaseView {
+    title: String,
+    rows: Vec<Vec<String>>,
+    all: Option<Vec<String>>,
+}
+
+pub(super) fn of(run: &Run, findings: &Findings, index: usize) -> RunView {
+    let id = format!("run{}", index + 1);
+    let limit_ns = findings.verdict.as_ref().map(|verdict| verdict.limit_ns);
+    let curves = curve::curves(&[run]);
+    let plot_id = |name: &str| format!("{id}-{name}");
+    RunView {
+        name: harmless(&run.origin.id),
+        kicker: kicker(run),
+        headline: harmless(&run.facts.headline()),
+        spoilt: sentence::spoilt(run),
+        limits: sentence::limits(run),
+        plain: plain(findings),
+        verdict: findings.verdict.as_ref().and_then(verdict_view),
+        numbers: findings.phases.first().map_or_else(Vec::new, |phase| key_numbers(findings, phase)),
+        phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
+        wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
+        rounds: rounds(findings),
+        notes: sentence::table_notes(findings),
+        latency: plots::latency(&plot_id("latency"), "How late", &curves, limit_ns),
+        exceedance: plots::exceedance(&plot_id("exceedance"), &curves, limit_ns),
+        timeline: plots::timeline(&plot_id("timeline"), run, limit_ns),
+        heat: plots::heat(&plot_id("heat"), run, limit_ns),
+        details: run_tables::of(run, findings),
+        id,
+    }
+}
+
+/// Where and when: host, board, distribution, date.
+fn kicker(run: &Run) -> Vec<String> {
+    let machine = &run.facts.machine;
+    let known = [machine.board.get(), machine.distribution.get()];
+    let date = run.origin.started_at.replace('T', " ").replace('Z', " UTC");
+    let parts = [Some(&run.origin.host), known[0], known[1], Some(&date)];
+    parts
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .map(|part| short(&harmless(part), 60))
+        .collect()
+}
+
+/// One sentence of a run with one phase; of several, none: the tables compare them.
+fn plain(findings: &Findings) -> Vec<String> {
+    match findings.phases.as_slice() {
+        [phase] => sentence::plain(phase).into_iter().map(typographic).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Text made for the terminal with the signs of print.
+fn typographic(text: String) -> String {
+    text.replace(" us", "\u{a0}µs")
+}
+
+fn verdict_view(verdict: &tardy_analyse::verdict::Verdict) -> Option<VerdictView> {
+    let mut sentences = sentence::verdict(verdict).into_iter().map(typographic);
+    let outcome = sentences.next()?;
+    Some(VerdictView { kept: verdict.late_at_most == 0, outcome, rest: sentences.collect() })
+}
+
+/// The numbers that one came for, of a run with one phase; with several, the worst of all and where.
+fn key_numbers(findings: &Findings, first: &PhaseFindings) -> Vec<KeyNumber> {
+    let number = |name: &str, value: String, note: String| {
+        let (value, unit) = value
+            .split_once('\u{a0}')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .unwrap_or((value, String::new()));
+        KeyNumber { name: name.to_owned(), value, unit, note }
+    };
+    let worst = findings.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
+    let Some((phase, row)) = worst.filter(|(_, row)| row.max_ns.is_some()).max_by_key(|(_, row)| row.max_ns)
+    else {
+        return Vec::new();
+    };
+    let single = findings.phases.len() == 1;
+    let place = if single {
+        harmless(&row.label)
+    } else {
+        format!("{}, {}", harmless(&row.label), harmless(&phase.label))
+    };
+    let at = row.max_at_ns.map_or_else(String::new, |ns| format!(", after {}", sentence::rounded(ns)));
+    let mut numbers =
+        vec![number("worst", typeset(row.max_ns.unwrap_or(0) as f64), short(&format!("{place}{at}"), 60))];
+    if let Some(all) = first.all.as_ref().filter(|_| single) {
+        let shares = [
+            ("p99.99", "p99.99", "1 in 10,000 later"),
+            ("p99", "p99", "1 in 100 later"),
+            ("p50", "median", "half later"),
+        ];
+        for (level, name, note) in shares {
+            let value = all
+                .quantiles
+                .iter()
+                .find(|quantile| quantile.level == level)
+                .and_then(|quantile| quantile.value);
+            if let Some(value) = value {
+                numbers.push(number(name, typeset(value.quoted_ns() as f64), note.to_owned()));
+            }
+        }
+    }
+    let total: u64 =
+        findings.phases.iter().filter_map(|phase| phase.all.as_ref()).map(|all| all.quoted_count).sum();
+    let missed: u64 =
+        findings.phases.iter().flat_map(|phase| &phase.rows).filter_map(|row| row.missed.get()).sum();
+    let measured: u64 = findings.phases.iter().filter_map(|phase| phase.measured_ns).sum();
+    let note = if measured > 0 { format!("in {}", sentence::rounded(measured)) } else { String::new() };
+    numbers.push(number(
+        "wake-ups",
+        count(total),
+        if missed > 0 { format!("{note}, {} missed", count(missed)) } else { note },
+    ));
+    numbers
+}
+
+fn phase_view(run: &Run, phase: &PhaseFindings, phases: usize) -> PhaseView {
+    PhaseView {
+        title: summary::phase_title(run, phase, phases),
+        rows: phase.rows.iter().map(cells).collect(),
+        all: phase.all.as_ref().filter(|_| phase.rows.len() > 1).map(cells),
+    }
+}
+
+/// The cells of a line: label, recorded, missed, min, mean, quantiles, max.
+pub(super) fn cells(row: &Row) -> Vec<String> {
+    let us = |ns: Option<f64>| ns.map_or_else(|| "–".to_owned(), |ns| microseconds(ns).replace('-', "−"));
+    let mut cells = vec![
+        short(&harmless(&row.label), 40),
+        count(row.recorded),
+        row.missed.get().map_or_else(|| "–".to_owned(), count),
+        us(row.min_ns.map(|ns| ns as f64)),
+        us(row.mean_ns),
+    ];
+    cells.extend(row.quantiles.iter().map(|quantile| {
+        quantile.value.map_or_else(|| "n/a".to_owned(), |value| us(Some(value.quoted_ns() as f64)))
+    }));
+    cells.push(us(row.max_ns.map(|ns| ns as f64)));
+    cells
+}
+
+fn rounds(findings: &Findings) -> Vec<Vec<String>> {
+    let us = |ns: i64| microseconds(ns as f64);
+    let row = |rounds: &tardy_analyse::rounds::Rounds| {
+        vec![
+            short(&harmless(&rounds.label), 40),
+            rounds.maxima_ns.len().to_string(),
+            us(rounds.lowest_ns),
+            us(rounds.median_ns),
+            us(rounds.highest_ns),
+        ]
+    };
+    findings.rounds.iter().map(row).collect()
+}
+
+/// A duration for a table.
+pub(super) fn duration(ns: u64) -> String {
+    format_duration_ns(ns)
+}

@@ -1,0 +1,18 @@
+//! The report allows itself its own style and script, and nothing else.
+
+#[path = "recorded/hash.rs"]
+mod hash;
+
+use tardy_present::report::{SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
+
+#[test]
+fn the_policy_has_the_hashes_of_what_the_page_brings() {
+    let bless = "the style or the script has changed: run `cargo test -p tardy-present --test bless -- --ignored hashes`";
+    assert_eq!(STYLE_HASH.trim(), hash::of(STYLE), "{bless}");
+    assert_eq!(SCRIPT_HASH.trim(), hash::of(SCRIPT), "{bless}");
+}
+
+#[test]
+fn the_hash_is_the_one_that_browsers_compute() {
+    assert_eq!(hash::of("abc"), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+}
