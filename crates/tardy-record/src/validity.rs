@@ -22,6 +22,7 @@ pub struct Validity {
 pub fn judge(run: &Run) -> Validity {
     let mut spoilt_by = Vec::new();
     let mut limits = Vec::new();
+    judge_phases(run, &mut spoilt_by, &mut limits);
     loads::judge(&run.loads, &run.phases, &mut spoilt_by, &mut limits);
     judge_series(run, &mut spoilt_by, &mut limits);
     limits.extend(what_is_missing(run));
@@ -52,6 +53,18 @@ fn how_much(run: &Run) -> String {
     }
     let share = progress.measured_ns as f64 / progress.planned_ns as f64 * 100.0;
     format!("{:.1} % of the planned time and {} cycles are here", share.min(100.0), progress.cycles)
+}
+
+fn judge_phases(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>) {
+    for phase in &run.phases {
+        spoilt_by.extend(phase.spoilt_by.iter().map(|reason| format!("phase '{}': {reason}", phase.label)));
+        for remark in &phase.remarks {
+            // Every phase of a run is refused the same.
+            if !limits.contains(remark) {
+                limits.push(remark.clone());
+            }
+        }
+    }
 }
 
 fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>) {

@@ -23,10 +23,10 @@ fn no_recipe_and_no_published_result_is_missing_from_the_articles() {
     }
     for entry in fs::read_dir(project().join("recipes")).unwrap() {
         let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
         assert!(
-            articles.contains(&format!("`{name}`")),
-            "docs/articles.md does not speak of the recipe `{name}`"
+            articles.contains(&format!("recipes/{name}")),
+            "docs/articles.md does not speak of recipes/{name}"
         );
     }
 }

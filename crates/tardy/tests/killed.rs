@@ -54,7 +54,7 @@ fn kill_and_look(moment: Duration, victim: Victim) {
 
     let counted = counted_in(&map);
     let shown = bench.run(&["show", "a.run.json"]).exits(0);
-    assert!(shown.out.contains("cut short"), "{moment:?} {victim:?}: {}", shown.out);
+    assert!(shown.out.contains("Cut short"), "{moment:?} {victim:?}: {}", shown.out);
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["state"], "cut_short");
     assert_eq!(run["progress"]["cycles"].as_u64().unwrap(), counted, "{moment:?} {victim:?}");

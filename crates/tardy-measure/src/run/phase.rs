@@ -167,6 +167,8 @@ fn get_ready(
     debug_assert_eq!(house.run.phases.len(), index);
     house.run.phases.push(Phase { label, start_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
     house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
+    // From here on the map alone is not enough: whoever recovers the run must find its phase in the file.
+    house.checkpoint();
     Ok(())
 }
 
