@@ -88,7 +88,10 @@ fn not_fully_preemptible(facts: &Facts) -> Option<Finding> {
     let model =
         kernel.preemption.get().filter(|model| !matches!(model, Preemption::Rt | Preemption::Full))?;
     let remedy = if kernel.preempt_dynamic.get() == Some(&true) {
-        Remedy::command("echo full > /sys/kernel/debug/sched/preempt")
+        // Where the mode was read from debugfs it is mounted; elsewhere nobody knows.
+        let mounted = kernel.preemption.how.starts_with("/sys/kernel/debug");
+        let mount = if mounted { "" } else { "mount -t debugfs none /sys/kernel/debug; " };
+        Remedy::command(format!("{mount}echo full > /sys/kernel/debug/sched/preempt"))
     } else {
         Remedy::kernel_option("CONFIG_PREEMPT=y")
     };
