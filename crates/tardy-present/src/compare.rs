@@ -68,7 +68,7 @@ fn row_block(row: &RowPair, width: usize) -> Vec<String> {
 
 fn ratio_cells(ratio: &Ratio) -> Vec<String> {
     let us = |ns: Option<f64>| ns.map_or_else(|| "n/a".to_owned(), microseconds);
-    let text = ratio.ratio.map_or_else(|| "-".to_owned(), three_digits);
+    let text = ratio.ratio.map_or_else(|| "-".to_owned(), crate::latency::ratio);
     vec![ratio.name.to_owned(), us(ratio.base_ns), us(ratio.candidate_ns), text]
 }
 

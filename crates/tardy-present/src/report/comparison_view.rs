@@ -113,7 +113,7 @@ fn row_view(row: &RowPair) -> RowView {
         name: ratio.name,
         base: us(ratio.base_ns),
         candidate: us(ratio.candidate_ns),
-        ratio: ratio.ratio.map_or_else(|| "–".to_owned(), three_digits),
+        ratio: ratio.ratio.map_or_else(|| "–".to_owned(), crate::latency::ratio),
     };
     let shape = row.shape.map(|shape| {
         format!(
