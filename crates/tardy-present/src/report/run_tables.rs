@@ -193,7 +193,7 @@ fn cost(run: &Run) -> TableView {
         let phase = phase.map_or_else(String::new, |phase| format!(", {}", harmless(&phase.label)));
         vec![
             short(&format!("{}{phase}", harmless(&cost.thread)), 60),
-            cost.cpu_ns_per_cycle().map_or_else(|| "–".to_owned(), |ns| microseconds(ns)),
+            cost.cpu_ns_per_cycle().map_or_else(|| "–".to_owned(), microseconds),
             format!("{:.3}", cost.cpu_ns as f64 / 1e9),
             count(cost.minor_faults.saturating_add(cost.major_faults)),
             count(cost.involuntary_switches),
