@@ -15,6 +15,7 @@ pub mod late;
 pub mod loads;
 pub mod pool;
 pub mod quantile;
+pub mod readiness;
 pub mod rounds;
 pub mod row;
 pub mod shape;

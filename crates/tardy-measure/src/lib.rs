@@ -6,5 +6,7 @@
 //! share one map of counters and a pipe each way, and nothing else.
 
 pub mod facts;
+pub mod load;
 pub mod probe;
 pub mod run;
+pub mod watch;

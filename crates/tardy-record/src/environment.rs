@@ -7,8 +7,17 @@ use serde::{Deserialize, Serialize};
 
 /// How many readings an environment series keeps; when full, neighbours merge.
 pub const POINT_COUNT: usize = 4096;
+/// How many readings a series keeps however many series there are.
+pub const POINT_COUNT_LEAST: usize = 256;
+/// How many readings all environment series of a run keep together: many series are coarser than few.
+pub const POINT_TOTAL: usize = 131_072;
 /// How many environment series a run keeps; further ones are counted in [`Environment::series_left_out`].
 pub const SERIES_COUNT: usize = 512;
+
+/// How many readings each of so many series keeps.
+pub fn points_each(series: usize) -> usize {
+    (POINT_TOTAL / series.max(1)).clamp(POINT_COUNT_LEAST, POINT_COUNT)
+}
 
 /// The environment during the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,9 +38,12 @@ pub struct Environment {
 }
 
 /// One reading over time.
+///
+/// A reading that equals the two before it is not kept, only the time of the last moves on: what holds between two
+/// points is the later one's value. A rate or a share is that of the whole stretch since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvSeries {
-    /// What is read, such as `temperature` or `frequency`.
+    /// What is read, such as `temperature` or `interrupts`.
     pub name: String,
     /// Which one of several: sensor, source, or thread; empty where there is only one.
     pub of: String,
@@ -60,20 +72,56 @@ pub enum Merge {
 }
 
 impl EnvSeries {
-    /// Adds a reading, first merging all in pairs when there are [`POINT_COUNT`] already.
+    /// Adds a reading; when there are [`POINT_COUNT`] already, neighbours are merged first.
     pub fn push(&mut self, at_ns: u64, value: f64) {
-        if self.values.len() >= POINT_COUNT {
-            let merge = |pair: &[f64]| match (pair, self.merge) {
-                ([a, b], Merge::Max) => a.max(*b),
-                ([a, b], Merge::Min) => a.min(*b),
-                ([a, b], Merge::Mean) => (a + b) / 2.0,
-                (alone, _) => alone[0],
-            };
-            self.values = self.values.chunks(2).map(merge).collect();
-            self.at_ns = self.at_ns.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
+        self.push_within(POINT_COUNT, at_ns, value);
+    }
+
+    /// Adds a reading; when there are `limit` already, neighbours are merged first.
+    pub fn push_within(&mut self, limit: usize, at_ns: u64, value: f64) {
+        if let [.., last_but_one, last] = self.values[..]
+            && last_but_one == value
+            && last == value
+            && let Some(at) = self.at_ns.last_mut()
+        {
+            *at = at_ns;
+            return;
+        }
+        while self.values.len() >= limit.max(2) {
+            self.merge_neighbours();
         }
         self.at_ns.push(at_ns);
         self.values.push(value);
+    }
+
+    /// Halves the number of readings.
+    fn merge_neighbours(&mut self) {
+        let count = self.values.len();
+        let merged =
+            (0..count).step_by(2).map(|first| self.merged(first, (first + 1).min(count - 1))).collect();
+        self.at_ns = self.at_ns.chunks(2).map(|pair| pair[pair.len() - 1]).collect();
+        self.values = merged;
+    }
+
+    /// One value for two neighbours, or for the last one alone.
+    fn merged(&self, first: usize, second: usize) -> f64 {
+        let (a, b) = (self.values[first], self.values[second]);
+        match self.merge {
+            Merge::Max => a.max(b),
+            Merge::Min => a.min(b),
+            Merge::Mean => {
+                // Stretches may differ in length, since equal readings are one. The first has nothing before it.
+                let stretch = |index: usize| match index {
+                    0 => self.at_ns.get(1).map_or(0, |next| next.saturating_sub(self.at_ns[0])),
+                    index => self.at_ns[index].saturating_sub(self.at_ns[index - 1]),
+                } as f64;
+                let (long_a, long_b) = (stretch(first), stretch(second));
+                if first == second || long_a + long_b <= 0.0 {
+                    return (a + b) / 2.0;
+                }
+                (a * long_a + b * long_b) / (long_a + long_b)
+            }
+        }
     }
 }
 
@@ -120,22 +168,57 @@ pub struct WatcherCost {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_long_run_keeps_the_hottest_moment() {
-        let mut series = EnvSeries {
+    fn series(merge: Merge) -> EnvSeries {
+        EnvSeries {
             name: "temperature".into(),
             of: "soc".into(),
             cpu: None,
             unit: "°C".into(),
-            merge: Merge::Max,
+            merge,
             at_ns: vec![],
             values: vec![],
-        };
+        }
+    }
+
+    #[test]
+    fn a_long_run_keeps_the_hottest_moment() {
+        let mut series = series(Merge::Max);
         for second in 0..100_000u64 {
-            series.push(second, if second == 31_234 { 91.0 } else { 50.0 });
+            let wobble = (second % 7) as f64;
+            series.push(second, if second == 31_234 { 91.0 } else { 50.0 + wobble });
         }
         assert!(series.values.len() <= POINT_COUNT);
         assert_eq!(series.values.len(), series.at_ns.len());
         assert_eq!(series.values.iter().copied().fold(0.0, f64::max), 91.0);
+    }
+
+    #[test]
+    fn what_does_not_change_takes_no_room() {
+        let mut series = series(Merge::Mean);
+        for second in 1..=1000 {
+            series.push(second, 0.0);
+        }
+        series.push(1001, 3.0);
+        series.push(1002, 0.0);
+        assert_eq!(series.at_ns, [1, 1000, 1001, 1002]);
+        assert_eq!(series.values, [0.0, 0.0, 3.0, 0.0]);
+    }
+
+    #[test]
+    fn a_mean_counts_the_time_that_each_value_lasted() {
+        let mut series = series(Merge::Mean);
+        for (at, value) in [(10, 1.0), (20, 5.0), (50, 9.0), (60, 1.0)] {
+            series.push_within(4, at, value);
+        }
+        series.push_within(4, 70, 2.0);
+        assert_eq!(series.at_ns, [20, 60, 70]);
+        assert_eq!(series.values, [3.0, 7.0, 2.0]);
+    }
+
+    #[test]
+    fn many_series_are_coarser_than_few() {
+        assert_eq!(points_each(0), POINT_COUNT);
+        assert_eq!(points_each(20), POINT_COUNT);
+        assert!(points_each(SERIES_COUNT) * SERIES_COUNT <= POINT_TOTAL);
     }
 }

@@ -1,10 +1,19 @@
 //! What the loads achieved. A load that nobody proved to have run is no load.
+//!
+//! A part's readings are a running total: leaving some out costs resolution in time, never work. A long run has to
+//! leave many out, and a stall of ten seconds would vanish between two readings a minute apart, so the slowest ten
+//! seconds of each phase are found while the run goes on, and kept beside the readings with both their ends.
+
+use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many readings a load's part keeps; when full, neighbours merge.
+/// How many readings a load's part keeps; when full, every second one is left out.
 pub const READING_COUNT: usize = 4096;
+
+/// The length of stretch over which a load must keep up its rate, in ns.
+pub const STRETCH_NS: u64 = 10_000_000_000;
 
 /// One load of one phase, or of several phases that it ran through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,22 +31,62 @@ pub struct LoadResult {
 }
 
 /// One part of a load: what it did, counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPart {
     /// Its name, such as `scheduler`.
     pub name: String,
     /// What is counted, such as `messages`, `bytes`, `entries`; empty where nothing can be (`cmd:`).
     pub unit: String,
-    /// Whether its work comes in bursts by design, so that a quiet second says nothing.
-    pub bursty: bool,
+    /// Where its work comes in bursts by design: how far apart they begin, in ns. A quiet time shorter than that
+    /// says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_every_ns: Option<u64>,
+    /// For a part whose first pass is unlike all later ones by design (a listing that reads from the disk what it
+    /// later finds in memory): whether and when that pass was over. Absent for all other parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_pass: Option<FirstPass>,
     /// When each reading was taken, in ns from the start of the run.
     pub at_ns: Vec<u64>,
     /// How much had been done by then, in all.
     pub done: Vec<u64>,
     /// Whether it lived, at each reading.
     pub alive: Vec<bool>,
+    /// The slowest stretch of at least [`STRETCH_NS`] in each phase that was long enough to have one; where a first
+    /// pass ended within the phase, one before that and one after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<Stretch>,
     /// Ends that were not by design: when, and how.
     pub deaths: Vec<Death>,
+}
+
+/// How far a part's first pass has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstPass {
+    /// It goes on.
+    GoesOn,
+    /// It was found to be over at this time, in ns from the start of the run.
+    OverAtNs(u64),
+}
+
+/// A stretch of time between two readings, and what was done in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stretch {
+    /// Index of the phase that it lies in.
+    pub phase: usize,
+    /// When it begins, in ns from the start of the run.
+    pub from_ns: u64,
+    /// When it ends.
+    pub to_ns: u64,
+    /// What was done in it.
+    pub done: u64,
+}
+
+impl Stretch {
+    /// Work per second.
+    pub fn rate(&self) -> f64 {
+        self.done as f64 / (self.to_ns.saturating_sub(self.from_ns).max(1) as f64 / 1e9)
+    }
 }
 
 /// A load that ended by itself.
@@ -50,36 +99,24 @@ pub struct Death {
 }
 
 impl LoadPart {
-    /// Adds a reading, first thinning to every second one when there are [`READING_COUNT`] already.
+    /// Adds a reading, first leaving out every second one when there are [`READING_COUNT`] already.
     pub fn push(&mut self, at_ns: u64, done: u64, alive: bool) {
         if self.at_ns.len() >= READING_COUNT {
-            let last = self.at_ns.len() - 1;
-            // `done` is a running total, so leaving out every second reading loses time resolution, not work. A
-            // death between two readings must stay visible.
-            for i in (1..=last).step_by(2) {
-                if i < last {
-                    self.alive[i + 1] &= self.alive[i];
-                }
-            }
-            let mut index = 0;
-            self.at_ns.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            index = 0;
-            self.done.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            index = 0;
-            self.alive.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
+            self.thin();
         }
         self.at_ns.push(at_ns);
         self.done.push(done);
         self.alive.push(alive);
+    }
+
+    fn thin(&mut self) {
+        // A death between two readings must stay visible.
+        for left_out in (1..self.alive.len().saturating_sub(1)).step_by(2) {
+            self.alive[left_out + 1] &= self.alive[left_out];
+        }
+        keep_even(&mut self.at_ns);
+        keep_even(&mut self.done);
+        keep_even(&mut self.alive);
     }
 
     /// Work per second between neighbouring readings: when the stretch begins and ends, and the rate.
@@ -91,5 +128,144 @@ impl LoadPart {
             (from, to, if seconds > 0.0 { done / seconds } else { 0.0 })
         };
         (0..self.at_ns.len().saturating_sub(1)).map(stretch).collect()
+    }
+}
+
+fn keep_even<T>(values: &mut Vec<T>) {
+    let mut index = 0;
+    values.retain(|_| {
+        index += 1;
+        index % 2 == 1
+    });
+}
+
+/// Makes a [`LoadPart`] out of readings as they come, in constant memory.
+#[derive(Clone, Debug, Default)]
+pub struct PartRecorder {
+    part: LoadPart,
+    phase: Option<usize>,
+    /// The phase's readings since the beginning of the last stretch.
+    recent: VecDeque<(u64, u64)>,
+}
+
+impl PartRecorder {
+    /// A part with no readings yet.
+    pub fn new(name: &str, unit: &str, burst_every_ns: Option<u64>) -> Self {
+        let part =
+            LoadPart { name: name.to_owned(), unit: unit.to_owned(), burst_every_ns, ..LoadPart::default() };
+        Self { part, ..Self::default() }
+    }
+
+    /// The readings from now on belong to the counted part of the phase with this index.
+    pub fn begin_phase(&mut self, phase: usize) {
+        self.phase = Some(phase);
+        self.recent.clear();
+    }
+
+    /// The readings from now on belong to no phase.
+    pub fn end_phase(&mut self) {
+        self.phase = None;
+    }
+
+    /// The part has a first pass unlike the later ones, and has begun it.
+    pub fn begin_first_pass(&mut self) {
+        self.part.first_pass = Some(FirstPass::GoesOn);
+    }
+
+    /// That pass is over.
+    pub fn end_first_pass(&mut self, at_ns: u64) {
+        self.part.first_pass = Some(FirstPass::OverAtNs(at_ns));
+        self.recent.clear();
+    }
+
+    /// Adds a reading: everything done so far, and whether the part lives.
+    pub fn push(&mut self, at_ns: u64, done: u64, alive: bool) {
+        self.part.push(at_ns, done, alive);
+        let Some(phase) = self.phase else { return };
+        self.recent.push_back((at_ns, done));
+        while self.recent.get(1).is_some_and(|(second, _)| at_ns.saturating_sub(*second) >= STRETCH_NS) {
+            self.recent.pop_front();
+        }
+        let Some((from_ns, before)) = self.recent.front().copied() else { return };
+        if at_ns.saturating_sub(from_ns) >= STRETCH_NS {
+            self.keep_if_slowest(Stretch { phase, from_ns, to_ns: at_ns, done: done.saturating_sub(before) });
+        }
+    }
+
+    fn keep_if_slowest(&mut self, stretch: Stretch) {
+        let over_at = match self.part.first_pass {
+            Some(FirstPass::OverAtNs(at)) => at,
+            _ => 0,
+        };
+        let is_like = |kept: &&mut Stretch| {
+            kept.phase == stretch.phase && (kept.from_ns >= over_at) == (stretch.from_ns >= over_at)
+        };
+        match self.part.slowest.iter_mut().find(is_like) {
+            Some(kept) if kept.rate() <= stretch.rate() => {}
+            Some(kept) => *kept = stretch,
+            None => self.part.slowest.push(stretch),
+        }
+    }
+
+    /// Notes that the part ended other than by design.
+    pub fn died(&mut self, at_ns: u64, how: String) {
+        self.part.deaths.push(Death { at_ns, how });
+    }
+
+    /// What was recorded so far.
+    pub fn part(&self) -> &LoadPart {
+        &self.part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn thinning_loses_neither_work_nor_deaths() {
+        let mut part = LoadPart::default();
+        for second in 0..100_000 {
+            part.push(second * SECOND, second * 7, second != 54_321);
+        }
+        assert!(part.at_ns.len() <= READING_COUNT);
+        assert_eq!(part.done.first(), Some(&0));
+        assert_eq!(part.done.last(), Some(&(99_999 * 7)));
+        assert!(part.alive.contains(&false));
+        let worst = part.rates().iter().fold(0.0_f64, |worst, (.., rate)| worst.max((rate - 7.0).abs()));
+        assert!(worst < 1e-9, "{worst}");
+    }
+
+    #[test]
+    fn the_slowest_ten_seconds_survive_days() {
+        let mut recorder = PartRecorder::new("copy", "bytes", None);
+        recorder.begin_phase(3);
+        let mut done = 0;
+        for second in 0..160_000 {
+            recorder.push(second * SECOND, done, true);
+            done += if (90_000..90_010).contains(&second) { 1 } else { 1000 };
+        }
+        let expected = Stretch { phase: 3, from_ns: 90_000 * SECOND, to_ns: 90_010 * SECOND, done: 10 };
+        assert_eq!(recorder.part().slowest, [expected]);
+    }
+
+    #[test]
+    fn a_stretch_lies_within_its_phase() {
+        let mut recorder = PartRecorder::new("copy", "bytes", None);
+        for second in 0..100 {
+            match second {
+                20 => recorder.begin_phase(0),
+                40 => recorder.end_phase(),
+                60 => recorder.begin_phase(1),
+                69 => recorder.end_phase(),
+                _ => {}
+            }
+            recorder.push(second * SECOND, second, true);
+        }
+        let slowest = &recorder.part().slowest;
+        assert_eq!(slowest.len(), 1, "the second phase is too short for one");
+        assert!(slowest[0].phase == 0 && slowest[0].from_ns >= 20 * SECOND && slowest[0].to_ns < 40 * SECOND);
     }
 }

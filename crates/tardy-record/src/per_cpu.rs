@@ -41,9 +41,11 @@ impl<T: PartialEq> PerCpu<T> {
         groups
     }
 
-    /// The values as one line: one value alone where all CPUs have the same, else `0-2: this; 3: that`.
+    /// The values as one line: one value alone where all CPUs have the same, else `0-2: this; 3: that`; `none` where
+    /// there are none.
     pub fn line(&self, text: impl Fn(&T) -> String) -> String {
         match self.groups().as_slice() {
+            [] => "none".to_owned(),
             [(value, _)] => text(value),
             groups => groups
                 .iter()
@@ -99,6 +101,7 @@ mod tests {
     fn equal_values_are_said_once() {
         let same = PerCpu::from_iter((0..4).map(|cpu| (cpu, "performance".to_owned())));
         assert_eq!(same.line(String::clone), "performance");
+        assert_eq!(PerCpu::<char>::default().line(char::to_string), "none");
         let mixed = PerCpu::from_iter([(0, 'a'), (1, 'b'), (2, 'a')]);
         assert_eq!(mixed.line(char::to_string), "0,2: a; 1: b");
     }

@@ -35,6 +35,20 @@ pub struct Plan {
     pub phases: Vec<PhasePlan>,
 }
 
+impl Plan {
+    /// The CPUs that any phase measures, in ascending order.
+    pub fn measured_cpus(&self) -> Vec<u32> {
+        let of_phase = |phase: &PhasePlan| {
+            let ProbePlan::Timer(timer) = &phase.probe;
+            timer.threads.iter().map(|thread| thread.cpu).collect::<Vec<_>>()
+        };
+        let mut cpus: Vec<u32> = self.phases.iter().flat_map(of_phase).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+}
+
 /// One phase: a probe under a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhasePlan {

@@ -27,12 +27,13 @@ impl Clock {
     /// # Panics
     /// If the kernel does not know the clock (CLOCK_TAI before 3.10); [`Clock::resolution_ns`] tells beforehand.
     #[inline(always)]
+    #[allow(clippy::unnecessary_cast, reason = "both fields are narrower on 32-bit targets")]
     pub fn now_ns(self) -> i64 {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `time` is a valid timespec to write to.
         let status = unsafe { libc::clock_gettime(self.id(), &raw mut time) };
         assert_eq!(status, 0, "the kernel does not know the clock {self:?}");
-        (time.tv_sec as i64) * 1_000_000_000 + time.tv_nsec as i64
+        time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64
     }
 
     /// What clock_getres(2) says, in ns: 1 with high-resolution timers, a tick without.

@@ -4,12 +4,14 @@
 //! It knows nothing of runs, series or histograms.
 
 pub mod cell64;
+pub mod child;
 pub mod clock;
 pub mod clock_properties;
+pub mod counters;
+pub mod counting_allocator;
 pub mod dma_latency;
 pub mod kernel_files;
 pub mod kernel_log;
-pub mod lifeline;
 pub mod memory;
 pub mod scheduling;
 pub mod shared_map;

@@ -48,6 +48,7 @@ pub fn set(scheduling: Scheduling) -> io::Result<()> {
     };
     if runtime == 0 {
         // The older call serves kernels before 3.14, where the AT91SAM boards are.
+        #[allow(clippy::needless_update, reason = "musl has further fields")]
         let parameter = libc::sched_param { sched_priority: priority as i32, ..zeroed_parameter() };
         // SAFETY: `parameter` is a valid sched_param; pid 0 is the calling thread.
         return result(unsafe {
@@ -77,7 +78,7 @@ fn result(status: libc::c_long) -> io::Result<()> {
 }
 
 /// Largest CPU number that can be handled, plus one.
-const CPU_COUNT_MAX: usize = 8192;
+pub(crate) const CPU_COUNT_MAX: usize = 8192;
 type CpuMask = [u64; CPU_COUNT_MAX / 64];
 
 /// Pins the calling thread to `cpus`.

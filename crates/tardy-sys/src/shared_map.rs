@@ -2,7 +2,11 @@
 //!
 //! The file is a page of header and then blocks, one a measuring thread. A block has one writer and a sequence count,
 //! odd while the writer is in it: a reader copies the block and keeps the copy if the count was even and did not
-//! change. The writer never waits. The map says nothing of what its cells mean; the crate that measures does.
+//! change. The writer never waits. Beside the count stands a request, by which a reader asks the writer to end. The
+//! map says nothing of what its cells mean; the crate that measures does.
+//!
+//! Count, request and the first cells share a cache line: after a sleep the caches are another task's, and each line
+//! that a wake-up touches costs more than all the arithmetic on it.
 //!
 //! The road not taken: a pipe or ring of samples. It can fill up, must be drained, and what is in it dies with its
 //! reader; counters in a file survive `kill -9` of both.
@@ -22,7 +26,8 @@ use crate::cell64::Cell64;
 const MAGIC: u64 = u64::from_le_bytes(*b"tardymap");
 const VERSION: u64 = 1;
 const HEADER_BYTES: usize = 4096;
-const BLOCK_HEAD_BYTES: usize = 64;
+/// The sequence count and the request.
+const BLOCK_HEAD_BYTES: usize = 8;
 const CACHE_LINE: usize = 64;
 /// Cells at the beginning of the header: magic, version, blocks, cells a block.
 const FIXED_CELLS: usize = 4;
@@ -193,6 +198,7 @@ impl SharedMap {
             let head = self.start.as_ptr().add(offset);
             Block {
                 sequence: &*head.cast::<AtomicU32>(),
+                request: &*head.cast::<AtomicU32>().add(1),
                 cells: std::slice::from_raw_parts(head.add(BLOCK_HEAD_BYTES).cast(), self.cells),
             }
         }
@@ -225,12 +231,12 @@ pub fn is_in_use(path: &Path) -> io::Result<bool> {
 }
 
 fn block_bytes(cells: usize) -> usize {
-    BLOCK_HEAD_BYTES + (cells * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
+    (BLOCK_HEAD_BYTES + cells * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
 }
 
 fn map_bytes(blocks: usize, cells: usize) -> Option<usize> {
-    let cells_bytes = cells.checked_mul(size_of::<Cell64>())?.checked_next_multiple_of(CACHE_LINE)?;
-    let bytes = blocks.checked_mul(cells_bytes.checked_add(BLOCK_HEAD_BYTES)?)?.checked_add(HEADER_BYTES)?;
+    let block = cells.checked_mul(size_of::<Cell64>())?.checked_add(BLOCK_HEAD_BYTES)?;
+    let bytes = blocks.checked_mul(block.checked_next_multiple_of(CACHE_LINE)?)?.checked_add(HEADER_BYTES)?;
     (bytes as u64 <= SIZE_MAX).then_some(bytes)
 }
 
@@ -238,6 +244,7 @@ fn map_bytes(blocks: usize, cells: usize) -> Option<usize> {
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     sequence: &'a AtomicU32,
+    request: &'a AtomicU32,
     cells: &'a [Cell64],
 }
 
@@ -245,6 +252,17 @@ impl<'a> Block<'a> {
     /// The cells, for the block's one writer.
     pub fn cells(&self) -> &'a [Cell64] {
         self.cells
+    }
+
+    /// Asks the block's writer to end.
+    pub fn ask_to_end(&self) {
+        self.request.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether the block's writer has been asked to end.
+    #[inline(always)]
+    pub fn is_asked_to_end(&self) -> bool {
+        self.request.load(Ordering::Relaxed) != 0
     }
 
     /// Runs `write`, which may change cells, so that readers see all of it or none. Only the block's one writer may.
@@ -266,7 +284,7 @@ impl<'a> Block<'a> {
             copy.clear();
             copy.extend(self.cells.iter().map(Cell64::get));
             fence(Ordering::Acquire);
-            if before % 2 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
                 return true;
             }
             std::hint::spin_loop();

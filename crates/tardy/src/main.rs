@@ -1,1 +1,56 @@
-fn main() {}
+//! tardy's front door: arguments, commands and exit statuses.
+
+mod args;
+mod commands;
+mod exit;
+mod progress;
+mod recipe;
+mod resolve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    // Clap would end with 2 for --help's sake as well as for mistakes, and does: 0 and 2, as promised.
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            eprintln!("tardy: {}", in_words(&error));
+            let usage = error.is::<resolve::UsageError>() || error.is::<recipe::RecipeError>();
+            if usage { Exit::Usage } else { Exit::CouldNot }.into()
+        }
+    }
+}
+
+/// The error with its causes, each said once: many of them quote the next already.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !words.contains(&cause) {
+            words = if words.is_empty() { cause } else { format!("{words}: {cause}") };
+        }
+    }
+    words
+}
+
+fn run(cli: Cli) -> anyhow::Result<Exit> {
+    match cli.command {
+        Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Run(arguments) => commands::run::run(&arguments),
+        Command::Load(arguments) => commands::load::run(&arguments),
+        Command::Show(arguments) => commands::show::run(&arguments),
+        Command::Report(arguments) => commands::report::run(&arguments),
+        Command::Plot(arguments) => commands::plot::run(&arguments),
+        Command::Compare(arguments) => commands::compare::run(&arguments),
+        Command::Schema => commands::schema::run(),
+        Command::Completions { shell } => commands::generate::completions(shell),
+        Command::Generate { directory } => commands::generate::all(&directory),
+        Command::Probe => commands::inner::probe(),
+        Command::LoadWorker { arguments } => commands::inner::load(arguments),
+    }
+}

@@ -33,7 +33,7 @@ impl Progress {
 impl Observer for Progress {
     fn progress(&mut self, now: &Standing<'_>) {
         self.reports += 1;
-        if self.quiet || (!self.terminal && self.reports % REPORTS_A_LINE != 0) {
+        if self.quiet || (!self.terminal && !self.reports.is_multiple_of(REPORTS_A_LINE)) {
             return;
         }
         let line = line(now);
@@ -53,7 +53,8 @@ impl Observer for Progress {
 }
 
 fn line(now: &Standing<'_>) -> String {
-    let phase = if now.of > 1 { format!("{} ({} of {})  ", now.phase, now.number, now.of) } else { String::new() };
+    let phase =
+        if now.of > 1 { format!("{} ({} of {})  ", now.phase, now.number, now.of) } else { String::new() };
     let seconds = |ns: u64| format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
     let worst = now.worst.map_or_else(
         || "warming up".to_owned(),
@@ -78,6 +79,9 @@ mod tests {
             worst: Some((41_260, 3)),
             missed: 7,
         };
-        assert_eq!(line(&now), "nanosleep, round 2 (2 of 3)  1m1s of 2m  worst so far 41.3 us on cpu 3, 7 missed");
+        assert_eq!(
+            line(&now),
+            "nanosleep, round 2 (2 of 3)  1m1s of 2m  worst so far 41.3 us on cpu 3, 7 missed"
+        );
     }
 }

@@ -69,7 +69,9 @@ pub(crate) struct TimerTable {
 /// Why there is no recipe.
 #[derive(Debug, Error)]
 pub(crate) enum RecipeError {
-    #[error("there is no recipe '{name}'; tardy knows {known}, and a recipe file is given with its path, such as ./{name}.toml")]
+    #[error(
+        "there is no recipe '{name}'; tardy knows {known}, and a recipe file is given with its path, such as ./{name}.toml"
+    )]
     Unknown { name: String, known: String },
     #[error("{path} cannot be read: {source}")]
     Io { path: PathBuf, source: std::io::Error },

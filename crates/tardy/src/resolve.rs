@@ -67,13 +67,21 @@ pub(crate) fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Res
     })
 }
 
-fn phases(recipe: &Recipe, scale: f64, cpus: &[u32], machine: &Machine) -> Result<Vec<PhasePlan>, UsageError> {
+fn phases(
+    recipe: &Recipe,
+    scale: f64,
+    cpus: &[u32],
+    machine: &Machine,
+) -> Result<Vec<PhasePlan>, UsageError> {
     let wakes: Vec<Wake> = match &recipe.timer.wake {
         None => vec![Wake::default()],
         Some(names) => names.iter().map(|name| wake(name)).collect::<Result<_, _>>()?,
     };
     if wakes.is_empty() {
-        return Err(wrong("wake", "the list is empty; name a method, or leave the key out for clock_nanosleep"));
+        return Err(wrong(
+            "wake",
+            "the list is empty; name a method, or leave the key out for clock_nanosleep",
+        ));
     }
     let rounds = recipe.run.repeat.unwrap_or(1);
     if rounds == 0 || rounds > 10_000 {
@@ -128,13 +136,21 @@ fn thresholds(recipe: &Recipe, limit_ns: Option<u64>) -> Result<Vec<u64>, UsageE
     thresholds.dedup();
     if thresholds.len() > THRESHOLD_COUNT_MAX {
         let count = thresholds.len();
-        return Err(wrong("thresholds", format!("{count} with the limit, and {THRESHOLD_COUNT_MAX} is the most")));
+        return Err(wrong(
+            "thresholds",
+            format!("{count} with the limit, and {THRESHOLD_COUNT_MAX} is the most"),
+        ));
     }
     Ok(thresholds)
 }
 
 fn timer(table: &TimerTable, wake: Wake, cpus: &[u32], machine: &Machine) -> Result<TimerPlan, UsageError> {
-    let clock = choice("clock", table.clock.as_deref(), [ClockId::Monotonic, ClockId::Realtime, ClockId::Tai], ClockId::name)?;
+    let clock = choice(
+        "clock",
+        table.clock.as_deref(),
+        [ClockId::Monotonic, ClockId::Realtime, ClockId::Tai],
+        ClockId::name,
+    )?;
     let policies = [Policy::Fifo, Policy::Rr, Policy::Other, Policy::Deadline];
     let policy = match (table.policy.as_deref(), wake) {
         (None, Wake::Deadline) => Policy::Deadline,
@@ -163,7 +179,10 @@ fn interval(table: &TimerTable) -> Result<u64, UsageError> {
     let interval_ns = positive("interval", table.interval.as_deref().unwrap_or("200us"))?;
     if interval_ns < INTERVAL_NS_MIN {
         let (given, least) = (format_duration_ns(interval_ns), format_duration_ns(INTERVAL_NS_MIN));
-        return Err(wrong("interval", format!("{given} is shorter than {least}, the shortest that can be measured")));
+        return Err(wrong(
+            "interval",
+            format!("{given} is shorter than {least}, the shortest that can be measured"),
+        ));
     }
     if interval_ns > 3_600_000_000_000 {
         return Err(wrong("interval", format!("{} is longer than an hour", format_duration_ns(interval_ns))));
@@ -171,26 +190,43 @@ fn interval(table: &TimerTable) -> Result<u64, UsageError> {
     Ok(interval_ns)
 }
 
-fn check_combination(wake: Wake, clock: ClockId, policy: Policy, interval_ns: u64, dither_ns: u64) -> Result<(), UsageError> {
+fn check_combination(
+    wake: Wake,
+    clock: ClockId,
+    policy: Policy,
+    interval_ns: u64,
+    dither_ns: u64,
+) -> Result<(), UsageError> {
     if dither_ns >= interval_ns {
         return Err(wrong("dither", format!("{} is not below the interval", format_duration_ns(dither_ns))));
     }
     let own_schedule = matches!(wake, Wake::TimerSettime | Wake::Setitimer | Wake::Timerfd | Wake::Deadline);
     if dither_ns > 0 && own_schedule {
         let name = wake.name();
-        return Err(wrong("dither", format!("{name} keeps its own period in the kernel; dither works with clock_nanosleep, nanosleep and busy")));
+        return Err(wrong(
+            "dither",
+            format!(
+                "{name} keeps its own period in the kernel; dither works with clock_nanosleep, nanosleep and busy"
+            ),
+        ));
     }
     if wake == Wake::Timerfd && clock == ClockId::Tai {
-        return Err(wrong("clock", "timerfd has no CLOCK_TAI; use monotonic or realtime, or another wake method"));
+        return Err(wrong(
+            "clock",
+            "timerfd has no CLOCK_TAI; use monotonic or realtime, or another wake method",
+        ));
     }
     if wake == Wake::Setitimer && clock != ClockId::Monotonic {
         return Err(wrong("clock", "setitimer counts monotonic time only; leave --clock out"));
     }
-    if wake == Wake::Setitimer && interval_ns % 1000 != 0 {
+    if wake == Wake::Setitimer && !interval_ns.is_multiple_of(1000) {
         return Err(wrong("interval", "setitimer knows whole microseconds only"));
     }
     if wake == Wake::Deadline && policy != Policy::Deadline {
-        return Err(wrong("wake", "deadline waits for SCHED_DEADLINE's own period, and so needs --policy deadline"));
+        return Err(wrong(
+            "wake",
+            "deadline waits for SCHED_DEADLINE's own period, and so needs --policy deadline",
+        ));
     }
     Ok(())
 }
@@ -211,13 +247,17 @@ fn threads(
     cpus.iter()
         .zip(0u32..)
         .map(|(cpu, index)| {
-            let priority = if policy.has_priority() { first.saturating_sub(step.saturating_mul(index)) } else { 0 };
+            let priority =
+                if policy.has_priority() { first.saturating_sub(step.saturating_mul(index)) } else { 0 };
             if policy.has_priority() && !(1..=99).contains(&priority) {
-                let reason = format!("{priority} for cpu {cpu} is out of range; real-time priorities go from 1 to 99");
+                let reason =
+                    format!("{priority} for cpu {cpu} is out of range; real-time priorities go from 1 to 99");
                 return Err(wrong("priority", reason));
             }
+            // Spread over the interval: threads that all wake at once would measure each other.
+            let offset_ns = interval_ns * u64::from(index) / cpus.len() as u64;
             let interval_ns = interval_ns + distance_ns * u64::from(index);
-            Ok(ThreadPlan { cpu: *cpu, pinned, priority, interval_ns, offset_ns: 0 })
+            Ok(ThreadPlan { cpu: *cpu, pinned, priority, interval_ns, offset_ns })
         })
         .collect()
 }
@@ -232,7 +272,8 @@ fn cpus(table: &TimerTable, machine: &Machine) -> Result<Vec<u32>, UsageError> {
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let number = |text: &str| {
-            u32::from_str(text.trim()).map_err(|_| wrong("cpus", format!("'{part}' is not a CPU or a range such as 0-3")))
+            u32::from_str(text.trim())
+                .map_err(|_| wrong("cpus", format!("'{part}' is not a CPU or a range such as 0-3")))
         };
         let (first, last) = (number(first)?, number(last)?);
         if first > last || last > 65_535 {
@@ -250,7 +291,10 @@ fn cpus(table: &TimerTable, machine: &Machine) -> Result<Vec<u32>, UsageError> {
 
 fn no_such_cpu(cpu: u32, machine: &Machine) -> String {
     let allowed: Vec<String> = machine.allowed.iter().map(u32::to_string).collect();
-    format!("cpu {cpu} does not exist, is offline, or is not allowed to this process; these are: {}", allowed.join(" "))
+    format!(
+        "cpu {cpu} does not exist, is offline, or is not allowed to this process; these are: {}",
+        allowed.join(" ")
+    )
 }
 
 fn housekeeping_cpu(given: Option<u32>, measured: &[u32], machine: &Machine) -> Result<u32, UsageError> {
@@ -262,7 +306,10 @@ fn housekeeping_cpu(given: Option<u32>, measured: &[u32], machine: &Machine) -> 
     }
     let spare = machine.allowed.iter().rev().find(|cpu| !measured.contains(cpu));
     // Where all are measured, the first CPU: it has the machine's own housekeeping already.
-    spare.or(machine.allowed.first()).copied().ok_or_else(|| wrong("cpus", "this process may use no CPU at all"))
+    spare
+        .or(machine.allowed.first())
+        .copied()
+        .ok_or_else(|| wrong("cpus", "this process may use no CPU at all"))
 }
 
 fn wake(name: &str) -> Result<Wake, UsageError> {
@@ -276,9 +323,9 @@ fn choice<T: Copy + Default + PartialEq, const N: usize>(
     name: fn(T) -> &'static str,
 ) -> Result<T, UsageError> {
     let Some(given) = given else { return Ok(T::default()) };
-    all.into_iter().find(|one| name(*one) == given).ok_or_else(|| {
-        wrong(key, format!("'{given}' is none of {}", all.map(name).join(", ")))
-    })
+    all.into_iter()
+        .find(|one| name(*one) == given)
+        .ok_or_else(|| wrong(key, format!("'{given}' is none of {}", all.map(name).join(", "))))
 }
 
 fn time(key: &'static str, text: &str) -> Result<u64, UsageError> {
@@ -333,9 +380,14 @@ mod tests {
     #[test]
     fn rounds_and_methods_are_phases() {
         let run = RunTable { repeat: Some(2), ..RunTable::default() };
-        let timer = TimerTable { wake: Some(vec!["nanosleep".into(), "timerfd".into()]), ..TimerTable::default() };
-        let labels: Vec<String> = of(run, timer).unwrap().phases.into_iter().map(|phase| phase.label).collect();
-        assert_eq!(labels, ["nanosleep, round 1", "nanosleep, round 2", "timerfd, round 1", "timerfd, round 2"]);
+        let timer =
+            TimerTable { wake: Some(vec!["nanosleep".into(), "timerfd".into()]), ..TimerTable::default() };
+        let labels: Vec<String> =
+            of(run, timer).unwrap().phases.into_iter().map(|phase| phase.label).collect();
+        assert_eq!(
+            labels,
+            ["nanosleep, round 1", "nanosleep, round 2", "timerfd, round 1", "timerfd, round 2"]
+        );
     }
 
     #[test]

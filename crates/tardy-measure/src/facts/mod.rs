@@ -25,6 +25,7 @@ mod scheduling;
 mod threads;
 
 pub use answers::SystemAnswers;
+pub(crate) use kernel::major_minor;
 
 use tardy_record::facts::{Facts, Tardy};
 use tardy_sys::kernel_files::KernelFiles;

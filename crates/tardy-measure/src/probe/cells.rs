@@ -19,10 +19,8 @@ pub const MAXIMA_BLOCK_NS: u64 = 100_000_000;
 /// A block in which nothing was recorded.
 pub const NO_MAXIMUM: i64 = i64::MIN;
 
-/// Header cell: not 0 once the probe shall end.
-pub const HEADER_STOP: usize = 0;
 /// Header cell: the start of the run on the monotonic clock.
-pub const HEADER_RUN_START: usize = 1;
+pub const HEADER_RUN_START: usize = 0;
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +34,28 @@ pub enum Stage {
     Done = 2,
 }
 
-/// Totals at the beginning of a block, by cell.
+/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so these are
+/// the ones that change with every sample.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Total {
-    /// A [`Stage`].
-    Stage,
     /// Cycles attempted.
     Attempted,
     /// Wake-ups recorded.
     Recorded,
+    /// When the last counted wake-up was, monotonic.
+    CountedTo,
+    /// Sum of latenesses, two's complement.
+    Sum,
+    /// Sum of squares, low half.
+    SquaresLow,
+    /// Sum of squares, high half.
+    SquaresHigh,
+    /// A [`Stage`].
+    Stage,
     /// Deadlines missed.
     Missed,
-    /// Cycles begun and not recorded.
+    /// Cycles whose wake-ups could not be used.
     Dropped,
     /// Lowest lateness, two's complement.
     Min,
@@ -56,20 +63,12 @@ pub enum Total {
     Max,
     /// When the highest was seen, monotonic.
     MaxAt,
-    /// Sum of latenesses, two's complement.
-    Sum,
-    /// Sum of squares, low half.
-    SquaresLow,
-    /// Sum of squares, high half.
-    SquaresHigh,
     /// Sum of the waits of missed periods.
     MissedSum,
     /// Missed periods as the kernel counted them.
     KernelOverruns,
     /// When the counted part began, monotonic.
     CountedFrom,
-    /// When the last counted wake-up was.
-    CountedTo,
     /// Length of a block of maxima.
     MaximaBlock,
     /// How many blocks of maxima there are.

@@ -6,15 +6,15 @@ use std::sync::mpsc;
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
+use tardy_sys::child;
 use tardy_sys::dma_latency::DmaLatency;
-use tardy_sys::lifeline;
 use tardy_sys::memory;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals;
 use tardy_sys::waiting::IntervalTimer;
 
 use super::order::{Go, Granted, Order, Reply};
-use super::timer::{Prepared, TimerThread};
+use super::timer::TimerThread;
 
 /// Enough for the measuring loop, whose stack is touched beforehand; small, since all of it is locked.
 const STACK_BYTES: usize = 128 * 1024;
@@ -33,7 +33,8 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let order: Order = hear()?;
-    lifeline::die_with_parent(order.house_pid).map_err(|error| error.to_string())?;
+    child::tie_to_parent(order.house_pid, child::signal::KILL)
+        .map_err(|error| format!("the house is gone: {error}"))?;
     signals::ignore_end_signals().map_err(|error| format!("signals cannot be blocked: {error}"))?;
     IntervalTimer::claim().map_err(|error| format!("SIGALRM cannot be blocked: {error}"))?;
     let map = SharedMap::open(&order.map).map_err(|error| error.to_string())?;
@@ -75,18 +76,22 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         for index in 0..count {
             let (ready, go) = (ready.clone(), &go);
             let builder = thread::Builder::new().name(format!("timer{index}")).stack_size(STACK_BYTES);
-            let body = move || {
+            let body = move || -> io::Result<()> {
                 let thread = TimerThread::new(map, order, index);
-                let prepared = thread.prepare();
-                let failed = prepared.is_err();
-                let _ = ready.send((index, prepared));
-                if failed {
-                    return Ok(());
+                let prepared = match thread.prepare() {
+                    Ok(prepared) => prepared,
+                    Err(reason) => {
+                        let _ = ready.send((index, Err(reason)));
+                        return Ok(());
+                    }
+                };
+                let _ = ready.send((index, Ok((prepared.granted, prepared.refused.clone()))));
+                drop(ready);
+                if let Some(start_ns) = wait_for_go(go) {
+                    thread.measure(start_ns)?;
+                    thread.account(&prepared);
                 }
-                match wait_for_go(go) {
-                    Some(start_ns) => thread.measure(start_ns),
-                    None => Ok(()),
-                }
+                Ok(())
             };
             measuring.push(builder.spawn_scoped(scope, body).map_err(|error| format!("no thread: {error}"))?);
         }
@@ -108,16 +113,19 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
     })
 }
 
+/// A thread's number, and how it will run and what was refused, or why it cannot.
+type Ready = (usize, Result<(Granted, Vec<String>), String>);
+
 fn all_ready(
-    prepared: &mpsc::Receiver<(usize, Result<Prepared, String>)>,
+    prepared: &mpsc::Receiver<Ready>,
     count: usize,
     refused: &mut Vec<String>,
 ) -> Result<Vec<Granted>, String> {
     let mut threads = vec![None; count];
     for (index, thread) in prepared.iter().take(count) {
-        let thread = thread?;
-        threads[index] = Some(thread.granted);
-        for reason in thread.refused {
+        let (granted, reasons) = thread?;
+        threads[index] = Some(granted);
+        for reason in reasons {
             if !refused.contains(&reason) {
                 refused.push(reason);
             }

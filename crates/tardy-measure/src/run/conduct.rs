@@ -9,6 +9,7 @@ use tardy_record::plan::{Plan, ProbePlan, Span};
 use tardy_record::run::{Origin, Progress, SCHEMA_VERSION, State};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 use tardy_sys::thread_usage::{self, ThreadUsage};
@@ -18,6 +19,8 @@ use super::checkpoint::{CheckpointError, RunFile};
 use super::house_clock::HouseClock;
 use super::observer::Observer;
 use super::phase;
+use super::surroundings::LoadBook;
+use crate::watch::{WatchOptions, Watchers};
 
 /// All that a run needs to know.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct Request {
     pub force: bool,
     /// The program that serves as the probe: tardy itself.
     pub exe: PathBuf,
+    /// Where kernel files are read: `/`, or a made-up tree.
+    pub kernel_root: PathBuf,
     /// Invent the measurement from this seed.
     pub fake: Option<u64>,
 }
@@ -66,6 +71,8 @@ pub(super) struct House<'a> {
     pub(super) clock: HouseClock,
     pub(super) signals: EndSignals,
     pub(super) observer: &'a mut dyn Observer,
+    pub(super) loads: LoadBook,
+    pub(super) watchers: Watchers,
     used_before: ThreadUsage,
 }
 
@@ -118,6 +125,8 @@ impl<'a> House<'a> {
             clock: HouseClock::start(request.fake.is_some()),
             signals,
             observer,
+            loads: LoadBook::default(),
+            watchers: watchers(request),
             used_before,
         };
         house.checkpoint_or_fail()?;
@@ -162,11 +171,13 @@ impl<'a> House<'a> {
     }
 
     fn seal(mut self, state: State, mut trouble: Option<String>) -> Outcome {
+        self.stop_loads();
         self.run.progress.state = state;
         if let Some(cost) = self.own_cost() {
             self.run.self_cost.push(cost);
         }
         self.run.validity = validity::judge(&self.run);
+        debug_assert_eq!(tardy_record::file::check(&self.run).map_err(|error| error.to_string()), Ok(()));
         if let Err(error) = self.file.write(&self.run) {
             trouble = Some(self.rescue(&error));
         }
@@ -201,6 +212,12 @@ impl<'a> House<'a> {
             }
         }
     }
+}
+
+fn watchers(request: &Request) -> Watchers {
+    let measured_cpus = request.plan.measured_cpus();
+    let clock = if request.fake.is_some() { || 0 } else { tardy_sys::clock::monotonic_ns };
+    Watchers::new(&KernelFiles::under(&request.kernel_root), &WatchOptions { measured_cpus }, clock)
 }
 
 fn empty_run(request: &Request) -> Run {

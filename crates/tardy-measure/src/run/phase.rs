@@ -13,7 +13,7 @@ use super::live_series::LiveSeries;
 use super::map_place;
 use super::observer::Standing;
 use super::probe_child::ProbeChild;
-use crate::probe::cells::{CELLS, HEADER_RUN_START, HEADER_STOP};
+use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{Granted, Order, Reply};
 use crate::probe::timer::reading::Place;
 
@@ -50,7 +50,7 @@ pub(super) fn planned_ns(probe: &ProbePlan, span: Span) -> u64 {
 pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let plan = house.request.plan.phases[index].clone();
     let ProbePlan::Timer(timer) = &plan.probe;
-    house.start_loads(index, &plan)?;
+    house.start_loads(&plan)?;
     let map = make_map(house, index, timer.threads.len())?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
     let mut probes = start_probes(house, &map, &plan, timer)?;
@@ -60,7 +60,17 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     for probe in &mut probes {
         probe.go(start_ns)?;
     }
-    let mut watch = Watch { house, map: &map, probes, live, plan: &plan, index, stopping_since: None };
+    let counted_from_ns = house.clock.now_ns() + START_DELAY_NS + plan.warmup_ns;
+    let mut watch = Watch {
+        house,
+        map: &map,
+        probes,
+        live,
+        plan: &plan,
+        index,
+        counts_from_ns: Some(counted_from_ns),
+        stopping_since: None,
+    };
     let end = watch.until_the_end();
     watch.take_over(end)
 }
@@ -157,6 +167,8 @@ fn get_ready(
     debug_assert_eq!(house.run.phases.len(), index);
     house.run.phases.push(Phase { label, start_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
     house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
+    // From here on the map alone is not enough: whoever recovers the run must find its phase in the file.
+    house.checkpoint();
     Ok(())
 }
 
@@ -168,6 +180,8 @@ struct Watch<'h, 'o, 'm> {
     live: Vec<LiveSeries<'m>>,
     plan: &'m PhasePlan,
     index: usize,
+    /// When the counted part begins, until it has.
+    counts_from_ns: Option<u64>,
     stopping_since: Option<u64>,
 }
 
@@ -180,7 +194,9 @@ impl Watch<'_, '_, '_> {
             let fds: Vec<RawFd> = std::iter::once(self.house.signals.as_raw_fd())
                 .chain(self.probes.iter().map(ProbeChild::descriptor))
                 .collect();
-            let Ok(ready) = wait_readable(&fds, next_tick_ns.saturating_sub(now_ns)) else { break };
+            let next_ns = next_tick_ns.min(self.counts_from_ns.unwrap_or(u64::MAX));
+            let Ok(ready) = wait_readable(&fds, next_ns.saturating_sub(now_ns)) else { break };
+            self.begin_to_count();
             if ready[0] && self.house.signals.take().is_some() {
                 self.stop();
             }
@@ -194,9 +210,17 @@ impl Watch<'_, '_, '_> {
         if self.stopping_since.is_some() { End::Interrupted } else { End::Complete }
     }
 
+    /// Tells the loads once the warm-up is over.
+    fn begin_to_count(&mut self) {
+        if self.counts_from_ns.is_some_and(|from_ns| self.house.clock.now_ns() >= from_ns) {
+            self.counts_from_ns = None;
+            self.house.loads_begin(self.index);
+        }
+    }
+
     /// Asks the probes to end; at the second time, ends them.
     fn stop(&mut self) {
-        self.map.header(HEADER_STOP).set(1);
+        (0..self.map.block_count()).for_each(|block| self.map.block(block).ask_to_end());
         if self.stopping_since.is_some() {
             self.probes.clear();
         } else {
@@ -296,6 +320,8 @@ impl Watch<'_, '_, '_> {
             let counted_to = series.cells().map_or(0, |cells| cells.counted_to_ns());
             self.house.clock.advance_to(counted_to.saturating_sub(self.house.clock.start_ns()));
         }
+        self.begin_to_count();
+        self.house.loads_end();
         let now_ns = self.house.clock.now_ns();
         self.house.read_surroundings(now_ns);
         let changes = self.house.recent_changes();
@@ -307,7 +333,6 @@ impl Watch<'_, '_, '_> {
         self.house.run.phases[self.index].end_ns = Some(now_ns);
         self.refresh();
         self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
-        self.house.end_loads(self.index);
         self.house.checkpoint();
         if let Err(error) = self.map.remove() {
             self.house.note(

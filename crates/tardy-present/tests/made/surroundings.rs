@@ -20,11 +20,8 @@ pub fn doload(seconds: u64, phase: usize, dead: Option<(String, &str)>) -> Vec<L
             let mut part = LoadPart {
                 name: name.into(),
                 unit: unit.into(),
-                bursty,
-                at_ns: vec![],
-                done: vec![],
-                alive: vec![],
-                deaths: vec![],
+                burst_every_ns: bursty.then_some(7 * SECOND),
+                ..LoadPart::default()
             };
             let mut done = 0.0f64;
             for second in 0..=seconds {

@@ -125,9 +125,6 @@ pub(crate) struct PlotArgs {
     /// Where the plot goes.
     #[arg(short, long, default_value = "tardy-plot.svg")]
     pub(crate) output: PathBuf,
-    /// The plot's title.
-    #[arg(long)]
-    pub(crate) title: Option<String>,
     /// Right end of the latency axis, such as 400us; beyond the worst case by default.
     #[arg(long, value_name = "TIME")]
     pub(crate) x_max: Option<String>,

@@ -37,8 +37,8 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
     /// Write an HTML report as well: beside the run file, or where this says.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", help_heading = "Results")]
-    pub(crate) report: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, help_heading = "Results")]
+    pub(crate) report: Option<Option<PathBuf>>,
     /// The numbers as JSON on standard output, instead of the summary.
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,

@@ -44,6 +44,6 @@ impl Waiter for Fake {
         let late_ns = self.lateness_ns();
         let (deadline_ns, missed) = (self.deadline_ns, missed_behind(late_ns, self.interval_ns));
         self.deadline_ns += ((missed + 1) * self.interval_ns) as i64;
-        Ok(Woken { deadline_ns, now_ns: deadline_ns + late_ns, missed, kernel_overruns: 0 })
+        Ok(Woken { deadline_ns, now_ns: deadline_ns + late_ns, missed, kernel_overruns: 0, dropped: 0 })
     }
 }

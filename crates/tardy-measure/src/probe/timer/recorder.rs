@@ -24,6 +24,8 @@ pub(super) struct Wakeup {
     pub cycle: u64,
     /// Deadlines after that one that had passed as well.
     pub missed: u64,
+    /// Deadlines before that one whose wake-ups could not be used.
+    pub dropped: u64,
 }
 
 /// Writes wake-ups into a block.
@@ -104,6 +106,9 @@ impl<'a> Recorder<'a> {
             self.count(wakeup);
             if wakeup.missed > 0 {
                 self.fill(wakeup);
+            }
+            if wakeup.dropped > 0 {
+                self.total(Total::Dropped).add(wakeup.dropped);
             }
             if wakeup.at_ns >= self.open_block_end_ns {
                 self.close_blocks(wakeup.at_ns);
@@ -256,7 +261,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Closes the last block and notes what the counted part cost.
-    pub(super) fn finish(&mut self, dropped: u64, usage: tardy_sys::thread_usage::ThreadUsage) {
+    pub(super) fn finish(&mut self, usage: tardy_sys::thread_usage::ThreadUsage) {
         let block = self.block;
         block.write(|| {
             if self.open_maximum_ns != cells::NO_MAXIMUM && self.maxima_count < BLOCK_COUNT {
@@ -264,14 +269,11 @@ impl<'a> Recorder<'a> {
                 self.maxima_count += 1;
                 self.total(Total::MaximaCount).set(self.maxima_count as u64);
             }
-            self.total(Total::Dropped).set(dropped);
-            self.total(Total::Attempted).add(dropped);
             self.total(Total::CpuTime).set(usage.cpu_ns);
             self.total(Total::MinorFaults).set(usage.minor_faults);
             self.total(Total::MajorFaults).set(usage.major_faults);
             self.total(Total::VoluntarySwitches).set(usage.voluntary_switches);
             self.total(Total::InvoluntarySwitches).set(usage.involuntary_switches);
-            self.total(Total::Migrations).set(usage.migrations.map_or(0, |migrations| migrations + 1));
             self.total(Total::Stage).set(Stage::Done as u64);
         });
     }

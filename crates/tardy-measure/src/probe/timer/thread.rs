@@ -16,12 +16,11 @@ use super::waiter::{
     Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Schedule, Setitimer, TimerSettime, Timerfd, Waiter,
     Woken,
 };
-use crate::probe::cells::{HEADER_STOP, Stage};
+use crate::probe::cells::{Stage, Total};
 use crate::probe::order::{Granted, Order};
 
 /// A measuring thread's part of the order.
 pub struct TimerThread<'a> {
-    map: &'a SharedMap,
     order: &'a Order,
     plan: ThreadPlan,
     block: Block<'a>,
@@ -34,13 +33,14 @@ pub struct Prepared {
     pub granted: Granted,
     /// What was asked for and refused, in words.
     pub refused: Vec<String>,
+    migrations: Option<u64>,
 }
 
 impl<'a> TimerThread<'a> {
     /// Thread `index` of the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, index: usize) -> Self {
         let plan = order.timer.threads[index];
-        Self { map, order, plan, block: map.block(order.first_block + index), index: index as u64 }
+        Self { order, plan, block: map.block(order.first_block + index), index: index as u64 }
     }
 
     /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
@@ -69,7 +69,8 @@ impl<'a> TimerThread<'a> {
                 .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
         }
         memory::prefault_stack();
-        Ok(Prepared { granted: Granted { policy, priority, pinned }, refused })
+        let migrations = thread_usage::migrations_of_this_thread();
+        Ok(Prepared { granted: Granted { policy, priority, pinned }, refused, migrations })
     }
 
     fn scheduling(&self, timer: &TimerPlan) -> Scheduling {
@@ -85,7 +86,8 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop.
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
+    /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
     pub fn measure(&self, start_ns: u64) -> io::Result<()> {
         let timer = &self.order.timer;
         let clock = match timer.clock {
@@ -123,21 +125,29 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// The measuring loop. From here to `finish` nothing allocates, locks, logs or formats.
+    /// Adds to the block what only allocating code can find out.
+    pub fn account(&self, prepared: &Prepared) {
+        let moved = thread_usage::migrations_of_this_thread().zip(prepared.migrations);
+        if let Some((after, before)) = moved {
+            let cell = &self.block.cells()[Total::Migrations as usize];
+            self.block.write(|| cell.set(after.saturating_sub(before) + 1));
+        }
+    }
+
+    /// The measuring loop.
     fn cycle<W: Waiter>(&self, mut waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         let pace =
             Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
-        let stop = self.map.header(HEADER_STOP);
+        let block = self.block;
         let at = |woken: &Woken| match clock {
             Clock::Monotonic => woken.now_ns as u64,
             _ => monotonic_ns(),
         };
-        let migrations = thread_usage::migrations_of_this_thread();
         let mut last = None;
         let mut warmed = 0;
-        while warmed < pace.warmup_cycles && stop.get() == 0 {
+        while warmed < pace.warmup_cycles && !block.is_asked_to_end() {
             let woken = waiter.wait()?;
-            warmed += 1 + woken.missed;
+            warmed += 1 + woken.missed + woken.dropped;
             last = Some(woken);
         }
         let counted_from_ns = last.as_ref().map_or(start_ns, &at);
@@ -148,25 +158,26 @@ impl<'a> TimerThread<'a> {
         let used_before = thread_usage::of_this_thread()?;
 
         let mut cycle = 0;
-        while cycle < pace.cycles && stop.get() == 0 {
+        while cycle < pace.cycles && !block.is_asked_to_end() {
             let woken = waiter.wait()?;
             let at_ns = at(&woken);
             if at_ns >= counted_until_ns {
                 break;
             }
+            cycle += woken.dropped;
+            if cycle >= pace.cycles {
+                break;
+            }
             // What passed beyond the planned end was never attempted.
             let missed = woken.missed.min(pace.cycles - cycle - 1);
             let late_ns = woken.now_ns - woken.deadline_ns;
-            recorder.record(Wakeup { late_ns, at_ns, cycle, missed });
+            recorder.record(Wakeup { late_ns, at_ns, cycle, missed, dropped: woken.dropped });
             recorder.add_kernel_overruns(woken.kernel_overruns);
             cycle += 1 + missed;
         }
 
-        let mut used = thread_usage::of_this_thread()?.since(&used_before);
-        used.migrations = thread_usage::migrations_of_this_thread()
-            .zip(migrations)
-            .map(|(after, before)| after.saturating_sub(before));
-        recorder.finish(0, used);
+        let used = thread_usage::of_this_thread()?.since(&used_before);
+        recorder.finish(used);
         Ok(())
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Woken {
     pub missed: u64,
     /// The same as the kernel counted it, for methods that it counts for.
     pub kernel_overruns: u64,
+    /// Deadlines before that one whose wake-ups came and could not be used.
+    pub dropped: u64,
 }
 
 /// A way to wait.
@@ -79,7 +81,7 @@ impl Grid {
         };
         self.grid_ns += ((missed + 1) * self.schedule.interval_ns) as i64;
         self.deadline_ns = self.grid_ns + self.next_dither_ns();
-        Woken { deadline_ns, now_ns, missed, kernel_overruns: 0 }
+        Woken { deadline_ns, now_ns, missed, kernel_overruns: 0, dropped: 0 }
     }
 }
 
@@ -138,7 +140,7 @@ impl Waiter for Nanosleep {
         let duration_ns = interval_ns + self.0.next_dither_ns() as u64;
         let deadline_ns = clock.now_ns() + duration_ns as i64;
         waiting::sleep_for(clock, duration_ns)?;
-        Ok(Woken { deadline_ns, now_ns: clock.now_ns(), missed: 0, kernel_overruns: 0 })
+        Ok(Woken { deadline_ns, now_ns: clock.now_ns(), missed: 0, kernel_overruns: 0, dropped: 0 })
     }
 }
 
@@ -168,7 +170,7 @@ impl Waiter for TimerSettime {
         // An expiry after the signal was taken has a signal of its own, so that the kernel's count and not the clock
         // says which deadlines this wake-up stands for.
         self.deadline_ns += ((overruns + 1) * self.interval_ns) as i64;
-        Ok(Woken { deadline_ns, now_ns, missed: overruns, kernel_overruns: overruns })
+        Ok(Woken { deadline_ns, now_ns, missed: overruns, kernel_overruns: overruns, dropped: 0 })
     }
 }
 
@@ -196,7 +198,7 @@ impl Waiter for Timerfd {
         let deadline_ns = self.deadline_ns;
         self.deadline_ns += (expiries * self.interval_ns) as i64;
         let missed = expiries.saturating_sub(1);
-        Ok(Woken { deadline_ns, now_ns, missed, kernel_overruns: missed })
+        Ok(Woken { deadline_ns, now_ns, missed, kernel_overruns: missed, dropped: 0 })
     }
 }
 
@@ -232,39 +234,59 @@ impl Waiter for Setitimer {
         let passed = ((due_ns - deadline_ns + interval_ns / 2) / interval_ns).max(1);
         let missed = ((passed - 1) as u64).min(missed_behind(now_ns - deadline_ns, self.interval_ns));
         self.deadline_ns += (missed as i64 + 1) * interval_ns;
-        Ok(Woken { deadline_ns, now_ns, missed, kernel_overruns: 0 })
+        Ok(Woken { deadline_ns, now_ns, missed, kernel_overruns: 0, dropped: 0 })
     }
 }
 
-/// SCHED_DEADLINE's own period, ended by sched_yield(2). The kernel does not say when a period begins; the earliest
-/// wake-ups of the warm-up do.
-pub(super) struct DeadlinePeriod(Grid);
+/// SCHED_DEADLINE's own period, ended by sched_yield(2). The kernel does not say when a period begins; the earliest of
+/// a few wake-ups does. After a stall the kernel may have moved its periods (update_dl_entity in
+/// kernel/sched/deadline.c), so that they have to be found anew, at the price of a few cycles that count as dropped.
+pub(super) struct DeadlinePeriod {
+    grid: Grid,
+    stalled: bool,
+}
 
 impl DeadlinePeriod {
     /// Wake-ups that find the period's beginning.
     const CALIBRATION: usize = 32;
 
-    pub(super) fn new(mut schedule: Schedule) -> Self {
-        let interval_ns = schedule.interval_ns as i64;
+    pub(super) fn new(schedule: Schedule) -> Self {
+        let mut waiter = Self { grid: Grid::new(Schedule { dither_ns: 0, ..schedule }), stalled: false };
+        waiter.find_period();
+        waiter
+    }
+
+    /// Finds where periods begin, and makes the next one the next deadline. Tells how many have passed meanwhile.
+    fn find_period(&mut self) -> u64 {
+        let Schedule { clock, interval_ns, .. } = self.grid.schedule;
+        let (interval_ns, was_next_ns) = (interval_ns as i64, self.grid.grid_ns);
         let mut phase_ns = i64::MAX;
         for _ in 0..Self::CALIBRATION {
             scheduling::yield_now();
-            let woken_ns = schedule.clock.now_ns() - schedule.first_ns;
-            phase_ns = phase_ns.min(woken_ns.rem_euclid(interval_ns));
+            phase_ns = phase_ns.min((clock.now_ns() - was_next_ns).rem_euclid(interval_ns));
         }
-        let now_ns = schedule.clock.now_ns();
-        let periods = (now_ns - schedule.first_ns - phase_ns).div_euclid(interval_ns) + 1;
-        schedule.first_ns += phase_ns + periods * interval_ns;
-        schedule.dither_ns = 0;
-        Self(Grid::new(schedule))
+        let passed = (clock.now_ns() - was_next_ns - phase_ns).div_euclid(interval_ns) + 1;
+        self.grid.grid_ns = was_next_ns + phase_ns + passed * interval_ns;
+        self.grid.deadline_ns = self.grid.grid_ns;
+        passed.max(0) as u64
     }
 }
 
 impl Waiter for DeadlinePeriod {
     #[inline(always)]
     fn wait(&mut self) -> io::Result<Woken> {
-        scheduling::yield_now();
-        Ok(self.0.pass(self.0.schedule.clock.now_ns()))
+        let dropped = if self.stalled { self.find_period() } else { 0 };
+        let early_ns = self.grid.schedule.interval_ns as i64 / 2;
+        loop {
+            scheduling::yield_now();
+            let now_ns = self.grid.schedule.clock.now_ns();
+            // A task that is behind gets its periods one after the other at once; those are counted as missed.
+            if now_ns >= self.grid.deadline_ns - early_ns {
+                let woken = self.grid.pass(now_ns);
+                self.stalled = woken.missed > 0;
+                return Ok(Woken { dropped, ..woken });
+            }
+        }
     }
 }
 

@@ -1,0 +1,132 @@
+//! Processors: how fast they run, how deeply they sleep and who else uses them.
+
+use tardy_record::cpu_list;
+use tardy_record::facts::Facts;
+
+use super::{Finding, Remedy, RemedyKind, Severity};
+
+/// Idle states that take longer than this to leave are worth a word, in us.
+const DEEP_US: u64 = 10;
+
+pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
+    findings.extend(hypervisor(facts));
+    findings.extend(governor(facts));
+    findings.extend(deep_sleep(facts));
+    findings.extend(shared_cores(facts));
+    findings.extend(interrupts_on_isolated(facts));
+    findings.extend(nothing_isolated(facts));
+    findings.extend(mitigations(facts));
+}
+
+fn hypervisor(facts: &Facts) -> Option<Finding> {
+    let name = facts.cpu.hypervisor.get().filter(|name| *name != "none")?;
+    let name = if name == "unnamed" { "a hypervisor" } else { name };
+    Some(Finding::new(
+        Severity::Hurts,
+        format!("This is a virtual machine, on {name}"),
+        "The host may take a CPU away at any moment and for any time, and no setting in here prevents it.",
+        facts.cpu.hypervisor.how.clone(),
+        Remedy {
+            kind: RemedyKind::HostCommand,
+            text: "chrt --fifo --pid 50 VCPU_THREAD && taskset --cpu-list --pid ISOLATED_CPU VCPU_THREAD"
+                .to_owned(),
+        },
+    ))
+}
+
+fn governor(facts: &Facts) -> Option<Finding> {
+    let governors = facts.cpu.governor.get()?;
+    let limits = facts.cpu.frequency_khz.get();
+    // Where both limits are the same there is one frequency, whatever the governor's name.
+    let moves = |cpu: &u32| limits.and_then(|limits| limits.0.get(cpu)).is_none_or(|(low, high)| low != high);
+    let (cpus, names): (Vec<u32>, Vec<&str>) = governors
+        .0
+        .iter()
+        .filter(|(cpu, governor)| governor.as_str() != "performance" && moves(cpu))
+        .map(|(cpu, governor)| (*cpu, governor.as_str()))
+        .unzip();
+    let first = names.first()?;
+    Some(Finding::new(
+        Severity::Hurts,
+        format!("The frequency governor of CPU {} is {first}", cpu_list::format(&cpus)),
+        "A CPU that was idle runs slowly when it wakes, and changing its frequency takes time.",
+        facts.cpu.governor.how.clone(),
+        Remedy::command("cpupower frequency-set -g performance"),
+    ))
+}
+
+fn deep_sleep(facts: &Facts) -> Option<Finding> {
+    let states = facts.cpu.idle_states.get()?;
+    let deepest = states.iter().filter(|state| !state.disabled).max_by_key(|state| state.latency_us)?;
+    if deepest.latency_us <= DEEP_US {
+        return None;
+    }
+    let mut finding = Finding::new(
+        Severity::Hurts,
+        format!("CPUs sleep as deeply as {}, which takes {} us to leave", deepest.name, deepest.latency_us),
+        "The first instruction after an interrupt waits that long, unless the program holds /dev/cpu_dma_latency at 0 \
+         as `tardy run` does.",
+        facts.cpu.idle_states.how.clone(),
+        Remedy::command(format!("cpupower idle-set --disable-by-latency {DEEP_US}")),
+    );
+    finding.alternatives.push(Remedy::boot_parameter("cpuidle.off=1"));
+    Some(finding)
+}
+
+fn shared_cores(facts: &Facts) -> Option<Finding> {
+    facts.cpu.smt.get().filter(|smt| *smt == "on")?;
+    Some(Finding::new(
+        Severity::Hurts,
+        "Two hardware threads share each core",
+        "Whatever runs on the other thread takes half of the core and of its caches, and no priority applies.",
+        facts.cpu.smt.how.clone(),
+        Remedy::command("echo off > /sys/devices/system/cpu/smt/control"),
+    ))
+}
+
+fn interrupts_on_isolated(facts: &Facts) -> Option<Finding> {
+    let isolated = cpu_list::parse(facts.cpu.isolated.get()?)?;
+    let interrupts = cpu_list::parse(facts.cpu.irq_affinity.get()?)?;
+    let online = facts.cpu.online.get()?;
+    let rest: Vec<u32> = online.iter().copied().filter(|cpu| !isolated.contains(cpu)).collect();
+    if rest.is_empty() || !isolated.iter().any(|cpu| interrupts.contains(cpu)) {
+        return None;
+    }
+    Some(Finding::new(
+        Severity::Hurts,
+        format!("Interrupts may go where CPUs are isolated: {}", cpu_list::format(&isolated)),
+        "An interrupt comes before every task, so it is as late there as the longest handler.",
+        facts.cpu.irq_affinity.how.clone(),
+        Remedy::boot_parameter(format!("irqaffinity={}", cpu_list::format(&rest))),
+    ))
+}
+
+fn nothing_isolated(facts: &Facts) -> Option<Finding> {
+    let online = facts.cpu.online.get().filter(|cpus| cpus.len() > 1)?;
+    facts.cpu.isolated.get().filter(|list| *list == "none")?;
+    let last = online.last()?;
+    Some(Finding::new(
+        Severity::Note,
+        "No CPU is kept free of other work",
+        "On a CPU of its own a real-time task shares neither caches nor run queue with anything.",
+        facts.cpu.isolated.how.clone(),
+        Remedy::boot_parameter(format!("isolcpus={last}")),
+    ))
+}
+
+fn mitigations(facts: &Facts) -> Option<Finding> {
+    let flaws = facts.cpu.mitigations.get()?;
+    let count = flaws.values().filter(|state| state.starts_with("Mitigation")).count();
+    if count == 0 {
+        return None;
+    }
+    let what =
+        if count == 1 { "1 hardware flaw is".to_owned() } else { format!("{count} hardware flaws are") };
+    Some(Finding::new(
+        Severity::Note,
+        format!("{what} worked around"),
+        "Each entry into the kernel costs a little more; without them any program may read any other's memory.",
+        facts.cpu.mitigations.how.clone(),
+        Remedy::boot_parameter("mitigations=off"),
+    ))
+}

@@ -1,0 +1,115 @@
+//! What the scheduler grants real-time tasks, and this user.
+
+use tardy_record::facts::Facts;
+
+use super::{Finding, Remedy, Severity, version};
+
+/// Locking less than this is not enough for the probe and a report's worth of histograms, in kB.
+const LOCKABLE_KB: u64 = 64 * 1024;
+/// Threaded interrupts have this priority unless somebody changed it (kernel/irq/manage.c).
+const INTERRUPT_PRIORITY: u32 = 50;
+
+pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
+    findings.extend(no_priority(facts));
+    findings.extend(no_group_runtime(facts));
+    findings.extend(little_memory(facts));
+    findings.extend(throttling(facts));
+    findings.extend(fair_server(facts));
+}
+
+fn setcap() -> Remedy {
+    Remedy::command("setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v tardy)\"")
+}
+
+fn no_priority(facts: &Facts) -> Option<Finding> {
+    let allowed = *facts.scheduling.allowed_priority.get()?;
+    if allowed > INTERRUPT_PRIORITY {
+        return None;
+    }
+    let (severity, what, why) = match allowed {
+        0 => (
+            Severity::Blocks,
+            "This user may take no real-time priority".to_owned(),
+            "Without one a task waits behind every other, and only SCHED_OTHER can be measured.",
+        ),
+        allowed => (
+            Severity::Hurts,
+            format!("This user may take no higher real-time priority than {allowed}"),
+            "Threaded interrupts run at 50 and come first.",
+        ),
+    };
+    let mut finding =
+        Finding::new(severity, what, why, facts.scheduling.allowed_priority.how.clone(), setcap());
+    finding.alternatives = vec![
+        Remedy::command("ulimit -r 99; ulimit -l unlimited; exec su USER"),
+        Remedy::command(
+            "groupadd -f realtime && usermod -aG realtime USER && printf '@realtime - rtprio 99\\n@realtime - memlock \
+             unlimited\\n' > /etc/security/limits.d/99-realtime.conf",
+        ),
+    ];
+    Some(finding)
+}
+
+fn no_group_runtime(facts: &Facts) -> Option<Finding> {
+    let limit = &facts.scheduling.cgroup_rt;
+    limit.get().filter(|limit| *limit == "0")?;
+    Some(Finding::new(
+        Severity::Blocks,
+        "This process's cgroup has no real-time runtime",
+        "The kernel refuses every real-time policy in it (CONFIG_RT_GROUP_SCHED).",
+        limit.how.clone(),
+        Remedy::command(format!("echo 950000 > {}", limit.how)),
+    ))
+}
+
+/// Who may take no priority either is told so already, with the same remedy.
+fn little_memory(facts: &Facts) -> Option<Finding> {
+    if facts.scheduling.allowed_priority.get() == Some(&0) {
+        return None;
+    }
+    let kb: u64 = facts.scheduling.lockable_memory.get()?.parse().ok()?;
+    if kb >= LOCKABLE_KB {
+        return None;
+    }
+    let mut finding = Finding::new(
+        Severity::Hurts,
+        format!("This user may lock only {kb} kB of memory"),
+        "A page that is not locked may have to be fetched when it is needed, which takes as long as the disk takes.",
+        facts.scheduling.lockable_memory.how.clone(),
+        setcap(),
+    );
+    finding.alternatives = vec![Remedy::command("ulimit -l unlimited; exec su USER")];
+    Some(finding)
+}
+
+/// Since 6.12 nothing but real-time groups reads the limit; the fair server does that job.
+fn throttling(facts: &Facts) -> Option<Finding> {
+    let runtime = *facts.scheduling.rt_runtime_us.get().filter(|us| **us >= 0)?;
+    let groups = facts.kernel.config.get().is_none_or(|config| config.contains_key("RT_GROUP_SCHED"));
+    if version(facts).is_some_and(|version| version >= (6, 12)) && !groups {
+        return None;
+    }
+    let period = facts.scheduling.rt_period_us.get().copied().unwrap_or(1_000_000);
+    Some(Finding::new(
+        Severity::Hurts,
+        format!("Real-time tasks are throttled to {runtime} us in {period}"),
+        "When together they run longer than that on a CPU, all of them stop for the rest of the period.",
+        facts.scheduling.rt_runtime_us.how.clone(),
+        Remedy::command("echo -1 > /proc/sys/kernel/sched_rt_runtime_us"),
+    ))
+}
+
+fn fair_server(facts: &Facts) -> Option<Finding> {
+    let servers = facts.scheduling.fair_server.get()?;
+    let server = servers.0.values().find(|server| server.runtime_ns > 0)?;
+    let (runtime, period) = (server.runtime_ns / 1_000_000, server.period_ns / 1_000_000);
+    Some(Finding::new(
+        Severity::Hurts,
+        format!("The fair server takes up to {runtime} ms in {period} ms for ordinary tasks"),
+        "When real-time tasks leave the others nothing, they are interrupted for that long.",
+        facts.scheduling.fair_server.how.clone(),
+        Remedy::command(
+            "for cpu in /sys/kernel/debug/sched/fair_server/cpu*; do echo 0 > $cpu/runtime; done",
+        ),
+    ))
+}

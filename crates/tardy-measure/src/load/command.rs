@@ -1,0 +1,118 @@
+//! Any command, by `sh -c`.
+//!
+//! It lives as long as the shell or anything that it started does: `iperf3 -s -D` leaves the shell at once and is a
+//! load all the same. A shell that ends with a failure is the end of the load even if something is left.
+//!
+//! This process stands between the supervisor and the shell as a second subreaper, so that a command's daemons are
+//! found and ended whichever of the two somebody kills.
+
+use std::io::{self, PipeReader, Read};
+use std::os::fd::AsRawFd;
+use std::process::{Command, ExitCode, Stdio};
+
+use tardy_sys::child::{self, ChildSignals, Ended, How, Notice};
+use tardy_sys::signals::wait_readable;
+
+use super::tail::Tail;
+use super::words::Word;
+use super::worker::Worker;
+
+pub(super) fn run(worker: &Worker) -> ExitCode {
+    let how = match Running::start(worker) {
+        Ok(mut running) => {
+            worker.say(&Word::Running);
+            running.watch(worker.parent)
+        }
+        Err(error) => Some(format!("it cannot be started: {error}")),
+    };
+    let leftovers = child::end_descendants().unwrap_or_default();
+    if !leftovers.is_empty() {
+        worker.say(&Word::Remark(format!(
+            "could not be ended, for they are another user's: processes {leftovers:?}"
+        )));
+    }
+    match how {
+        Some(how) => {
+            worker.say(&Word::Death(how));
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    }
+}
+
+/// The command while it runs.
+struct Running {
+    signals: ChildSignals,
+    shell: u32,
+    shell_end: Option<How>,
+    output: Option<PipeReader>,
+    tail: Tail,
+}
+
+impl Running {
+    fn start(worker: &Worker) -> io::Result<Self> {
+        let signals = ChildSignals::catch()?;
+        child::tie_to_parent(worker.parent, child::signal::LOOK)?;
+        child::adopt_orphans();
+        let (output, writer) = io::pipe()?;
+        child::do_not_wait_on(&output)?;
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&worker.part.argument);
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        child::prepare(&mut command, &[]);
+        let shell = command.spawn()?.id();
+        Ok(Self { signals, shell, shell_end: None, output: Some(output), tail: Tail::default() })
+    }
+
+    /// Waits for the command's end, and tells how it came; `None` when an end was asked for.
+    fn watch(&mut self, parent: u32) -> Option<String> {
+        loop {
+            let output = self.output.as_ref().map(AsRawFd::as_raw_fd);
+            let watched: Vec<i32> = [self.signals.as_raw_fd()].into_iter().chain(output).collect();
+            if let Err(error) = wait_readable(&watched, u64::MAX) {
+                return Some(format!("it cannot be watched: {error}"));
+            }
+            self.read_output();
+            while let Some(notice) = self.signals.take() {
+                match notice {
+                    Notice::ChildEnded => self.reap(),
+                    Notice::ParentMayBeGone if !child::is_orphan(parent) => {}
+                    Notice::ParentMayBeGone | Notice::End => return None,
+                }
+            }
+            if let Some(how) = self.ended() {
+                self.read_output();
+                return Some(self.with_last_words(how));
+            }
+        }
+    }
+
+    fn read_output(&mut self) {
+        let mut chunk = [0; 16 << 10];
+        let Some(output) = &mut self.output else { return };
+        // One chunk at a time: a command that never stops writing must not keep this loop from the signals.
+        match output.read(&mut chunk) {
+            Ok(0) => self.output = None,
+            Ok(read) => self.tail.push(&chunk[..read]),
+            Err(_) => {}
+        }
+    }
+
+    fn reap(&mut self) {
+        while let Some(ended) = Ended::take() {
+            if ended.pid == self.shell {
+                self.shell_end = Some(ended.how);
+            }
+        }
+    }
+
+    /// How the command ended, if it has.
+    fn ended(&self) -> Option<How> {
+        self.shell_end.filter(|how| *how != How::Exited(0) || !child::has_children())
+    }
+
+    fn with_last_words(&self, how: How) -> String {
+        let words = self.tail.last_words();
+        if words.is_empty() { how.to_string() } else { format!("{how}; its last words: {words}") }
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be wrong with a load, before it runs.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a load cannot be.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The name is not that of a load.
+    #[error("'{spec}' is not a load; the loads are {known}")]
+    Unknown {
+        /// What was asked for.
+        spec: String,
+        /// The names that there are, with commas.
+        known: String,
+    },
+    /// The load needs something after its colon.
+    #[error("the load '{spec}' does not say {what}; write it as {example}")]
+    Incomplete {
+        /// What was asked for.
+        spec: String,
+        /// What is missing.
+        what: &'static str,
+        /// How it is written.
+        example: &'static str,
+    },
+    /// `none` beside another load.
+    #[error("the load 'none' was asked for together with '{other}'; leave one of them out")]
+    NoneAmongOthers {
+        /// The first other one.
+        other: String,
+    },
+    /// The processes could not be made.
+    #[error("the loads cannot be started: {what} ({path}): {source}")]
+    Start {
+        /// What was tried.
+        what: &'static str,
+        /// The file it was tried with.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A part ended before the measurement began.
+    #[error("load {spec} ({part}) did not start: {how}")]
+    DidNotStart {
+        /// Which load.
+        spec: String,
+        /// Which part of it.
+        part: &'static str,
+        /// What it said.
+        how: String,
+    },
+    /// Some parts were not running in time.
+    #[error(
+        "{parts} not running after {seconds} s; is the machine so busy, or a file system stuck? Try `tardy load` alone"
+    )]
+    TooSlow {
+        /// Which parts.
+        parts: String,
+        /// How long was waited.
+        seconds: u64,
+    },
+}

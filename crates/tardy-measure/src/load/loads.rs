@@ -1,0 +1,349 @@
+//! The loads as the watching process sees them: started, read once a second, and ended.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tardy_record::load::{LoadResult, PartRecorder};
+use tardy_sys::child;
+use tardy_sys::counters::{Counter, Counters};
+use tardy_sys::signals::wait_readable;
+
+use super::orders::Orders;
+use super::spec::{Kind, LoadSpec};
+use super::words::{Listener, Word};
+use super::{LoadError, PORT};
+
+/// How long parts may take until they run; the network part gives its peer half of that.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+/// How long processes may take to end: one that waits for a disk or a network file system cannot be killed.
+const END_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What loads need to know.
+#[derive(Clone, Debug)]
+pub struct LoadContext {
+    /// The executable whose `__load` subcommand is [`super::worker::worker_main`]: tardy itself.
+    pub exe: PathBuf,
+    /// Repeats every random choice.
+    pub seed: u64,
+    /// The other host, on which `tardy load sink` runs; without one, loopback is used.
+    pub peer: Option<String>,
+    /// The TCP port of the network part, [`PORT`] unless a test needs another; 0 is any free one.
+    pub port: u16,
+    /// Hears what a person who waits for the start should know.
+    pub notify: fn(&str),
+}
+
+impl LoadContext {
+    /// A context in which `exe` is tardy: seed 0, no peer, the article's port, and nobody listening to notices.
+    pub fn new(exe: PathBuf) -> Self {
+        Self { exe, seed: 0, peer: None, port: PORT, notify: |_| {} }
+    }
+}
+
+/// Loads that run. Dropping them ends them.
+#[derive(Debug)]
+pub struct Loads {
+    supervisor: Option<Supervisor>,
+    counters: Counters,
+    loads: Vec<Load>,
+    parts: Vec<Part>,
+    /// Deaths that were heard of when no time was known.
+    unrecorded: Vec<(usize, String)>,
+    /// Parts whose first pass was over when no time was known.
+    through_once: Vec<usize>,
+    last_read_ns: u64,
+}
+
+/// The process over all load processes.
+#[derive(Debug)]
+struct Supervisor {
+    process: Child,
+    /// Its closing asks for the end.
+    control: Option<ChildStdin>,
+    words: ChildStdout,
+    listener: Listener,
+}
+
+#[derive(Debug)]
+struct Load {
+    spec: String,
+    phases: Option<(usize, usize)>,
+    remarks: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Part {
+    load: usize,
+    kind: Kind,
+    first_counter: usize,
+    running: bool,
+    alive: bool,
+    recorder: PartRecorder,
+}
+
+impl Loads {
+    /// Starts all loads, and returns once every part has really begun its work.
+    ///
+    /// To be called from a process that lives as long as the loads are to: they end with it.
+    ///
+    /// # Errors
+    /// When a process cannot be made, or a built-in part fails before it has begun: a port in use, a peer that does
+    /// not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left running.
+    pub fn start(specs: &[LoadSpec], context: &LoadContext) -> Result<Self, LoadError> {
+        let working: Vec<LoadSpec> = specs.iter().filter(|spec| !spec.parts().is_empty()).cloned().collect();
+        if let (true, Some(other)) = (working.len() < specs.len(), working.first()) {
+            return Err(LoadError::NoneAmongOthers { other: other.text().to_owned() });
+        }
+        let fail = |what, source| LoadError::Start { what, path: context.exe.clone(), source };
+        let count = working.iter().flat_map(LoadSpec::parts).map(|part| part.kind.counters()).sum();
+        let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
+        let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
+        let mut started = Self {
+            supervisor: None,
+            counters,
+            loads,
+            parts,
+            unrecorded: Vec::new(),
+            through_once: Vec::new(),
+            last_read_ns: 0,
+        };
+        if !working.is_empty() {
+            let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
+            started.supervisor =
+                Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
+            started.wait_until_running(context)?;
+        }
+        Ok(started)
+    }
+
+    fn wait_until_running(&mut self, context: &LoadContext) -> Result<(), LoadError> {
+        let deadline = Instant::now() + START_PATIENCE;
+        while self.parts.iter().any(|part| !part.running && part.alive) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.wait_for_words(left);
+            self.hear(context.notify);
+            let died = |(part, _): &&(usize, String)| self.parts[*part].kind != Kind::Command;
+            if let Some((part, how)) = self.unrecorded.iter().find(died) {
+                let (part, how) = (&self.parts[*part], how.clone());
+                return Err(LoadError::DidNotStart {
+                    spec: self.loads[part.load].spec.clone(),
+                    part: part.kind.name(),
+                    how,
+                });
+            }
+            if left.is_zero() {
+                let late = self.parts.iter().filter(|part| !part.running).map(|part| part.kind.name());
+                let (parts, seconds) = (late.collect::<Vec<_>>().join(", "), START_PATIENCE.as_secs());
+                return Err(LoadError::TooSlow { parts, seconds });
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on, until [`Self::end_phase`], readings belong to the counted part of the phase with this index.
+    /// `now_ns` counts from the start of the run, as in all calls here.
+    pub fn begin_phase(&mut self, phase: usize, now_ns: u64) {
+        for load in &mut self.loads {
+            load.phases = Some((load.phases.map_or(phase, |(first, _)| first), phase));
+        }
+        for part in &mut self.parts {
+            part.recorder.begin_phase(phase);
+        }
+        self.read(now_ns);
+    }
+
+    /// The counted part of the phase has ended.
+    pub fn end_phase(&mut self, now_ns: u64) {
+        self.read(now_ns);
+        for part in &mut self.parts {
+            part.recorder.end_phase();
+        }
+    }
+
+    /// Records what every part has done so far, and which have died. About once a second; takes no longer than a look
+    /// at memory and a pipe.
+    pub fn read(&mut self, now_ns: u64) {
+        self.last_read_ns = now_ns;
+        self.hear(|_| {});
+        self.record_deaths();
+        let all = self.counters.all();
+        for part in &mut self.parts {
+            part.recorder.push(now_ns, done(part, all), part.alive);
+        }
+        for part in self.through_once.drain(..) {
+            self.parts.get_mut(part).into_iter().for_each(|part| part.recorder.end_first_pass(now_ns));
+        }
+    }
+
+    /// The rates of the last second or so: for each part its load, name, unit and work per second.
+    pub(super) fn latest(&self) -> impl Iterator<Item = (&str, &'static str, u64, bool)> {
+        let all = self.counters.all();
+        self.parts.iter().map(|part| (part.kind.name(), part.kind.unit(), done(part, all), part.alive))
+    }
+
+    /// Whether any part lives.
+    pub fn any_alive(&self) -> bool {
+        self.parts.iter().any(|part| part.alive)
+    }
+
+    /// What was achieved so far, for a checkpoint.
+    pub fn snapshot(&self) -> Vec<LoadResult> {
+        let parts_of = |load| self.parts.iter().filter(move |part| part.load == load);
+        let result = |(index, load): (usize, &Load)| LoadResult {
+            spec: load.spec.clone(),
+            first_phase: load.phases.map_or(0, |(first, _)| first),
+            last_phase: load.phases.map_or(0, |(_, last)| last),
+            parts: parts_of(index).map(|part| part.recorder.part().clone()).collect(),
+            remarks: load.remarks.clone(),
+        };
+        self.loads.iter().enumerate().map(result).collect()
+    }
+
+    /// Ends all loads, waits until nothing of them is left, and returns what they achieved.
+    ///
+    /// What will not end within 30 s (a process that waits for a dead disk cannot be killed) is remarked on.
+    pub fn stop(mut self) -> Vec<LoadResult> {
+        self.end();
+        self.snapshot()
+    }
+
+    fn end(&mut self) {
+        let Some(supervisor) = &mut self.supervisor else { return };
+        supervisor.control = None;
+        let deadline = Instant::now() + END_PATIENCE;
+        while self.supervisor.is_some() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.wait_for_words(left);
+            self.hear(|_| {});
+            if left.is_zero() && self.supervisor.take().is_some() {
+                let seconds = END_PATIENCE.as_secs();
+                self.remark(
+                    0,
+                    format!("load processes were still there {seconds} s after their end was asked for"),
+                );
+            }
+        }
+        self.record_deaths();
+    }
+
+    /// Waits until somebody has said something, at most for `patience`.
+    fn wait_for_words(&self, patience: Duration) {
+        if let Some(supervisor) = &self.supervisor {
+            // An error ends the wait early; the caller waits by the clock.
+            let _ = wait_readable(&[supervisor.words.as_raw_fd()], patience.as_nanos() as u64);
+        }
+    }
+
+    /// Takes in what was said since the last time.
+    fn hear(&mut self, notify: fn(&str)) {
+        let Some(supervisor) = &mut self.supervisor else { return };
+        let (words, open) = supervisor.listener.hear(&mut supervisor.words);
+        for (part, word) in words {
+            match word {
+                Word::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
+                Word::FirstPassOver => self.through_once.push(part),
+                Word::Notice(text) => notify(&text),
+                Word::Remark(text) => self.remark(part, text),
+                Word::Death(how) => self.died(part, how),
+            }
+        }
+        if !open {
+            self.supervisor_ended();
+        }
+    }
+
+    /// The supervisor has closed its end of the pipe, which only its exit does.
+    fn supervisor_ended(&mut self) {
+        let Some(mut supervisor) = self.supervisor.take() else { return };
+        let how =
+            supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        if supervisor.control.is_some() {
+            for part in 0..self.parts.len() {
+                self.died(part, format!("the supervisor of the loads ended: {how}"));
+            }
+        }
+    }
+
+    fn died(&mut self, part: usize, how: String) {
+        let Some(dead) = self.parts.get_mut(part).filter(|part| part.alive) else { return };
+        dead.alive = false;
+        self.unrecorded.push((part, how));
+    }
+
+    fn record_deaths(&mut self) {
+        for (part, how) in self.unrecorded.drain(..) {
+            self.parts[part].recorder.died(self.last_read_ns, how);
+        }
+    }
+
+    fn remark(&mut self, part: usize, text: String) {
+        let Some(load) = self.parts.get(part).map(|part| part.load) else { return };
+        let remarks = &mut self.loads[load].remarks;
+        if !remarks.contains(&text) {
+            remarks.push(text);
+        }
+    }
+}
+
+impl Drop for Loads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What a part has done so far, in all.
+fn done(part: &Part, all: &[Counter]) -> u64 {
+    all[part.first_counter..][..part.kind.counters()]
+        .iter()
+        .fold(0, |sum, counter| sum.wrapping_add(counter.get()))
+}
+
+impl Supervisor {
+    fn start(specs: Vec<LoadSpec>, context: &LoadContext, counters: i32) -> io::Result<Self> {
+        let orders = Orders {
+            part: None,
+            parent: std::process::id(),
+            counters,
+            seed: context.seed,
+            port: context.port,
+            peer: context.peer.clone(),
+            specs,
+        };
+        let mut command = Command::new(&context.exe);
+        command.args(orders.to_arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        child::prepare(&mut command, &[counters]);
+        let mut process = command.spawn()?;
+        let (control, words) = (process.stdin.take(), process.stdout.take());
+        let words = words.ok_or_else(|| io::Error::other("it has no standard output"))?;
+        child::do_not_wait_on(&words)?;
+        Ok(Self { process, control, words, listener: Listener::default() })
+    }
+}
+
+impl Load {
+    fn new(spec: &LoadSpec) -> Self {
+        Self { spec: spec.text().to_owned(), phases: None, remarks: Vec::new() }
+    }
+}
+
+impl Part {
+    fn all(specs: &[LoadSpec]) -> Vec<Self> {
+        let mut first_counter = 0;
+        let mut parts = Vec::new();
+        for (load, spec) in specs.iter().enumerate() {
+            for part in spec.parts() {
+                let kind = part.kind;
+                let mut recorder = PartRecorder::new(kind.name(), kind.unit(), kind.burst_every_ns());
+                if kind.has_first_pass() {
+                    recorder.begin_first_pass();
+                }
+                parts.push(Self { load, kind, first_counter, running: false, alive: true, recorder });
+                first_counter += kind.counters();
+            }
+        }
+        parts
+    }
+}

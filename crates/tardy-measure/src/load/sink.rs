@@ -1,0 +1,104 @@
+//! The other end of [`super::network`], on another machine: connects, takes the file, connects again.
+//!
+//! The sender paces: a connection made too early waits in its queue. So the sink may be started before the sender, and
+//! goes on after it, until it is ended.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use tardy_sys::counters::Counter;
+
+use super::words::Word;
+use super::worker::{Ended, Worker};
+
+const BUFFER_BYTES: usize = 64 << 10;
+/// How long to leave a host alone that does not listen: nothing tells when it begins to.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn run(worker: &Worker) -> Ended {
+    let addresses = addresses(&worker.part.argument, worker.port)?;
+    worker.say(&Word::Running);
+    let mut told = None;
+    take_for_ever(&addresses, Some(&worker.counters()[0]), |connected| {
+        if told != Some(connected) {
+            told = Some(connected);
+            let host = &worker.part.argument;
+            worker.say(&Word::Notice(match connected {
+                true => format!("connected to {host}, port {}", addresses[0].port()),
+                false => {
+                    format!("nobody sends on {host}, port {}, yet; trying every second", addresses[0].port())
+                }
+            }));
+        }
+    })
+}
+
+/// Takes whatever the host sends, for ever; `tell` hears of every attempt whether it was successful.
+pub(super) fn take_for_ever(
+    addresses: &[SocketAddr],
+    taken: Option<&Counter>,
+    mut tell: impl FnMut(bool),
+) -> ! {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let connected = addresses.iter().find_map(|to| TcpStream::connect_timeout(to, CONNECT_PATIENCE).ok());
+        tell(connected.is_some());
+        let got = connected.and_then(|connection| take(&connection, &mut buffer, taken).ok());
+        if got.is_none_or(|bytes| bytes == 0) {
+            std::thread::sleep(RETRY_AFTER);
+        }
+    }
+}
+
+/// Reads until the sender closes.
+fn take(mut connection: &TcpStream, buffer: &mut [u8], taken: Option<&Counter>) -> io::Result<u64> {
+    let mut bytes = 0;
+    loop {
+        match connection.read(buffer)? {
+            0 => return Ok(bytes),
+            read => {
+                bytes += read as u64;
+                if let Some(taken) = taken {
+                    taken.add(read as u64);
+                }
+            }
+        }
+    }
+}
+
+/// The addresses of `HOST` or `HOST:PORT`.
+fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    let bare = |host: &str| host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, own)) if !name.contains(':') || name.ends_with(']') => {
+            (bare(name), own.parse().map_err(|_| format!("'{own}' in '{host}' is not a TCP port"))?)
+        }
+        _ => (bare(host), port),
+    };
+    let found =
+        (name.as_str(), port).to_socket_addrs().map_err(|error| format!("'{name}' has no address: {error}"));
+    let found: Vec<SocketAddr> = found?.collect();
+    if found.is_empty() { Err(format!("'{name}' has no address")) } else { Ok(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_written_like_this() {
+        for (host, address) in [
+            ("10.0.0.1", "10.0.0.1:5566"),
+            ("10.0.0.1:99", "10.0.0.1:99"),
+            ("fe80::1", "[fe80::1]:5566"),
+            ("[fe80::1]", "[fe80::1]:5566"),
+            ("[fe80::1]:99", "[fe80::1]:99"),
+        ] {
+            assert_eq!(addresses(host, 5566).map(|all| all[0].to_string()), Ok(address.to_owned()), "{host}");
+        }
+        assert!(addresses("10.0.0.1:http", 5566).unwrap_err().contains("not a TCP port"));
+        assert!(addresses("no such host.invalid", 5566).unwrap_err().contains("has no address"));
+    }
+}

@@ -1,0 +1,116 @@
+//! A load process: one part of one load, or the supervisor over all of them.
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::process::ExitCode;
+
+use tardy_sys::child;
+use tardy_sys::counters::{Counter, Counters};
+
+use super::orders::Orders;
+use super::spec::{Kind, Part};
+use super::words::Word;
+use super::{command, copy, listing, network, scheduler, sink, supervisor};
+
+/// The entry point of `tardy __load …`; `arguments` are those after the subcommand.
+///
+/// The binary calls it before anything else, so that a load process starts no thread and reads no configuration.
+pub fn worker_main(arguments: Vec<String>) -> ExitCode {
+    match Orders::from_arguments(&arguments) {
+        Ok(orders) if orders.part.is_none() => supervisor::run(&orders),
+        Ok(orders) => work(&orders),
+        Err(error) => {
+            eprintln!(
+                "tardy {}: {error}; this command is tardy's own, run `tardy load`",
+                super::orders::SUBCOMMAND
+            );
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn work(orders: &Orders) -> ExitCode {
+    let worker = match Worker::new(orders) {
+        Ok(worker) => worker,
+        Err(error) => {
+            say(orders.part.unwrap_or_default(), &Word::Death(error));
+            return ExitCode::FAILURE;
+        }
+    };
+    name_process(worker.part.kind.name());
+    let ended = match worker.part.kind {
+        Kind::Scheduler => scheduler::run(&worker),
+        Kind::Network => network::run(&worker),
+        Kind::Copy => copy::run(&worker),
+        Kind::Listing => listing::run(&worker),
+        Kind::Sink => sink::run(&worker),
+        Kind::Command => return command::run(&worker),
+    };
+    let Err(how) = ended;
+    worker.say(&Word::Death(how));
+    ExitCode::FAILURE
+}
+
+/// What the part's work ends with: it only ends by failing.
+pub(super) type Ended = Result<Infallible, String>;
+
+/// What a part has to work with.
+#[derive(Debug)]
+pub(super) struct Worker {
+    index: usize,
+    pub(super) part: Part,
+    pub(super) seed: u64,
+    pub(super) port: u16,
+    pub(super) peer: Option<String>,
+    pub(super) parent: u32,
+    counters: Counters,
+    first_counter: usize,
+}
+
+impl Worker {
+    fn new(orders: &Orders) -> Result<Self, String> {
+        let index = orders.part.unwrap_or_default();
+        let part = orders.parts().nth(index).ok_or("there is no such part")?.clone();
+        let count = orders.parts().map(|part| part.kind.counters()).sum();
+        let first_counter = orders.parts().take(index).map(|part| part.kind.counters()).sum();
+        // A command ends its tree before it goes, so it is told; the others just go. Asked again after exec: a binary
+        // with capabilities has lost what was asked before.
+        let tie = if part.kind == Kind::Command { child::signal::LOOK } else { child::signal::KILL };
+        if part.kind != Kind::Command {
+            child::tie_to_parent(orders.parent, tie)
+                .map_err(|error| format!("its supervisor is gone: {error}"))?;
+        }
+        let counters = Counters::inherited(orders.counters, count);
+        Ok(Self {
+            index,
+            part,
+            seed: orders.seed,
+            port: orders.port,
+            peer: orders.peer.clone(),
+            parent: orders.parent,
+            counters: counters.map_err(|error| format!("its counters cannot be mapped: {error}"))?,
+            first_counter,
+        })
+    }
+
+    /// The counters of this part.
+    pub(super) fn counters(&self) -> &[Counter] {
+        &self.counters.all()[self.first_counter..][..self.part.kind.counters()]
+    }
+
+    /// Tells the processes above.
+    pub(super) fn say(&self, word: &Word) {
+        say(self.index, word);
+    }
+}
+
+/// Says it on standard output. When nobody hears it, the end has come anyway.
+pub(super) fn say(part: usize, word: &Word) {
+    let mut pipe = std::io::stdout().lock();
+    let _ = pipe.write_all(word.to_line(part).as_bytes()).and_then(|()| pipe.flush());
+}
+
+/// Names the process, so that `ps` and `top` tell the parts apart; a kernel that will not is no obstacle.
+pub(super) fn name_process(part: &str) {
+    let _ = std::fs::write("/proc/self/comm", format!("tardy-{part}"));
+}

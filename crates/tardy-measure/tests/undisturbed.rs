@@ -1,0 +1,64 @@
+//! Between prepare and finish the probe allocates nothing and faults nothing: counted, for every way to wait.
+
+use tardy_measure::probe::cells::{self, CELLS, Total};
+use tardy_measure::probe::order::Order;
+use tardy_measure::probe::timer::TimerThread;
+use tardy_record::plan::{ClockId, Policy, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_sys::clock::monotonic_ns;
+use tardy_sys::counting_allocator::{CountingAllocator, allocations};
+use tardy_sys::shared_map::SharedMap;
+use tardy_sys::waiting::IntervalTimer;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn order(map: &SharedMap, wake: Wake) -> Order {
+    let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 1_000_000, offset_ns: 0 };
+    Order {
+        map: map.path().to_owned(),
+        first_block: 0,
+        house_pid: std::process::id(),
+        timer: TimerPlan {
+            wake,
+            clock: ClockId::Monotonic,
+            dither_ns: 0,
+            policy: Policy::Other,
+            memory_locked: false,
+            dma_latency_us: None,
+            threads: vec![thread],
+        },
+        warmup_ns: 2_000_000,
+        span: Span::Loops(100),
+        // Thresholds that every sample passes, so that the rare paths run as well.
+        thresholds_ns: vec![1, 2],
+        seed: 1,
+        fake: None,
+    }
+}
+
+/// A program of its own, without the test harness: setitimer's signal goes to the process, and must be blocked before
+/// a second thread exists.
+fn main() {
+    nothing_is_allocated_and_nothing_faulted_while_measuring();
+    println!("nothing is allocated and nothing faulted while measuring: ok");
+}
+
+fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
+    IntervalTimer::claim().unwrap();
+    for wake in Wake::ALL.into_iter().filter(|wake| *wake != Wake::Deadline) {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
+        let order = order(&map, wake);
+        let thread = TimerThread::new(&map, &order, 0);
+        let prepared = thread.prepare().unwrap();
+        let before = allocations();
+        thread.measure(monotonic_ns() + 1_000_000).unwrap();
+        assert_eq!(allocations() - before, 0, "{wake:?}");
+        thread.account(&prepared);
+        let total = |total: Total| map.block(0).cells()[total as usize].get();
+        assert_eq!(total(Total::MinorFaults) + total(Total::MajorFaults), 0, "{wake:?}");
+        assert_eq!(total(Total::Attempted), 100, "{wake:?}");
+        assert_eq!(total(Total::Recorded) + total(Total::Missed) + total(Total::Dropped), 100, "{wake:?}");
+        assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
+    }
+}

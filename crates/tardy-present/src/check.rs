@@ -1,0 +1,257 @@
+//! What `tardy check` prints: the verdict first, then what stands in the way, then every fact with its source.
+//!
+//! Made for 80 columns; only commands are never broken, since people paste them. What comes from the machine is
+//! printed without control characters: a name in /etc/os-release must not move the cursor.
+
+use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity};
+use tardy_record::facts::{Facts, Row};
+
+/// Columns that lines are broken for.
+const WIDTH: usize = 80;
+/// Where the text of a finding begins.
+const INDENT: usize = 8;
+/// Where the value of a fact begins.
+const VALUE_COLUMN: usize = 31;
+
+/// The whole text, with a line break at its end; `colour` adds ANSI escapes.
+pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
+    let mut paper = Paper { text: String::new(), colour };
+    headline(readiness, &mut paper);
+    for finding in &readiness.findings {
+        paper.text.push('\n');
+        print_finding(finding, &mut paper);
+    }
+    let mut section = "";
+    for row in facts.rows() {
+        if row.section != section {
+            section = row.section;
+            paper.text.push('\n');
+            paper.line(&section.to_uppercase(), Style::Bold);
+        }
+        print_row(&row, &mut paper);
+    }
+    paper.text
+}
+
+fn headline(readiness: &Readiness, paper: &mut Paper) {
+    let style = if readiness.real_time.get() == Some(true) { Style::Good } else { Style::Bad };
+    for line in wrapped(&readiness.headline, WIDTH) {
+        paper.line(&line, style);
+    }
+    for line in wrapped(&verdict(readiness), WIDTH) {
+        paper.line(&line, Style::Plain);
+    }
+}
+
+/// One sentence that counts the findings.
+fn verdict(readiness: &Readiness) -> String {
+    let count = |severity| readiness.findings.iter().filter(|finding| finding.severity == severity).count();
+    let parts: Vec<String> = [
+        (count(Severity::Blocks), "blocks it", "block it"),
+        (count(Severity::Hurts), "hurts", "hurt"),
+        (count(Severity::Note), "is worth knowing", "are worth knowing"),
+    ]
+    .into_iter()
+    .filter(|(count, ..)| *count > 0)
+    .map(
+        |(count, one, many)| {
+            if count == 1 { format!("1 thing {one}") } else { format!("{count} things {many}") }
+        },
+    )
+    .collect();
+    let found = if parts.is_empty() { "nothing stands in the way".to_owned() } else { parts.join(", ") };
+    let ready = if readiness.ready { "Ready" } else { "Not ready" };
+    format!("{ready} for real-time work: {found}.")
+}
+
+fn print_finding(finding: &Finding, paper: &mut Paper) {
+    let (word, style) = match finding.severity {
+        Severity::Blocks => ("BLOCKS", Style::Bad),
+        Severity::Hurts => ("HURTS", Style::Middling),
+        Severity::Note => ("NOTE", Style::Bold),
+    };
+    let mut lines = wrapped(&finding.what, WIDTH - INDENT).into_iter();
+    let first = lines.next().unwrap_or_default();
+    paper.styled(&format!("{word:INDENT$}"), style);
+    paper.line(&first, Style::Bold);
+    for line in lines {
+        paper.indented(&line, Style::Bold);
+    }
+    for line in wrapped(&finding.why, WIDTH - INDENT) {
+        paper.indented(&line, Style::Plain);
+    }
+    for line in wrapped(&format!("Seen in: {}", finding.source), WIDTH - INDENT) {
+        paper.indented(&line, Style::Faint);
+    }
+    print_remedy("", &finding.remedy, paper);
+    for other in &finding.alternatives {
+        print_remedy("or ", other, paper);
+    }
+}
+
+fn print_remedy(or: &str, remedy: &Remedy, paper: &mut Paper) {
+    let what_to_do = match remedy.kind {
+        RemedyKind::Command => "run as root",
+        RemedyKind::KernelOption => "build the kernel with",
+        RemedyKind::BootParameter => "boot with",
+        RemedyKind::RemoveBootParameter => "boot without",
+        RemedyKind::HostCommand => "on the host, as root",
+    };
+    paper.indented(&format!("{or}{what_to_do}:  {}", printable(&remedy.text)), Style::Remedy);
+}
+
+fn print_row(row: &Row, paper: &mut Paper) {
+    let mut lines = wrapped(&format!("{} [{}]", row.value, row.how), WIDTH - VALUE_COLUMN).into_iter();
+    let name = format!("  {:width$}", row.name, width = VALUE_COLUMN - 2);
+    paper.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
+    for line in lines {
+        paper.line(&format!("{:VALUE_COLUMN$}{line}", ""), Style::Plain);
+    }
+}
+
+/// Text without anything that a terminal would obey.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Breaks a text at spaces; a word that is longer than a line after a slash in it, or where it must.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let text = printable(text);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        for (index, piece) in pieces(word, width).into_iter().enumerate() {
+            let length = piece.chars().count();
+            if index > 0 || (used > 0 && used + 1 + length > width) {
+                lines.push(String::new());
+                used = 0;
+            }
+            let line = lines.last_mut().expect("there is always one");
+            if used > 0 {
+                line.push(' ');
+                used += 1;
+            }
+            line.push_str(piece);
+            used += length;
+        }
+    }
+    lines
+}
+
+/// A word in pieces that fit.
+fn pieces(word: &str, width: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while let Some((end, _)) = rest.char_indices().nth(width) {
+        let (line, _) = rest.split_at(end);
+        // A slash at the very start is no place to break a path.
+        let cut = line.rfind('/').filter(|slash| *slash > 1).map_or(end, |slash| slash + 1);
+        pieces.push(&rest[..cut]);
+        rest = &rest[cut..];
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// How a piece of text looks where colours are wanted.
+#[derive(Clone, Copy)]
+enum Style {
+    Plain,
+    Bold,
+    Faint,
+    Good,
+    Middling,
+    Bad,
+    Remedy,
+}
+
+impl Style {
+    /// The escape's number (ECMA-48, SGR).
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Plain => None,
+            Self::Bold => Some("1"),
+            Self::Faint => Some("2"),
+            Self::Good => Some("1;32"),
+            Self::Middling => Some("1;33"),
+            Self::Bad => Some("1;31"),
+            Self::Remedy => Some("36"),
+        }
+    }
+}
+
+/// The text so far.
+struct Paper {
+    text: String,
+    colour: bool,
+}
+
+impl Paper {
+    fn styled(&mut self, text: &str, style: Style) {
+        match style.code().filter(|_| self.colour) {
+            Some(code) => {
+                self.text.push_str("\u{1b}[");
+                self.text.push_str(code);
+                self.text.push('m');
+                self.text.push_str(text);
+                self.text.push_str("\u{1b}[0m");
+            }
+            None => self.text.push_str(text),
+        }
+    }
+
+    fn line(&mut self, text: &str, style: Style) {
+        self.styled(text, style);
+        self.text.push('\n');
+    }
+
+    fn indented(&mut self, text: &str, style: Style) {
+        self.text.push_str(&" ".repeat(INDENT));
+        self.line(text, style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tardy_analyse::readiness::judge;
+    use tardy_record::facts::Fact;
+
+    #[test]
+    fn the_first_line_says_what_the_kernel_is() {
+        let mut facts = Facts::default();
+        facts.kernel.release = Fact::known("6.1.0".into(), "uname -r");
+        facts.kernel.real_time = Fact::known(false, "uname -v");
+        let text = text(&facts, &judge(&facts), false);
+        assert!(text.starts_with("This is not a real-time kernel: 6.1.0 "), "{text}");
+        assert!(text.contains("\nNot ready for real-time work: 1 thing blocks it.\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.trim_end() == line), "no blanks at the end of a line");
+    }
+
+    #[test]
+    fn a_name_from_outside_does_not_steer_the_terminal() {
+        let mut facts = Facts::default();
+        facts.machine.distribution = Fact::known("evil\u{1b}[2J\u{7}linux".into(), "/etc/os-release");
+        let plain = text(&facts, &judge(&facts), false);
+        assert!(!plain.contains('\u{1b}') && plain.contains("evil\u{fffd}[2J\u{fffd}linux"), "{plain}");
+    }
+
+    #[test]
+    fn colours_come_only_where_they_are_wanted_and_end() {
+        let facts = Facts::default();
+        let coloured = text(&facts, &judge(&facts), true);
+        assert_eq!(coloured.matches("\u{1b}[0m").count() * 2, coloured.matches("\u{1b}[").count());
+        let bare = coloured.split('\u{1b}').map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
+        assert!(bare.collect::<String>().len() <= coloured.len());
+    }
+
+    #[test]
+    fn long_words_are_broken_and_short_ones_kept() {
+        assert_eq!(wrapped("aa bb cc", 5), ["aa bb", "cc"]);
+        assert_eq!(wrapped("aaaaaaa b", 3), ["aaa", "aaa", "a b"]);
+        assert_eq!(wrapped("x /sys/devices/cpu0/online", 14), ["x", "/sys/devices/", "cpu0/online"]);
+        assert_eq!(wrapped("äöüäöü", 4), ["äöüä", "öü"]);
+        assert_eq!(wrapped("", 3), [""]);
+    }
+}

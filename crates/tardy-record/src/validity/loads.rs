@@ -1,0 +1,418 @@
+//! Whether the loads were there, and at work, throughout the phases that they are said to have loaded.
+//!
+//! A part is measured against itself: what a machine can do is not known beforehand, but a load that does its work
+//! steadily and then, for ten seconds, does less than half of it was kept from it. Its usual rate is the median over
+//! the phase, weighted by time, which neither a slow start nor the gap of a kill by design moves. Readings are cut
+//! to the phase, so that neither the warm-up nor the next phase speaks for it.
+//!
+//! A part whose first pass is slow by design (see [`FirstPass`]) must only not stand still until it is over, and is
+//! measured against the rest of the phase from then on.
+//!
+//! The road not taken: rates fixed in advance. They would have to be wrong on either a board or a server.
+
+use crate::load::{FirstPass, LoadPart, LoadResult, STRETCH_NS, Stretch};
+use crate::run::Phase;
+
+/// A load's rate must stay above this share of its own median over any [`STRETCH_NS`].
+const LEAST_SHARE: f64 = 0.5;
+/// How late a burst may begin and still count as regular, in ns.
+const BURST_SLACK_NS: u64 = 1_000_000_000;
+
+/// How much had been done at a moment: ns from the start of the run, and work.
+type Point = (u64, f64);
+
+/// Judges the loads of a run with these phases.
+pub(super) fn judge(
+    loads: &[LoadResult],
+    phases: &[Phase],
+    spoilt_by: &mut Vec<String>,
+    limits: &mut Vec<String>,
+) {
+    for load in loads {
+        limits.extend(load.remarks.iter().map(|remark| format!("load {}: {remark}", load.spec)));
+        for part in &load.parts {
+            let name = if part.name.is_empty() { String::new() } else { format!(" ({})", part.name) };
+            let name = format!("load {}{name}", load.spec);
+            spoilt_by.extend(deaths(phases, load, part).map(|death| format!("{name} {death}")));
+            if part.first_pass == Some(FirstPass::GoesOn) && was_long(phases, load) {
+                limits
+                    .push(format!("{name} had not ended its first pass, in which it may be slow by design"));
+            }
+            for index in load.first_phase..=load.last_phase {
+                let Some(phase) = phases.get(index) else { break };
+                if let Some(reason) = slackness(part, index, phase.start_ns, phase.end_ns) {
+                    spoilt_by.push(format!("{name} in phase '{}': {reason}", phase.label));
+                }
+            }
+        }
+    }
+}
+
+/// Whether any of the load's phases is over, and was long enough for its pace to be judged.
+fn was_long(phases: &[Phase], load: &LoadResult) -> bool {
+    let own = phases.iter().take(load.last_phase.saturating_add(1)).skip(load.first_phase);
+    own.filter_map(|phase| Some(phase.end_ns?.saturating_sub(phase.start_ns)))
+        .any(|length| length >= STRETCH_NS)
+}
+
+/// The deaths that came before the end of the load's last phase; later ones took nothing from any number.
+fn deaths<'a>(phases: &[Phase], load: &LoadResult, part: &'a LoadPart) -> impl Iterator<Item = String> + 'a {
+    let end = phases.get(load.last_phase).and_then(|phase| phase.end_ns).unwrap_or(u64::MAX);
+    part.deaths
+        .iter()
+        .filter(move |death| death.at_ns <= end)
+        .map(|death| format!("died, noticed at {:.1} s: {}", death.at_ns as f64 / 1e9, death.how))
+}
+
+/// Why a load's part did too little in the phase, if it did.
+fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Option<String> {
+    let over = end.is_some_and(|end| end > start);
+    let end = end.unwrap_or(u64::MAX);
+    let dead = part.at_ns.iter().zip(&part.alive).find(|(at, alive)| !**alive && (start..=end).contains(*at));
+    if let Some((at, _)) = dead {
+        // The death itself has been told, with its reason.
+        return part.deaths.is_empty().then(|| format!("it was dead at {:.1} s", *at as f64 / 1e9));
+    }
+    let points = cut_to_phase(part, start, end);
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return over.then(|| "nobody looked whether it ran".to_owned());
+    };
+    let length = last.0 - first.0;
+    if length == 0 {
+        return over.then(|| "nobody looked whether it ran".to_owned());
+    }
+    if part.unit.is_empty() {
+        return None;
+    }
+    if last.1 <= first.1 {
+        let burst_was_due =
+            part.burst_every_ns.is_none_or(|every| length >= every.saturating_add(BURST_SLACK_NS));
+        return burst_was_due.then(|| format!("it did nothing for {:.1} s", length as f64 / 1e9));
+    }
+    let over_at = match part.first_pass {
+        None => 0,
+        Some(FirstPass::GoesOn) => u64::MAX,
+        Some(FirstPass::OverAtNs(at)) => at,
+    };
+    let (first_pass, since) = points.iter().partition::<Vec<Point>, _>(|(at, _)| *at < over_at);
+    let found = |in_first_pass: bool| {
+        let is_mine =
+            move |found: &&Stretch| found.phase == phase && (found.from_ns < over_at) == in_first_pass;
+        part.slowest.iter().filter(is_mine).map(|found| (found.from_ns, found.to_ns, found.rate()))
+    };
+    too_slow(part, &first_pass, found(true), 0.0)
+        .or_else(|| too_slow(part, &since, found(false), LEAST_SHARE))
+}
+
+/// The part's readings within the phase, and between two readings its edges.
+fn cut_to_phase(part: &LoadPart, start: u64, end: u64) -> Vec<Point> {
+    let readings: Vec<Point> =
+        part.at_ns.iter().zip(&part.done).map(|(at, done)| (*at, *done as f64)).collect();
+    let edge = |time: u64| {
+        let after = readings.iter().position(|(at, _)| *at > time)?;
+        let (before, after) = (readings.get(after.checked_sub(1)?)?, readings.get(after)?);
+        let share = (time - before.0) as f64 / (after.0 - before.0) as f64;
+        Some((time, before.1 + (after.1 - before.1) * share))
+    };
+    let within = readings.iter().copied().filter(|(at, _)| *at > start && *at < end);
+    let exactly = |time: u64| readings.iter().copied().rfind(|(at, _)| *at == time);
+    let at = |time: u64| exactly(time).or_else(|| edge(time));
+    at(start).into_iter().chain(within).chain(at(end).filter(|_| end > start)).collect()
+}
+
+/// The slowest stretch, if the part did nothing in it, or less than this share of its median rate. `found` are those
+/// that were found while the run went on; they are looked for in the readings too, which may come from elsewhere.
+fn too_slow(
+    part: &LoadPart,
+    points: &[Point],
+    found: impl Iterator<Item = (u64, u64, f64)>,
+    least_share: f64,
+) -> Option<String> {
+    let usual = median(windows(points, part.burst_every_ns.unwrap_or(0)))?;
+    let all = found.chain(windows(points, STRETCH_NS));
+    let (from, to, rate) = all.min_by(|a, b| a.2.total_cmp(&b.2))?;
+    (rate <= 0.0 || rate < least_share * usual).then(|| {
+        format!(
+            "it slackened to {rate:.0} {unit}/s over the {length:.0} s from {from:.0} s, {share:.0} % of its median, \
+             {usual:.0}",
+            unit = part.unit,
+            length = to.saturating_sub(from) as f64 / 1e9,
+            from = from as f64 / 1e9,
+            share = rate / usual.max(f64::MIN_POSITIVE) * 100.0,
+        )
+    })
+}
+
+/// For each point, the shortest stretch that ends there and is at least `least` ns long: its ends, and its rate.
+fn windows(points: &[Point], least: u64) -> impl Iterator<Item = (u64, u64, f64)> + '_ {
+    let least = least.max(1);
+    let mut from = 0;
+    points.iter().filter_map(move |(to, done)| {
+        while points.get(from + 1).is_some_and(|(next, _)| to.saturating_sub(*next) >= least) {
+            from += 1;
+        }
+        let (begin, before) = points[from];
+        let length = to.saturating_sub(begin);
+        (length >= least).then(|| (begin, *to, (done - before) / (length as f64 / 1e9)))
+    })
+}
+
+/// The rate that half of the time was above.
+fn median(windows: impl Iterator<Item = (u64, u64, f64)>) -> Option<f64> {
+    let mut windows: Vec<(u64, u64, f64)> = windows.collect();
+    windows.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let length = |(from, to, _): &(u64, u64, f64)| u128::from(to - from);
+    let total: u128 = windows.iter().map(length).sum();
+    let mut below = 0;
+    let half = windows.iter().find(|window| {
+        below += length(window);
+        below * 2 >= total
+    })?;
+    Some(half.2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Death, PartRecorder};
+    use proptest::prelude::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    const BURST_EVERY: u64 = 7 * SECOND;
+
+    /// A part read once a second, from five seconds before the phase to five seconds after it, that does
+    /// `work(second)` in each second; the phase begins at second 0.
+    fn part(burst_every_ns: Option<u64>, seconds: u64, work: impl Fn(i64) -> u64) -> (LoadPart, u64, u64) {
+        let mut recorder = PartRecorder::new("scheduler", "messages", burst_every_ns);
+        let mut done = 0;
+        for second in -5..=seconds as i64 + 5 {
+            if second == 0 {
+                recorder.begin_phase(0);
+            }
+            recorder.push((second + 5) as u64 * SECOND, done, true);
+            if second == seconds as i64 {
+                recorder.end_phase();
+            }
+            done += work(second);
+        }
+        (recorder.part().clone(), 5 * SECOND, (5 + seconds) * SECOND)
+    }
+
+    fn verdict((part, start, end): (LoadPart, u64, u64)) -> Option<String> {
+        slackness(&part, 0, start, Some(end))
+    }
+
+    fn is_slack(told: Option<String>) -> bool {
+        told.is_some_and(|reason| reason.contains("slackened"))
+    }
+
+    #[test]
+    fn steady_work_is_a_load() {
+        for seconds in [1, 3, 9, 10, 11, 60, 20_000] {
+            assert_eq!(verdict(part(None, seconds, |_| 1000)), None, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_stall_of_ten_seconds_spoils_a_run_however_long() {
+        for seconds in [30, 60, 40_000] {
+            let stalled = part(None, seconds, |second| if (12..22).contains(&second) { 0 } else { 1000 });
+            assert!(is_slack(verdict(stalled)), "{seconds} s");
+        }
+        let barely = part(None, 60, |second| if (12..17).contains(&second) { 0 } else { 1000 });
+        assert_eq!(verdict(barely), None, "5 s of 10 are half of it");
+    }
+
+    #[test]
+    fn what_is_outside_the_phase_does_not_count() {
+        assert_eq!(verdict(part(None, 30, |second| if second < 0 { 0 } else { 1000 })), None);
+        assert_eq!(verdict(part(None, 30, |second| if second >= 30 { 0 } else { 1000 })), None);
+        let busy_outside = part(None, 3, |second| if (0..3).contains(&second) { 0 } else { 1_000_000 });
+        assert_eq!(verdict(busy_outside).unwrap(), "it did nothing for 3.0 s");
+    }
+
+    #[test]
+    fn a_slow_start_is_forgiven_for_less_than_ten_seconds() {
+        assert_eq!(verdict(part(None, 60, |second| (second.clamp(0, 5) * 200) as u64)), None);
+        assert!(is_slack(verdict(part(None, 60, |second| if second < 12 { 300 } else { 1000 }))));
+    }
+
+    /// Cold for 40 s, then ten times as fast.
+    fn cold(first_pass: Option<FirstPass>, work: impl Fn(i64) -> u64) -> Option<String> {
+        let (mut part, start, end) =
+            part(None, 300, |second| work(second) * if second < 40 { 1 } else { 10 });
+        part.first_pass = first_pass;
+        part.slowest.clear();
+        slackness(&part, 0, start, Some(end))
+    }
+
+    #[test]
+    fn a_slow_first_pass_is_no_slackening_but_a_standstill_in_it_is() {
+        let over = Some(FirstPass::OverAtNs(45 * SECOND));
+        let stalled = |from: i64| move |second| if (from..from + 13).contains(&second) { 0 } else { 100 };
+        assert!(is_slack(cold(None, |_| 100)));
+        for first_pass in [over, Some(FirstPass::GoesOn)] {
+            assert_eq!(cold(first_pass, |_| 100), None);
+            assert!(is_slack(cold(first_pass, stalled(20))));
+            assert!(is_slack(cold(first_pass, stalled(200))));
+        }
+        let slackened = |second| if (200..215).contains(&second) { 40 } else { 100 };
+        assert!(is_slack(cold(over, slackened)));
+        assert_eq!(cold(Some(FirstPass::GoesOn), slackened), None);
+    }
+
+    #[test]
+    fn the_recorder_keeps_the_first_pass_apart() {
+        let mut recorder = PartRecorder::new("listing", "entries", None);
+        recorder.begin_first_pass();
+        recorder.begin_phase(0);
+        let mut done = 0;
+        for second in 0..20_000_u64 {
+            recorder.push(second * SECOND, done, true);
+            if second == 40 {
+                recorder.end_first_pass(second * SECOND);
+            }
+            done += if second < 40 {
+                100
+            } else if (9000..9015).contains(&second) {
+                400
+            } else {
+                1000
+            };
+        }
+        assert_eq!(
+            recorder.part().slowest.iter().map(|stretch| stretch.done).collect::<Vec<_>>(),
+            [1000, 4000]
+        );
+        assert!(is_slack(slackness(recorder.part(), 0, 0, Some(20_000 * SECOND))));
+    }
+
+    #[test]
+    fn a_short_phase_is_judged_as_a_whole() {
+        let stumbling = part(None, 3, |second| if second == 1 { 900 } else { 0 });
+        assert_eq!(verdict(stumbling), None);
+        assert!(verdict(part(None, 3, |_| 0)).is_some());
+    }
+
+    #[test]
+    fn bursts_are_no_stalls_and_missing_bursts_are() {
+        for offset in 0..7 {
+            let burst = move |second: i64| if (second + offset) % 7 == 0 { 4_000_000 } else { 0 };
+            for seconds in [3, 7, 8, 10, 11, 13, 14, 60, 40_000] {
+                let told = verdict(part(Some(BURST_EVERY), seconds, burst));
+                assert_eq!(told, None, "{seconds} s, offset {offset}");
+            }
+            let silenced = move |second| if (20..36).contains(&second) { 0 } else { burst(second) };
+            assert!(is_slack(verdict(part(Some(BURST_EVERY), 120, silenced))), "offset {offset}");
+        }
+        assert!(verdict(part(Some(BURST_EVERY), 8, |_| 0)).is_some());
+        assert!(verdict(part(Some(BURST_EVERY), 60, |_| 0)).is_some());
+    }
+
+    #[test]
+    fn the_gap_of_a_kill_by_design_is_no_stall() {
+        assert_eq!(verdict(part(None, 60, |second| if second % 5 == 0 { 600 } else { 1000 })), None);
+    }
+
+    #[test]
+    fn a_death_is_told_once_with_its_reason() {
+        let (mut part, start, end) = part(None, 30, |second| if second < 10 { 1000 } else { 0 });
+        for (at, alive) in part.at_ns.iter().zip(&mut part.alive) {
+            *alive = *at < 15 * SECOND;
+        }
+        assert_eq!(slackness(&part, 0, start, Some(end)).unwrap(), "it was dead at 15.0 s");
+        part.deaths.push(Death { at_ns: 15 * SECOND, how: "exit status 1".to_owned() });
+        assert_eq!(slackness(&part, 0, start, Some(end)), None);
+    }
+
+    #[test]
+    fn only_deaths_before_the_end_of_the_last_phase_spoil() {
+        let phase_end = 10 * SECOND;
+        let phases =
+            [Phase { label: "a".to_owned(), start_ns: 0, end_ns: Some(phase_end), ..Phase::default() }];
+        let mut recorder = PartRecorder::new("command", "", None);
+        recorder.push(0, 0, true);
+        recorder.push(phase_end, 0, true);
+        recorder.died(phase_end + 1, "exit status 0".to_owned());
+        let load = |recorder: &PartRecorder| LoadResult {
+            spec: "cmd:true".to_owned(),
+            first_phase: 0,
+            last_phase: 0,
+            parts: vec![recorder.part().clone()],
+            remarks: Vec::new(),
+        };
+        let judged = |recorder: &PartRecorder| {
+            let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
+            judge(&[load(recorder)], &phases, &mut spoilt_by, &mut limits);
+            spoilt_by
+        };
+        assert!(judged(&recorder).is_empty(), "{:?}", judged(&recorder));
+        recorder.died(phase_end, "exit status 127".to_owned());
+        assert_eq!(judged(&recorder), ["load cmd:true (command) died, noticed at 10.0 s: exit status 127"]);
+    }
+
+    #[test]
+    fn a_phase_that_nobody_looked_at_proves_nothing() {
+        let (part, _, end) = part(None, 30, |_| 1000);
+        assert!(slackness(&part, 0, end + 10 * SECOND, Some(end + 20 * SECOND)).unwrap().contains("nobody"));
+        assert!(slackness(&LoadPart::default(), 0, 0, Some(SECOND)).unwrap().contains("nobody"));
+        assert_eq!(slackness(&LoadPart::default(), 0, 0, None), None, "it has only just begun");
+    }
+
+    #[test]
+    fn a_command_need_only_live() {
+        let mut recorder = PartRecorder::new("command", "", None);
+        recorder.push(0, 0, true);
+        recorder.push(60 * SECOND, 0, true);
+        assert_eq!(slackness(recorder.part(), 0, 0, Some(60 * SECOND)), None);
+    }
+
+    proptest! {
+        /// Irregular readings of uneven but lasting work are no stall; the same with a real stall in it are, wherever
+        /// the readings fall and however many were left out since.
+        #[test]
+        fn stalls_are_found_and_nothing_else(
+            gaps_ms in prop::collection::vec(200_u64..1_500, 60..9_000),
+            rates in prop::collection::vec(700_u64..1_300, 50),
+            stalled in any::<bool>(),
+            place in 0.0..1.0_f64,
+        ) {
+            let total_ms: u64 = gaps_ms.iter().sum();
+            let from_ms = (place * (total_ms - 15_000) as f64) as u64;
+            let stall = from_ms..if stalled { from_ms + 13_000 } else { from_ms };
+            let (mut at, mut done) = (0, 0);
+            let mut recorder = PartRecorder::new("copy", "bytes", None);
+            recorder.begin_phase(0);
+            recorder.push(0, 0, true);
+            for (index, gap) in gaps_ms.iter().enumerate() {
+                let idle = (at + gap).min(stall.end).saturating_sub(at.max(stall.start)).min(*gap);
+                at += gap;
+                done += (gap - idle) * rates[index % rates.len()];
+                recorder.push(at * 1_000_000, done, true);
+            }
+            let told = slackness(recorder.part(), 0, 0, Some(total_ms * 1_000_000));
+            prop_assert_eq!(told.is_some(), stalled, "{:?}", told);
+        }
+
+        /// Whatever a file claims, judging it ends without a panic.
+        #[test]
+        fn nonsense_is_judged_calmly(
+            readings in prop::collection::vec((any::<u64>(), any::<u64>(), any::<bool>()), 0..20),
+            phase in (any::<u64>(), prop::option::of(any::<u64>())),
+            burst in prop::option::of(any::<u64>()),
+            stretch in (any::<u64>(), any::<u64>(), any::<u64>()),
+            over_at in prop::option::of(any::<u64>()),
+        ) {
+            let mut part = LoadPart { unit: "bytes".to_owned(), burst_every_ns: burst, ..LoadPart::default() };
+            part.first_pass = over_at.map(FirstPass::OverAtNs);
+            let mut readings = readings;
+            readings.sort_unstable();
+            for (at, done, alive) in readings {
+                part.push(at, done, alive);
+            }
+            let (from_ns, to_ns, done) = stretch;
+            part.slowest.push(crate::load::Stretch { phase: 0, from_ns, to_ns, done });
+            slackness(&part, 0, phase.0, phase.1);
+        }
+    }
+}

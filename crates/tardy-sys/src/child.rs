@@ -1,0 +1,159 @@
+//! Child processes that leave nothing behind: started clean, tied to their parent, and ended with all they started.
+//!
+//! Three holds, because each has a gap. PR_SET_PDEATHSIG reaches a child whose parent dies, but not grandchildren, and
+//! an executed file with capabilities clears it. A subreaper (prctl(2), Linux 3.4) inherits what a daemon's double
+//! fork lets go of, but only as long as it lives. Killing by /proc reaches everything, but somebody must be left to
+//! do it. So a chain of two subreapers stands over every load, and either of them outlives the other's SIGKILL.
+//!
+//! The roads not taken: control groups, which are not everywhere tardy's to make; PID namespaces, which need
+//! privileges and show a load another /proc than the machine's; process groups, which setsid(2) leaves.
+
+mod ending;
+mod fork;
+mod tree;
+mod wait;
+
+pub use ending::{Ended, How};
+pub use fork::fork;
+pub use tree::{end_descendants, end_strays, has_children};
+pub use wait::{ChildSignals, Notice};
+
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::scheduling::{self, Scheduling};
+
+/// SIGKILL, SIGTERM and SIGUSR1 (signal(7)).
+pub mod signal {
+    /// Cannot be caught.
+    pub const KILL: i32 = libc::SIGKILL;
+    /// Asks to end.
+    pub const TERMINATE: i32 = libc::SIGTERM;
+    /// Asks to look whether the parent is still there.
+    pub const LOOK: i32 = libc::SIGUSR1;
+}
+
+/// Makes `command` start its child with no signal blocked, killed by SIGKILL when this thread dies, and holding the
+/// descriptors `inherited` beside its standard ones.
+///
+/// The setting is lost when the file executed has capabilities or is set-user-ID; tardy's own processes make it again
+/// with [`tie_to_parent`].
+pub fn prepare(command: &mut Command, inherited: &[RawFd]) {
+    let inherited = inherited.to_vec();
+    let parent = std::process::id();
+    let clean = move || {
+        let none = crate::signals::signal_set(&[]);
+        // SAFETY: `none` is a valid set; the other calls take integers only. All of them are async-signal-safe.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+            for fd in &inherited {
+                if libc::fcntl(*fd, libc::F_SETFD, 0) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+        }
+        tie_to_parent(parent, signal::KILL)
+    };
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls; it allocates nothing.
+    unsafe { command.pre_exec(clean) };
+}
+
+/// Asks the kernel to send this process `signal` when its parent dies (prctl(2), PR_SET_PDEATHSIG).
+///
+/// The kernel takes the death of the thread that forked for the death of the parent. Where that can happen, `signal`
+/// is [`signal::LOOK`], and its receiver looks at [`is_orphan`].
+///
+/// # Errors
+/// If the parent, `parent`, has died already.
+pub fn tie_to_parent(parent: u32, signal: i32) -> io::Result<()> {
+    // SAFETY: prctl with PR_SET_PDEATHSIG takes one integer and touches no memory.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Between the fork and the call above the parent may have died unseen.
+    if is_orphan(parent) { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(()) }
+}
+
+/// Whether `parent`, which started this process, is no longer its parent.
+pub fn is_orphan(parent: u32) -> bool {
+    std::os::unix::process::parent_id() != parent
+}
+
+/// Makes this process and all that it starts ordinary: SCHED_OTHER, nice 0, on every CPU that its cpuset allows,
+/// whatever tardy's own processes had. Tells whether nice 0 was granted: raising one's share takes a privilege.
+pub fn be_ordinary() -> io::Result<bool> {
+    scheduling::set(Scheduling::Other)?;
+    let every_cpu: Vec<u32> = (0..scheduling::CPU_COUNT_MAX as u32).collect();
+    scheduling::set_affinity(&every_cpu)?;
+    // SAFETY: setpriority takes integers only; who 0 is this process.
+    Ok(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) } == 0)
+}
+
+/// Leaves the terminal's session and process group (setsid(2)), so that Ctrl-C and a kill of the group, `timeout`'s
+/// for one, do not reach this process; its end comes from its parent's.
+pub fn own_session() -> io::Result<()> {
+    // SAFETY: setsid takes nothing.
+    if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Makes this process the parent of all its descendants' orphans (prctl(2), PR_SET_CHILD_SUBREAPER). Tells whether
+/// the kernel can; before Linux 3.4 it cannot, and a daemon gets away.
+pub fn adopt_orphans() -> bool {
+    // SAFETY: prctl with PR_SET_CHILD_SUBREAPER takes one integer.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) == 0 }
+}
+
+/// Sends `signal` to the process `pid`, and to no group.
+pub fn send(pid: u32, signal: i32) -> io::Result<()> {
+    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1);
+    let Some(pid) = pid else { return Err(io::Error::from_raw_os_error(libc::EINVAL)) };
+    // SAFETY: kill takes integers only; the number is positive, so no group is meant.
+    if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets reads from `fd` return at once.
+pub fn do_not_wait_on(fd: &impl std::os::fd::AsFd) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let fd = fd.as_fd().as_raw_fd();
+    // SAFETY: fcntl with F_GETFL and F_SETFL takes integers only.
+    let status = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        if flags < 0 { flags } else { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) }
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_signal_goes_to_a_group_or_to_init() {
+        for pid in [0, 1, u32::MAX] {
+            assert!(send(pid, 0).is_err(), "{pid}");
+        }
+    }
+
+    #[test]
+    fn a_child_whose_parent_is_gone_hears_of_it() {
+        assert!(tie_to_parent(u32::MAX, signal::KILL).is_err());
+        // SAFETY: prctl with PR_SET_PDEATHSIG takes one integer; 0 takes the setting back.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0 as libc::c_ulong) };
+    }
+
+    #[test]
+    fn a_prepared_child_has_no_signal_blocked_and_only_the_descriptors_named() {
+        let counters = crate::counters::Counters::create(1).unwrap();
+        use std::os::fd::AsRawFd;
+        let fd = counters.as_raw_fd();
+        let mut command = Command::new("sh");
+        command.args(["-c", "grep SigBlk: /proc/self/status; ls /proc/self/fd"]);
+        prepare(&mut command, &[fd]);
+        let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert!(out.starts_with("SigBlk:\t0000000000000000"), "{out}");
+        assert!(out.lines().any(|line| line == fd.to_string()), "{fd} in {out}");
+    }
+}

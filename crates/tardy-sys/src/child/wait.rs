@@ -1,0 +1,66 @@
+//! Waiting for children, for requests to end and for words on pipes, all at once.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::signals::{block, signal_set};
+
+/// What a signal said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// SIGCHLD: a child has ended.
+    ChildEnded,
+    /// [`super::signal::LOOK`]: the parent may have died.
+    ParentMayBeGone,
+    /// SIGTERM, SIGINT, SIGHUP or SIGQUIT: somebody wants an end.
+    End,
+}
+
+/// Those signals, blocked and readable from a descriptor (signalfd(2)).
+#[derive(Debug)]
+pub struct ChildSignals {
+    fd: OwnedFd,
+}
+
+impl ChildSignals {
+    /// Blocks the signals for this thread and those that it starts from now on. Children executed through
+    /// [`super::prepare`] have them unblocked.
+    pub fn catch() -> io::Result<Self> {
+        let set = signal_set(&[
+            libc::SIGCHLD,
+            super::signal::LOOK,
+            libc::SIGTERM,
+            libc::SIGINT,
+            libc::SIGHUP,
+            libc::SIGQUIT,
+        ]);
+        block(&set)?;
+        // SAFETY: `set` is a valid signal set.
+        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just gave us this descriptor.
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// What the next pending signal says, if one has come. Several SIGCHLD may have become one.
+    pub fn take(&self) -> Option<Notice> {
+        // SAFETY: signalfd_siginfo consists of integers, for which zero is valid.
+        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: `info` is writable for `size` bytes.
+        let read = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
+        (read == size as isize).then_some(match info.ssi_signo as i32 {
+            libc::SIGCHLD => Notice::ChildEnded,
+            super::signal::LOOK => Notice::ParentMayBeGone,
+            _ => Notice::End,
+        })
+    }
+}
+
+impl AsRawFd for ChildSignals {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}

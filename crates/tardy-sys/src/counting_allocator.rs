@@ -1,0 +1,48 @@
+//! An allocator that counts, for tests that prove that nothing is allocated.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting each thread's allocations. A test makes it its `#[global_allocator]`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CountingAllocator;
+
+/// How often the calling thread has allocated or reallocated.
+pub fn allocations() -> u64 {
+    COUNT.with(Cell::get)
+}
+
+fn count() {
+    // A thread that is ending has no counter any more, and what it does then is nobody's measurement.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call is handed to the system's allocator unchanged; counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}

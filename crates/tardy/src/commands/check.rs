@@ -1,0 +1,34 @@
+//! `tardy check`: what this machine is, whether it is real-time, and what would improve it.
+
+use anyhow::Result;
+use serde::Serialize;
+use tardy_analyse::readiness::{self, Readiness};
+use tardy_measure::facts::{self, SystemAnswers};
+use tardy_present::check;
+use tardy_record::facts::Facts;
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::output;
+use crate::args::CheckArgs;
+use crate::exit::Exit;
+
+#[derive(Serialize)]
+struct Answer {
+    facts: Facts,
+    readiness: Readiness,
+}
+
+/// Examines this machine.
+pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit> {
+    let files = KernelFiles::under(&arguments.kernel_root);
+    let answers = if files.is_real() { SystemAnswers::ask() } else { SystemAnswers::none() };
+    let facts = facts::collect(&files, &answers);
+    let readiness = readiness::judge(&facts);
+    let exit = if readiness.ready { Exit::Done } else { Exit::Failed };
+    if arguments.json {
+        output::print_json(&Answer { facts, readiness })?;
+    } else {
+        output::print(&check::text(&facts, &readiness, output::colour()))?;
+    }
+    Ok(exit)
+}

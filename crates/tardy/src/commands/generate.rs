@@ -1,0 +1,27 @@
+//! Man pages and completions, from the one definition of the arguments.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::exit::Exit;
+
+/// Prints the completions for `shell`.
+pub(crate) fn completions(shell: Shell) -> Result<Exit> {
+    clap_complete::generate(shell, &mut Cli::command(), "tardy", &mut std::io::stdout());
+    Ok(Exit::Done)
+}
+
+/// Writes man pages and completions into `directory`.
+pub(crate) fn all(directory: &Path) -> Result<Exit> {
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    clap_mangen::generate_to(Cli::command(), directory).context("man pages")?;
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut Cli::command(), "tardy", directory).context("completions")?;
+    }
+    Ok(Exit::Done)
+}

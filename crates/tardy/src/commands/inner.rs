@@ -1,0 +1,18 @@
+//! tardy's own processes, started by tardy.
+
+use anyhow::Result;
+
+use crate::exit::Exit;
+
+/// The probe.
+pub(crate) fn probe() -> Result<Exit> {
+    // The house gets the reason through the pipe; this status is for nobody.
+    let _ = tardy_measure::probe::main();
+    Ok(Exit::Done)
+}
+
+/// A load's process.
+pub(crate) fn load(arguments: Vec<String>) -> Result<Exit> {
+    let _ = tardy_measure::load::worker::worker_main(arguments);
+    Ok(Exit::Done)
+}

@@ -1,0 +1,44 @@
+//! `tardy load`: a load by itself, or the other end of its network part.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tardy_measure::load::{self, LoadContext};
+use tardy_record::units::parse_duration_ns;
+
+use crate::args::LoadArgs;
+use crate::exit::Exit;
+
+/// Runs the load until its time is over, or Ctrl-C.
+pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
+    let duration = match &arguments.duration {
+        Some(text) => Some(Duration::from_nanos(parse_duration_ns(text).context("--duration")?)),
+        None => None,
+    };
+    let text = match &arguments.host {
+        Some(host) if arguments.name == "sink" => format!("sink:{host}"),
+        Some(host) => {
+            bail!("{} takes no host; --peer {host} names the other end of its network part", arguments.name)
+        }
+        None => arguments.name.clone(),
+    };
+    let spec = load::parse(&text)?;
+    let exe =
+        std::env::current_exe().context("tardy does not find its own program, which serves as the load")?;
+    let context = LoadContext {
+        seed: arguments.seed,
+        peer: arguments.peer.clone(),
+        notify: |text| eprintln!("tardy: {text}"),
+        ..LoadContext::new(exe)
+    };
+    let results = load::run_alone(&[spec], &context, duration, &mut std::io::stderr())?;
+    let deaths: Vec<String> = results
+        .iter()
+        .flat_map(|result| &result.parts)
+        .flat_map(|part| part.deaths.iter().map(move |death| format!("{} died: {}", part.name, death.how)))
+        .collect();
+    if !deaths.is_empty() {
+        bail!("{}", deaths.join("; "));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,13 @@
+//! One file for each command: it reads what it needs, calls the crates that do the work, and shows the result.
+
+pub(crate) mod check;
+pub(crate) mod compare;
+pub(crate) mod generate;
+pub(crate) mod inner;
+pub(crate) mod load;
+mod output;
+pub(crate) mod plot;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod show;

@@ -1,0 +1,139 @@
+//! `tardy run`: resolve, measure, show.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use tardy_measure::facts;
+use tardy_measure::run::{Outcome, Request, conduct};
+use tardy_record::Run;
+use tardy_record::facts::Facts;
+use tardy_record::plan::Plan;
+use tardy_record::run::Origin;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::scheduling;
+
+use super::{output, report, show};
+use crate::args::RunArgs;
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::recipe::Recipe;
+use crate::resolve::{Extras, Machine, resolve};
+
+/// Measures.
+pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
+    let plan = plan(arguments)?;
+    if arguments.dry_run {
+        output::print_json(&plan)?;
+        return Ok(Exit::Done);
+    }
+    let started = SystemTime::now();
+    let request = Request {
+        output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
+        origin: origin(started, arguments.fake),
+        facts: facts(arguments),
+        force: arguments.force,
+        exe: std::env::current_exe()
+            .context("tardy does not find its own program, which serves as the probe")?,
+        kernel_root: arguments.kernel_root.clone(),
+        fake: arguments.fake,
+        plan,
+    };
+    let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));
+    if let Some(report) = report.as_deref().filter(|report| report.exists() && !arguments.force) {
+        bail!("{} exists already; choose another --report, or say --force", report.display());
+    }
+    let mut progress = Progress::new(arguments.quiet);
+    let outcome = conduct(&request, &mut progress);
+    progress.close_line();
+    present(&outcome?, arguments, &request.output, report.as_deref())
+}
+
+fn present(outcome: &Outcome, arguments: &RunArgs, run_file: &Path, report: Option<&Path>) -> Result<Exit> {
+    let Outcome { run, trouble } = outcome;
+    show::print(run, arguments.json)?;
+    eprintln!("tardy: run file {}", run_file.display());
+    if let Some(report) = report {
+        report::write(std::slice::from_ref(run), report)?;
+        eprintln!("tardy: report {}", report.display());
+    }
+    if let Some(trouble) = trouble {
+        bail!("{trouble}");
+    }
+    Ok(exit_for(run))
+}
+
+/// What a shown run means for the exit status.
+pub(super) fn exit_for(run: &Run) -> Exit {
+    if run.validity.valid { Exit::Done } else { Exit::Invalid }
+}
+
+fn plan(arguments: &RunArgs) -> Result<Plan> {
+    let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
+    let recipe = recipe.overridden_by(arguments.run.table(), arguments.timer.table());
+    let allowed = match arguments.fake {
+        // The fake measures a machine that does not exist; it shall be the same one everywhere.
+        Some(_) => vec![0, 1],
+        None => scheduling::affinity().context("the kernel does not say which CPUs this process may use")?,
+    };
+    let extras = Extras {
+        scale: arguments.scale,
+        ambient_c: arguments.ambient,
+        housekeeping_cpu: arguments.housekeeping_cpu,
+    };
+    Ok(resolve(&recipe, extras, &Machine { allowed })?)
+}
+
+fn facts(arguments: &RunArgs) -> Facts {
+    let files = KernelFiles::under(&arguments.kernel_root);
+    let answers = match arguments.fake {
+        Some(_) => facts::SystemAnswers::none(),
+        None => facts::SystemAnswers::ask(),
+    };
+    facts::collect(&files, &answers)
+}
+
+fn origin(started: SystemTime, fake: Option<u64>) -> Origin {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let unique = since_epoch.subsec_nanos() ^ std::process::id().rotate_left(20);
+    Origin {
+        id: format!("{}-{unique:08x}", stamp(started)),
+        host: if fake.is_some() { "fake".to_owned() } else { read("/proc/sys/kernel/hostname") },
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        started_at: humantime::format_rfc3339_seconds(started).to_string(),
+        command: std::env::args().collect(),
+    }
+}
+
+/// `20261121-093000`.
+fn stamp(time: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(time).to_string();
+    text.replace(['-', ':', 'Z'], "").replace('T', "-")
+}
+
+fn default_output(started: SystemTime) -> PathBuf {
+    format!("tardy-{}.run.json", stamp(started)).into()
+}
+
+/// Where the report goes: as given, or beside the run file under its name.
+fn report_path(given: Option<&Path>, run_file: &Path) -> PathBuf {
+    if let Some(given) = given {
+        return given.to_owned();
+    }
+    let name = run_file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem =
+        name.strip_suffix(".run.json").or_else(|| name.strip_suffix(".json")).unwrap_or(&name).to_owned();
+    run_file.with_file_name(stem + ".html")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_lies_beside_its_run() {
+        assert_eq!(report_path(None, Path::new("a/b.run.json")), Path::new("a/b.html"));
+        assert_eq!(report_path(Some(Path::new("c.html")), Path::new("a/b.run.json")), Path::new("c.html"));
+    }
+}

@@ -1,0 +1,27 @@
+//! `tardy show`: a run's summary and histogram.
+
+use anyhow::Result;
+use tardy_analyse::findings::{self, Options};
+use tardy_present::summary;
+use tardy_record::Run;
+
+use super::output;
+use super::run::exit_for;
+use crate::args::ShowArgs;
+use crate::exit::Exit;
+
+/// Shows a run file.
+pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
+    let run = output::open_run(&arguments.run)?;
+    print(&run, arguments.json)?;
+    Ok(exit_for(&run))
+}
+
+/// Shows a run on standard output.
+pub(super) fn print(run: &Run, json: bool) -> Result<()> {
+    let findings = findings::of(run, &Options::default());
+    if json {
+        return output::print_json(&findings);
+    }
+    output::print(&summary::text(run, &findings, output::width(), output::colour()))
+}

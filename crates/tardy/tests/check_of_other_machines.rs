@@ -1,0 +1,63 @@
+//! `tardy check` on machines that are directories: what people read, held against goldens.
+//!
+//! `INSTA_UPDATE=always cargo test -p tardy --test check_of_other_machines` blesses what changed.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn check(machine: &str, json: bool) -> (i32, String) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tardy-measure/tests/kernels").join(machine);
+    let mut command = Command::cargo_bin("tardy").unwrap();
+    command.arg("check").arg("--kernel-root").arg(root);
+    if json {
+        command.arg("--json");
+    }
+    let output = command.output().unwrap();
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// The text without the last section, which tells of the tardy that was built for the test.
+fn text_of(machine: &str) -> String {
+    let (code, text) = check(machine, false);
+    let (text, _tardy) = text.split_once("\nTARDY\n").unwrap();
+    format!("exit {code}\n{text}")
+}
+
+#[test]
+fn people_read_this() {
+    for machine in [
+        "at91-2.6.38-xenomai",
+        "bare",
+        "contradicting",
+        "debian-6.12",
+        "debian-6.12-rt",
+        "firecracker-6.18",
+        "rpi1-3.2-misnamed",
+        "rpi3-4.9",
+        "rpi3-4.9-rt",
+    ] {
+        insta::assert_snapshot!(machine, text_of(machine));
+    }
+}
+
+#[test]
+fn only_a_ready_machine_exits_0_and_the_json_says_the_same() {
+    for (machine, ready) in
+        [("debian-6.12-rt", true), ("rpi3-4.9-rt", true), ("debian-6.12", false), ("bare", false)]
+    {
+        let (code, text) = check(machine, true);
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(answer["readiness"]["ready"], ready, "{machine}");
+        assert_eq!(code, if ready { 0 } else { 3 }, "{machine}");
+    }
+}
+
+#[test]
+fn lines_fit_eighty_columns_but_for_what_is_pasted() {
+    for line in text_of("debian-6.12").lines().filter(|line| !line.contains(":  ")) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}

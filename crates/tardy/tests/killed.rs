@@ -1,0 +1,148 @@
+//! kill -9 at any moment leaves a run that opens, says that it was cut short, and holds what was counted.
+
+mod tardy;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tardy::Bench;
+
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    House,
+    Both,
+}
+
+#[test]
+fn twenty_random_kills_lose_nothing() {
+    // The moments are random but the same every time; how far the run has come by then is not.
+    let mut state = 0x5eed_u64;
+    let mut moment_ms = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % 1500
+    };
+    let moments: Vec<(u64, Victim)> =
+        (0..20).map(|i| (moment_ms(), if i % 2 == 0 { Victim::House } else { Victim::Both })).collect();
+    for batch in moments.chunks(4) {
+        thread::scope(|scope| {
+            for (moment_ms, victim) in batch {
+                scope.spawn(|| kill_and_look(Duration::from_millis(*moment_ms), *victim));
+            }
+        });
+    }
+}
+
+fn kill_and_look(moment: Duration, victim: Victim) {
+    let bench = Bench::new();
+    let mut house = start(&bench);
+    let path = bench.path("a.run.json");
+    wait_until("the run file", || path.exists());
+    let map = map_of(&path);
+    wait_until("the map", || Path::new(&map).exists());
+    let began = Instant::now();
+    wait_until("the moment", || began.elapsed() >= moment);
+    let probes = children(house.id());
+    if matches!(victim, Victim::Both) {
+        probes.iter().for_each(|pid| kill(*pid));
+    }
+    kill(house.id());
+    house.wait().unwrap();
+    wait_until("the probe's end", || probes.iter().all(|pid| is_gone(*pid)));
+
+    let counted = counted_in(&map);
+    let shown = bench.run(&["show", "a.run.json"]).exits(0);
+    assert!(shown.out.contains("Cut short"), "{moment:?} {victim:?}: {}", shown.out);
+    let run = bench.json("a.run.json");
+    assert_eq!(run["progress"]["state"], "cut_short");
+    assert_eq!(run["progress"]["cycles"].as_u64().unwrap(), counted, "{moment:?} {victim:?}");
+    assert!(!Path::new(&map).exists(), "the map is removed once the run is sealed");
+    let again = bench.run(&["show", "a.run.json"]).exits(0);
+    assert_eq!(again.out, shown.out, "sealed once, it stays as it is");
+}
+
+fn start(bench: &Bench) -> Child {
+    let arguments =
+        ["run", "--quiet", "--duration", "1h", "--warmup", "0s", "--interval", "1ms", "-o", "a.run.json"];
+    bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn map_of(path: &Path) -> String {
+    format!("/dev/shm/tardy-{}-0.map", tardy::json(path)["origin"]["id"].as_str().unwrap())
+}
+
+/// Cycles that the map holds, added up from its cells as cells.rs lays them out: Attempted is the first.
+fn counted_in(map: &str) -> u64 {
+    use tardy_sys::shared_map::SharedMap;
+    let map = SharedMap::open(Path::new(map)).unwrap();
+    (0..map.block_count()).map(|block| map.block(block).cells()[0].get()).sum()
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// Gone, or dead and waiting for whoever adopted it to notice.
+fn is_gone(pid: u32) -> bool {
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
+        Err(_) => true,
+    }
+}
+
+fn kill(pid: u32) {
+    let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+}
+
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} never came");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_killed_probe_ends_the_run_and_spoils_it() {
+    let bench = Bench::new();
+    let mut house = start(&bench);
+    let path = bench.path("a.run.json");
+    wait_until("the run file", || path.exists());
+    let map = map_of(&path);
+    wait_until("readings", || Path::new(&map).exists() && counted_in(&map) > 10);
+    children(house.id()).iter().for_each(|pid| kill(*pid));
+    assert_eq!(house.wait().unwrap().code(), Some(5));
+    let shown = bench.run(&["show", "a.run.json"]).exits(5);
+    assert!(shown.out.contains("killed by signal 9"), "{}", shown.out);
+}
+
+#[test]
+fn no_load_outlives_a_killed_run() {
+    let bench = Bench::new();
+    let mark = format!("tardy-test-{}", std::process::id());
+    let load = format!("cmd:setsid sh -c 'exec sleep 1000' {mark} & sleep 1000");
+    let arguments =
+        ["run", "--quiet", "--duration", "1h", "--load", &load, "--load", "doload", "-o", "a.run.json"];
+    let mut house = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = bench.path("a.run.json");
+    wait_until("the run file", || path.exists());
+    let map = map_of(&path);
+    wait_until("the measurement", || Path::new(&map).exists());
+    let all = descendants(house.id());
+    assert!(all.len() > 40, "doload alone has 40 tasks; {} were seen", all.len());
+    kill(house.id());
+    house.wait().unwrap();
+    wait_until("the end of every descendant", || all.iter().all(|pid| is_gone(*pid)));
+    let _ = fs::remove_file(map);
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    let mut all = children(pid);
+    for child in all.clone() {
+        all.extend(descendants(child));
+    }
+    all
+}
