@@ -34,6 +34,8 @@ pub enum Strength {
 pub struct Side {
     /// The run's id.
     pub id: String,
+    /// What its kernel is, in one line.
+    pub headline: String,
     /// Whether its numbers may be used.
     pub valid: bool,
     /// For how long it was measured.
@@ -49,7 +51,7 @@ pub struct Pair {
     pub not_comparable_because: Vec<String>,
     /// Phases and CPUs that both have, side by side.
     pub rows: Vec<RowPair>,
-    /// Phases of one side that the other does not have.
+    /// Phases and series of one side that the other does not have.
     pub unmatched: Vec<String>,
     /// What differs between the machines.
     pub differences: Differences,
@@ -81,7 +83,7 @@ pub struct Ratio {
     pub base_ns: Option<f64>,
     /// In the candidate.
     pub candidate_ns: Option<f64>,
-    /// Candidate over base; absent where one is absent or the base is not positive.
+    /// Candidate over base; absent where one is absent or not positive: early by nothing has no ratio.
     pub ratio: Option<f64>,
 }
 
@@ -99,7 +101,12 @@ pub fn of(runs: &[&Run]) -> Option<Comparison> {
 }
 
 fn side(run: &Run) -> Side {
-    Side { id: run.origin.id.clone(), valid: run.validity.valid, measured_ns: run.progress.measured_ns }
+    Side {
+        id: run.origin.id.clone(),
+        headline: run.facts.headline(),
+        valid: run.validity.valid,
+        measured_ns: run.progress.measured_ns,
+    }
 }
 
 fn pair(base: &Run, candidate: &Run) -> Pair {
@@ -110,6 +117,10 @@ fn pair(base: &Run, candidate: &Run) -> Pair {
     };
     let mut unmatched = missing(base, &|i| matched.iter().any(|(a, _)| *a == i), "the base");
     unmatched.extend(missing(candidate, &|i| matched.iter().any(|(_, b)| *b == i), "the candidate"));
+    for (a, b) in &matched {
+        unmatched.extend(lonely_series(base, *a, candidate, *b, "the base"));
+        unmatched.extend(lonely_series(candidate, *b, base, *a, "the candidate"));
+    }
     Pair {
         candidate: side(candidate),
         not_comparable_because: comparability::obstacles(base, candidate),
@@ -127,6 +138,14 @@ fn matching_phases(base: &Run, candidate: &Run) -> Vec<(usize, usize)> {
     let find = |label: &str| candidate.phases.iter().position(|phase| phase.label == label);
     let phases = base.phases.iter().enumerate();
     phases.filter_map(|(index, phase)| Some((index, find(&phase.label)?))).collect()
+}
+
+/// Series of a phase that have no counterpart in the other run.
+fn lonely_series(run: &Run, phase: usize, other: &Run, other_phase: usize, name: &str) -> Vec<String> {
+    let theirs = series_of(other, other_phase);
+    let lonely =
+        series_of(run, phase).into_iter().filter(|one| theirs.iter().all(|their| their.label != one.label));
+    lonely.map(|one| format!("'{}' of '{}' is in {name} only", one.label, run.phases[phase].label)).collect()
 }
 
 fn series_of(run: &Run, phase: usize) -> Vec<&Series> {
@@ -157,8 +176,10 @@ fn row_pair(phase: &str, base: Row, candidate: Row, shape: Option<Shape>) -> Row
 
 fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
     let ratio = |name, base_ns: Option<f64>, candidate_ns: Option<f64>| {
-        let ratio =
-            base_ns.zip(candidate_ns).filter(|(base, _)| *base > 0.0).map(|(base, other)| other / base);
+        let ratio = base_ns
+            .zip(candidate_ns)
+            .filter(|(base, other)| *base > 0.0 && *other > 0.0)
+            .map(|(base, other)| other / base);
         Ratio { name, base_ns, candidate_ns, ratio }
     };
     let whole = |value: Option<i64>| value.map(|ns| ns as f64);

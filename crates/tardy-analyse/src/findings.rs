@@ -24,6 +24,8 @@ pub struct Options {
 pub struct Findings {
     /// Whether its numbers may be used, and what spoilt them.
     pub validity: Validity,
+    /// The limit that was asked about.
+    pub limit_ns: Option<u64>,
     /// Its phases.
     pub phases: Vec<PhaseFindings>,
     /// Wake methods side by side; empty where there is only one.
@@ -34,7 +36,8 @@ pub struct Findings {
     pub loads: Vec<LoadFindings>,
     /// What tardy itself cost; absent where nothing is known of it.
     pub cost: Option<Cost>,
-    /// What it says about the limit; absent where there is none, or nothing was recorded.
+    /// What it says about the limit; absent where there is none, nothing was recorded, or the
+    /// run is invalid: spoilt numbers support nothing.
     pub verdict: Option<Verdict>,
 }
 
@@ -64,12 +67,13 @@ pub fn of(run: &Run, options: &Options) -> Findings {
     let limit = options.limit_ns.or(run.plan.limit_ns);
     Findings {
         validity: run.validity.clone(),
+        limit_ns: limit,
         phases: (0..run.phases.len()).map(|phase| phase_findings(run, phase)).collect(),
         wakes: wakes::of(run),
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),
-        verdict: limit.and_then(|limit_ns| verdict::of(run, limit_ns)),
+        verdict: limit.filter(|_| run.validity.valid).and_then(|limit_ns| verdict::of(run, limit_ns)),
     }
 }
 

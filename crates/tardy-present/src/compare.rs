@@ -1,7 +1,8 @@
 //! Two or more runs side by side, for the terminal.
 
-use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair};
+use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair, Side};
 use tardy_analyse::difference::Difference;
+use tardy_analyse::shape::Shape;
 
 use crate::latency::{harmless, microseconds, per_cent, short, three_digits};
 use crate::summary::folded;
@@ -19,7 +20,8 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     let mut blocks: Vec<Vec<String>> = Vec::new();
     for pair in &comparison.candidates {
         blocks.push(head(comparison, pair, width));
-        blocks.extend(pair.rows.iter().map(|row| row_block(row, width)));
+        blocks.extend(pair.rows.iter().filter(|row| row.label == "all").map(|row| all_block(row, width)));
+        blocks.push(series_block(pair, width));
         blocks.extend(differences(pair, width));
     }
     blocks.push(folded(DESCRIPTIVE, width));
@@ -28,47 +30,63 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     blocks.join("\n\n") + "\n"
 }
 
+/// What the kernels are; then, before any number, whether the two may be compared.
 fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
-    let (base, candidate) = (harmless(&comparison.base.id), harmless(&pair.candidate.id));
-    let mut lines = folded(&format!("{base} (base) and {candidate} (candidate)"), width);
+    let side = |name: &str, side: &Side| {
+        folded(&format!("{name}: {}. {}", harmless(&side.id), harmless(&side.headline)), width)
+    };
+    let mut lines = side("Base", &comparison.base);
+    lines.extend(side("Candidate", &pair.candidate));
     for reason in &pair.not_comparable_because {
-        lines.extend(folded(&format!("Not comparable because of {}", obstacle_text(reason)), width));
+        lines.extend(folded(&format!("NOT COMPARABLE: {}", harmless(reason)), width));
     }
-    for phase in &pair.unmatched {
-        lines.extend(folded(&format!("Left out: phase {}", harmless(phase)), width));
+    for left_out in &pair.unmatched {
+        lines.extend(folded(&format!("Left out: {}", harmless(left_out)), width));
     }
     lines
 }
 
-/// Why runs are not comparable, fit for print.
-pub fn obstacle_text(reason: &str) -> String {
-    harmless(reason)
-}
-
-fn row_block(row: &RowPair, width: usize) -> Vec<String> {
-    let title = format!("{}, {}", harmless(&row.phase), short(&harmless(&row.label), VALUE_MAX));
+fn all_block(row: &RowPair, width: usize) -> Vec<String> {
     let mut table = Table::new(&["us", "base", "candidate", "ratio"]);
     for ratio in &row.ratios {
         table.push(ratio_cells(ratio));
     }
-    let mut lines = vec![title];
+    let mut lines = folded(&format!("{}, all CPUs", harmless(&row.phase)), width);
     lines.extend(table.lines(width.min(60)));
-    if let Some(shape) = &row.shape {
-        let text = format!(
-            "Of a wake-up of each, the candidate's is the later one in {} of cases; distribution functions at most {} \
-             apart; values moved by {} us on average.",
-            per_cent(shape.later),
-            three_digits(shape.kolmogorov_smirnov),
-            three_digits(shape.wasserstein_ns / 1000.0)
-        );
-        lines.extend(folded(&text, width));
-    }
+    lines.extend(row.shape.map(|shape| folded(&shape_text(&shape, "us"), width)).into_iter().flatten());
     lines
+}
+
+/// How far the distributions lie apart, in words.
+pub(crate) fn shape_text(shape: &Shape, unit: &str) -> String {
+    format!(
+        "Of a wake-up of each, the candidate's is the later one in {} of cases (half is no difference). The two \
+         distribution functions are at most {} apart; on average values moved by {} {unit}.",
+        per_cent(shape.later),
+        three_digits(shape.kolmogorov_smirnov),
+        three_digits(shape.wasserstein_ns / 1000.0)
+    )
+}
+
+/// Each CPU in one line: its tail and its maximum.
+fn series_block(pair: &Pair, width: usize) -> Vec<String> {
+    let mut table = Table::new(&["us", "p99.9: base", "candidate", "ratio", "max: base", "candidate", "ratio"]);
+    let series: Vec<&RowPair> = pair.rows.iter().filter(|row| row.label != "all").collect();
+    let phases = series.iter().any(|row| row.phase != series[0].phase);
+    for row in &series {
+        let label = if phases { format!("{}, {}", row.phase, row.label) } else { row.label.clone() };
+        let mut cells = vec![short(&harmless(&label), VALUE_MAX)];
+        for ratio in row.ratios.iter().filter(|ratio| ["p99.9", "max"].contains(&ratio.name)) {
+            cells.extend(ratio_cells(ratio).into_iter().skip(1));
+        }
+        table.push(cells);
+    }
+    if series.is_empty() { Vec::new() } else { table.lines(width) }
 }
 
 fn ratio_cells(ratio: &Ratio) -> Vec<String> {
     let us = |ns: Option<f64>| ns.map_or_else(|| "n/a".to_owned(), microseconds);
-    let text = ratio.ratio.map_or_else(|| "-".to_owned(), three_digits);
+    let text = ratio.ratio.map_or_else(|| "-".to_owned(), crate::latency::ratio);
     vec![ratio.name.to_owned(), us(ratio.base_ns), us(ratio.candidate_ns), text]
 }
 
@@ -89,7 +107,7 @@ fn difference_block(title: &str, list: Option<&Vec<Difference>>, width: usize) -
     let side = |value: &Option<String>| {
         value.as_ref().map_or_else(|| "not there".to_owned(), |text| short(&harmless(text), VALUE_MAX))
     };
-    let mut table = Table::new(&[title, "base", "candidate"]);
+    let mut table = Table::of_words(&[title, "base", "candidate"]);
     for one in list {
         table.push(vec![short(&harmless(&one.name), VALUE_MAX), side(&one.base), side(&one.candidate)]);
     }

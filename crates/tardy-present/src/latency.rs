@@ -96,6 +96,15 @@ pub fn prefixed(value: f64) -> String {
     format!("{}{prefix}", three_digits(value / factor))
 }
 
+/// A ratio with three significant digits however small it is: `1.84`, `0.0125`.
+pub fn ratio(value: f64) -> String {
+    if value >= 1.0 || value <= 0.0 {
+        return three_digits(value);
+    }
+    let decimals = (2.0 - value.log10().floor()).min(12.0) as usize;
+    format!("{value:.decimals$}")
+}
+
 /// A share as per cent: `31 %`, `0.4 %`, `250 %`.
 pub fn per_cent(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
@@ -160,6 +169,8 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(999), "999");
         assert_eq!(microseconds(-1_234_567.0), "-1,235");
+        assert_eq!(ratio(0.012_514), "0.0125");
+        assert_eq!(ratio(1.8412), "1.84");
         assert_eq!(prefixed(45_312.0), "45.3k");
         assert_eq!(prefixed(812.0), "812");
         assert_eq!(per_second(3.36e6, "bytes"), "3.36 MB/s");

@@ -65,6 +65,13 @@ fn quantile(row: &Row, level: &str) -> Option<(&'static str, f64)> {
     Some((share, quantile.value?.upper_ns as f64))
 }
 
+/// Why there is no verdict although there is a limit.
+pub fn no_verdict(findings: &Findings) -> Option<String> {
+    let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
+    let why = if findings.validity.valid { "nothing was recorded" } else { "the run is invalid" };
+    Some(format!("No verdict on the limit of {limit}: {why}."))
+}
+
 /// What the run says about its limit, a sentence each: the outcome, what it supports, the assumption, no guarantee.
 pub fn verdict(verdict: &Verdict) -> Vec<String> {
     let limit = format_duration_ns(verdict.limit_ns);

@@ -111,7 +111,10 @@ pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> St
             let priority =
                 if timer.policy.has_priority() { format!(" {}", timer.priority) } else { String::new() };
             let every = format_duration_ns(timer.interval_ns);
-            format!("{} every {every}, SCHED_{policy}{priority}", timer.wake.name())
+            // The label of one phase among several names the wake method already.
+            let wake =
+                if phases > 1 && phase.label.contains(timer.wake.name()) { "" } else { timer.wake.name() };
+            format!("{wake} every {every}, SCHED_{policy}{priority}").trim_start().to_owned()
         })
         .collect();
     how.dedup();
@@ -243,6 +246,7 @@ fn conclusion(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
     if let [phase] = findings.phases.as_slice() {
         lines.extend(sentence::plain(phase).map(|text| folded(&text, width)).into_iter().flatten());
     }
+    lines.extend(sentence::no_verdict(findings).map(|text| ink.strong(&text)));
     if let Some(verdict) = &findings.verdict {
         let (outcome, rest) = match sentence::verdict(verdict).split_first() {
             Some((outcome, rest)) => (outcome.clone(), rest.to_vec()),

@@ -4,12 +4,18 @@
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
+    words: bool,
 }
 
 impl Table {
     /// A table with these column heads.
     pub fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()] }
+        Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()], words: false }
+    }
+
+    /// A table of words, with all columns to the left.
+    pub fn of_words(head: &[&str]) -> Self {
+        Self { words: true, ..Self::new(head) }
     }
 
     /// Adds a row.
@@ -25,7 +31,7 @@ impl Table {
         let content: usize = widths.iter().sum();
         let gaps = columns.saturating_sub(1).max(1);
         let gap = (width.saturating_sub(content) / gaps).clamp(1, 3);
-        self.rows.iter().map(|row| line(row, &widths, gap)).collect()
+        self.rows.iter().map(|row| line(row, &widths, gap, self.words)).collect()
     }
 
     fn column_width(&self, column: usize) -> usize {
@@ -33,11 +39,13 @@ impl Table {
     }
 }
 
-fn line(row: &[String], widths: &[usize], gap: usize) -> String {
+fn line(row: &[String], widths: &[usize], gap: usize, words: bool) -> String {
     let mut text = String::new();
     for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
         if column == 0 {
             text.push_str(&format!("{cell:<width$}"));
+        } else if words {
+            text.push_str(&format!("{:gap$}{cell:<width$}", ""));
         } else {
             text.push_str(&format!("{:gap$}{cell:>width$}", ""));
         }

@@ -35,9 +35,11 @@ pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
 /// The latency plot of some curves, with an id and a title.
 pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> String {
     let mut svg = Svg::default();
-    let height = if options.narrow() { 300.0 } else { 380.0 };
+    let below = names_below(curves, options);
+    let height = below + if options.narrow() { 300.0 } else { 380.0 };
     let heading = if options.standalone { 26.0 } else { 0.0 };
-    let area = Area { left: 52.0, right: options.width - 12.0, top: 28.0 + heading, bottom: height - 40.0 };
+    let area =
+        Area { left: 52.0, right: options.width - 12.0, top: 28.0 + heading, bottom: height - below - 40.0 };
     if options.standalone {
         let room = (options.width / 8.6) as usize;
         svg.text("title", (4.0, 17.0), Anchor::Start, &crate::latency::short(title, room));
@@ -64,7 +66,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
             .collect();
         svg.path(&format!("curve thin {}", one.class), &steps(&outline, area.bottom));
     }
-    let described = legend(&mut svg, &area, &x, curves, high);
+    let described = legend(&mut svg, &area, &x, curves, high, below > 0.0);
     let head = Head {
         id,
         width: options.width,
@@ -135,9 +137,18 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
         .collect()
 }
 
+/// How much room the names take below the plot: a phone has none beside more than two curves.
+fn names_below(curves: &[Curve], options: &Options) -> f64 {
+    if options.narrow() && curves.len() > 2 {
+        curves.len().min(LEGEND_MAX + 1) as f64 * 15.0 + 12.0
+    } else {
+        0.0
+    }
+}
+
 /// Names the curves at the upper right, where a latency plot is empty, with their maxima; marks each maximum on the
 /// axis; says what lies beyond it. Gives the same in words.
-fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64) -> String {
+fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, below: bool) -> String {
     let mut listed: Vec<&Curve> = curves.iter().collect();
     if listed.len() > LEGEND_MAX {
         listed.sort_by_key(|one| std::cmp::Reverse(one.max_ns));
@@ -145,14 +156,18 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64) ->
     }
     let entries: Vec<(String, &Curve)> = listed.iter().map(|one| (entry(one, high), *one)).collect();
     let width = entries.iter().map(|(text, _)| text_width(text)).fold(0.0, f64::max);
-    let left = area.right - width - 8.0;
+    let (left, top) = if below {
+        (area.left + 22.0, area.bottom + 52.0)
+    } else {
+        (area.right - width - 8.0, area.top + 14.0)
+    };
     for (row, (text, one)) in entries.iter().enumerate() {
-        let y = area.top + 14.0 + row as f64 * 15.0;
+        let y = top + row as f64 * 15.0;
         svg.line(&format!("curve {}", one.class), (left - 22.0, y - 4.0), (left - 6.0, y - 4.0));
         svg.text(&format!("halo {}", one.class), (left, y), Anchor::Start, text);
     }
     if curves.len() > listed.len() {
-        let y = area.top + 14.0 + entries.len() as f64 * 15.0;
+        let y = top + entries.len() as f64 * 15.0;
         svg.text(
             "soft halo",
             (left, y),

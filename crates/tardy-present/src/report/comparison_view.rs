@@ -7,8 +7,8 @@ use tardy_analyse::findings;
 use tardy_record::Run;
 
 use super::plots::{self, PlotView};
-use crate::compare::{DESCRIPTIVE, obstacle_text};
-use crate::latency::{harmless, microseconds, short, three_digits};
+use crate::compare::{DESCRIPTIVE, shape_text};
+use crate::latency::{harmless, microseconds, short};
 use crate::plot::curve;
 
 /// The comparison.
@@ -96,7 +96,7 @@ fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {
     PairView {
         base: base.to_owned(),
         candidate: candidate.to_owned(),
-        obstacles: pair.not_comparable_because.iter().map(|reason| obstacle_text(reason)).collect(),
+        obstacles: pair.not_comparable_because.iter().map(|reason| harmless(reason)).collect(),
         unmatched: pair.unmatched.iter().map(|text| harmless(text)).collect(),
         rows: pair.rows.iter().map(row_view).collect(),
         differences: vec![
@@ -113,17 +113,9 @@ fn row_view(row: &RowPair) -> RowView {
         name: ratio.name,
         base: us(ratio.base_ns),
         candidate: us(ratio.candidate_ns),
-        ratio: ratio.ratio.map_or_else(|| "–".to_owned(), three_digits),
+        ratio: ratio.ratio.map_or_else(|| "–".to_owned(), crate::latency::ratio),
     };
-    let shape = row.shape.map(|shape| {
-        format!(
-            "Of a wake-up of each, the candidate's is the later one in {} of cases (half is no difference). The two \
-             distribution functions are at most {} apart; on average values moved by {} µs.",
-            crate::latency::per_cent(shape.later),
-            three_digits(shape.kolmogorov_smirnov),
-            three_digits(shape.wasserstein_ns / 1000.0)
-        )
-    });
+    let shape = row.shape.map(|shape| shape_text(&shape, "µs"));
     RowView {
         title: format!("{}, {}", short(&harmless(&row.phase), 40), short(&harmless(&row.label), 40)),
         is_all: row.label == "all",

@@ -78,12 +78,7 @@ struct FactView {
 pub(super) fn of(run: &Run, findings: &Findings) -> Details {
     Details {
         loads: findings.loads.iter().zip(&run.loads).map(|(found, load)| load_view(found, load)).collect(),
-        outliers: run
-            .series
-            .iter()
-            .filter(|one| !one.worst.is_empty())
-            .map(|one| outliers(run, one))
-            .collect(),
+        outliers: worst_first(run).into_iter().map(|one| outliers(run, one)).collect(),
         threads: threads(run),
         interrupts: sources(&run.environment.interrupts),
         softirqs: sources(&run.environment.softirqs),
@@ -110,6 +105,13 @@ fn load_view(found: &LoadFindings, load: &tardy_record::load::LoadResult) -> Loa
         remarks: found.remarks.iter().map(|remark| harmless(remark)).collect(),
         deaths: deaths.collect(),
     }
+}
+
+/// The series that have outliers, the worst first.
+fn worst_first(run: &Run) -> Vec<&Series> {
+    let mut series: Vec<&Series> = run.series.iter().filter(|one| !one.worst.is_empty()).collect();
+    series.sort_by_key(|one| std::cmp::Reverse(one.max_ns));
+    series
 }
 
 fn outliers(run: &Run, series: &Series) -> OutliersView {

@@ -23,6 +23,7 @@ pub(super) struct RunView {
     limits: Vec<String>,
     plain: Vec<String>,
     verdict: Option<VerdictView>,
+    no_verdict: Option<String>,
     numbers: Vec<KeyNumber>,
     phases: Vec<PhaseView>,
     wakes: Vec<Vec<String>>,
@@ -59,7 +60,7 @@ struct PhaseView {
 
 pub(super) fn of(run: &Run, findings: &Findings, index: usize) -> RunView {
     let id = format!("run{}", index + 1);
-    let limit_ns = findings.verdict.as_ref().map(|verdict| verdict.limit_ns);
+    let limit_ns = findings.limit_ns;
     let curves = curve::curves(&[run]);
     let plot_id = |name: &str| format!("{id}-{name}");
     RunView {
@@ -70,6 +71,7 @@ pub(super) fn of(run: &Run, findings: &Findings, index: usize) -> RunView {
         limits: sentence::limits(run),
         plain: plain(findings),
         verdict: findings.verdict.as_ref().and_then(verdict_view),
+        no_verdict: sentence::no_verdict(findings),
         numbers: findings.phases.first().map_or_else(Vec::new, |phase| key_numbers(findings, phase)),
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),

@@ -1,0 +1,85 @@
+//! Whatever a run holds, it is shown: no panic, no number that is none.
+
+mod recorded;
+
+use proptest::prelude::*;
+use recorded::run;
+use tardy_analyse::{compare, findings};
+use tardy_present::plot::{self, Options, curve};
+use tardy_present::{report, summary};
+use tardy_record::{Histogram, Run};
+
+/// Any occupied bins, the extreme ones too.
+fn histograms() -> impl Strategy<Value = Histogram> {
+    let edges = prop::collection::btree_set(
+        prop_oneof![-10_000i64..10_000, 0i64..3_000_000_000, Just(i64::MAX), Just(-i64::MAX)],
+        2..60,
+    );
+    let counts = prop::collection::vec(prop_oneof![1u64..10, Just(1 << 56)], 60);
+    (edges, counts).prop_map(|(edges, counts)| {
+        let edges: Vec<i64> = edges.into_iter().collect();
+        let bins =
+            edges.windows(2).zip(counts).map(|(pair, count)| (pair[0], pair[1], count).into()).collect();
+        Histogram::from_bins(bins).unwrap()
+    })
+}
+
+/// A run whose first series holds `histogram`.
+fn holding(histogram: Histogram) -> Run {
+    let mut run = run("cut-short");
+    let series = &mut run.series[0];
+    series.min_ns = histogram.bins().first().map(|bin| bin.lower_ns);
+    series.max_ns = histogram.bins().last().map(|bin| bin.lower_ns);
+    series.tally.recorded = histogram.total();
+    series.tally.attempted = tardy_record::Knowable::Known(histogram.total());
+    series.max_at_ns = Some(u64::MAX / 2);
+    series.slices.truncate(2);
+    for slice in &mut series.slices {
+        slice.histogram = histogram.clone();
+    }
+    series.corrected = Some(histogram.clone());
+    series.measured = histogram;
+    run
+}
+
+fn finite(text: &str) -> Result<(), TestCaseError> {
+    for bad in ["NaN", "inf\"", "inf ", "-inf", "\"inf"] {
+        prop_assert!(!text.contains(bad), "{bad} in {text:.2000}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_histogram_is_drawn(histogram in histograms(), limit in prop_oneof![Just(None), (1u64..u64::MAX).prop_map(Some)], width in 300.0f64..2000.0) {
+        let run = holding(histogram);
+        prop_assert!(tardy_record::file::check(&run).is_ok());
+        let options = Options { width, limit_ns: limit, ..Options::default() };
+        finite(&plot::latency_svg(&[&run], &options))?;
+        finite(&plot::exceedance::draw("e", &curve::curves(&[&run]), &options))?;
+        finite(&plot::timeline::draw("t", &run, &options))?;
+        finite(&plot::heat::draw("h", &run, &options).unwrap_or_default())?;
+    }
+
+    #[test]
+    fn any_histogram_is_told(histogram in histograms(), limit_ns in prop_oneof![Just(None), (0u64..u64::MAX).prop_map(Some)], width in 0usize..200) {
+        let mut run = holding(histogram);
+        run.validity.valid = true;
+        let options = findings::Options { limit_ns };
+        finite(&summary::text(&run, &findings::of(&run, &options), width, true))?;
+        let other = recorded::run("rt");
+        finite(&tardy_present::compare::text(&compare::of(&[&run, &other]).unwrap(), width))?;
+        report::html(&[&run, &other], &options);
+    }
+
+    #[test]
+    fn any_readings_are_drawn(values in prop::collection::vec(prop_oneof![Just(f64::MAX), Just(f64::MIN), Just(0.0), -1e9f64..1e9], 1..50)) {
+        let mut run = run("rt");
+        let series = &mut run.environment.series[0];
+        series.at_ns = (0..values.len() as u64).collect();
+        series.values = values;
+        finite(&plot::timeline::draw("t", &run, &Options::default()))?;
+    }
+}
