@@ -53,7 +53,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     house.start_loads(&plan)?;
     let map = make_map(house, index, timer.threads.len())?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
-    let mut probes = start_probes(house, &map, &plan, timer)?;
+    let mut probes = start_probes(house, &map, index, &plan, timer)?;
     let mut live = live_series(house, &map, index, &plan, timer);
     get_ready(house, &mut probes, &mut live, index, &plan)?;
     let start_ns = house.clock.start_ns() + house.clock.now_ns() + START_DELAY_NS;
@@ -90,6 +90,7 @@ fn make_map(house: &House<'_>, index: usize, threads: usize) -> Result<SharedMap
 fn start_probes(
     house: &House<'_>,
     map: &SharedMap,
+    index: usize,
     plan: &PhasePlan,
     timer: &TimerPlan,
 ) -> Result<Vec<ProbeChild>, String> {
@@ -102,7 +103,8 @@ fn start_probes(
         warmup_ns: plan.warmup_ns,
         span: plan.span,
         thresholds_ns: house.request.plan.thresholds_ns.clone(),
-        seed: house.request.plan.seed.wrapping_add((process * per_process) as u64),
+        // Another dither for every thread of every phase, the same ones in every run.
+        seed: house.request.plan.seed.wrapping_add((index * 65_536 + process * per_process) as u64),
         fake: house.request.fake,
     });
     orders.map(|order| ProbeChild::start(&house.request.exe, &order)).collect()
