@@ -70,7 +70,8 @@ pub(crate) fn shape_text(shape: &Shape, unit: &str) -> String {
 
 /// Each CPU in one line: its tail and its maximum.
 fn series_block(pair: &Pair, width: usize) -> Vec<String> {
-    let mut table = Table::new(&["us", "p99.9: base", "candidate", "ratio", "max: base", "candidate", "ratio"]);
+    let mut table =
+        Table::new(&["us", "p99.9: base", "candidate", "ratio", "max: base", "candidate", "ratio"]);
     let series: Vec<&RowPair> = pair.rows.iter().filter(|row| row.label != "all").collect();
     let phases = series.iter().any(|row| row.phase != series[0].phase);
     for row in &series {

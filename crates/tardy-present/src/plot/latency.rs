@@ -5,7 +5,7 @@
 //! nearly all values have been, and what lies beyond is written at its end. Columns are a power of two of ns wide,
 //! because recorded bins nest in such columns and no count has to be split.
 
-use tardy_analyse::quantile::{LEVELS, edges_of_rank};
+use tardy_analyse::quantile::{LEVELS, Level, edges_of_rank};
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Histogram, Run};
 
@@ -20,6 +20,9 @@ use crate::latency::{count, typeset};
 const COLUMN_MAX: f64 = 260.0;
 /// A tail up to this many times longer than the 99.99 % of values stays on the axis.
 const TAIL_SHOWN: f64 = 2.5;
+/// The axis ends at this many times the 99 % of values at the latest, so that the body does not vanish beside a
+/// tail of one value in a thousand.
+const BODY_SHOWN: f64 = 10.0;
 /// Legend entries beyond this are left out, the worst ones staying.
 const LEGEND_MAX: usize = 8;
 
@@ -83,21 +86,22 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
 fn range(curves: &[Curve], options: &Options) -> (f64, f64) {
     let lowest = curves.iter().filter_map(|one| one.histogram.bins().first()).map(|bin| bin.lower_ns).min();
     let highest = curves.iter().filter_map(|one| one.max_ns).max().unwrap_or(1000) as f64;
-    let body = curves.iter().map(|one| nearly_all(&one.histogram)).fold(1000.0, f64::max);
+    let body = curves.iter().map(|one| reached_by(&one.histogram, LEVELS[3])).fold(1000.0, f64::max);
+    let most =
+        curves.iter().map(|one| reached_by(&one.histogram, LEVELS[1])).fold(100.0, f64::max) * BODY_SHOWN;
     let wanted = match options.latency_max_ns {
         Some(ns) => ns as f64,
-        None if highest <= body * TAIL_SHOWN => highest * 1.02,
-        None => body * 1.25,
+        None if highest <= (body * TAIL_SHOWN).min(most) => highest * 1.02,
+        None => (body * 1.25).min(most),
     };
     let high = (wanted / nice(wanted / 20.0)).ceil() * nice(wanted / 20.0);
     let low = lowest.filter(|lowest| *lowest < 0).map_or(0.0, |lowest| -nice(-lowest as f64).min(high));
     (low, high.max(low + 1.0))
 }
 
-/// Where 99.99 % of the values have been, or all of them where there are too few to say.
-fn nearly_all(histogram: &Histogram) -> f64 {
+/// Where this share of the values has been, or all of them where there are too few to say.
+fn reached_by(histogram: &Histogram, level: Level) -> f64 {
     let total = histogram.total();
-    let level = LEVELS[3];
     let rank = if total >= level.least_count() { level.rank(total) } else { total };
     edges_of_rank(histogram, rank)
         .map_or(0.0, |(lower, upper)| if upper == i64::MAX { lower as f64 } else { upper as f64 })

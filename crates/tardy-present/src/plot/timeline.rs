@@ -87,7 +87,9 @@ fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {
     if let Some(limit) = options.limit_ns.filter(|limit| *limit as f64 > high) {
         high = limit as f64;
     }
-    Scale::logarithmic(low / 1.2, high * 1.4, area.bottom, area.top)
+    // Phases have their names above the curves.
+    let headroom = if run.phases.len() > 1 { 2.4 } else { 1.4 };
+    Scale::logarithmic(low / 1.2, high * headroom, area.bottom, area.top)
 }
 
 fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
