@@ -7,7 +7,7 @@ use tardy_record::plan::PhasePlan;
 /// The maxima of a phase that was done several times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rounds {
-    /// Label of the first round.
+    /// Label of the phase, without the number of the round.
     pub label: String,
     /// Indices of the phases.
     pub phases: Vec<usize>,
@@ -55,7 +55,7 @@ fn spread(run: &Run, label: &str, phases: &[usize]) -> Option<Rounds> {
         i64::midpoint(sorted[middle - 1], sorted[middle])
     };
     Some(Rounds {
-        label: label.to_owned(),
+        label: label.split(", round ").next().unwrap_or(label).to_owned(),
         phases: seen.iter().map(|(phase, _)| *phase).collect(),
         lowest_ns: sorted[0],
         median_ns,

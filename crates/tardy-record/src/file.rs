@@ -21,7 +21,17 @@ pub const SIZE_MAX: u64 = 1 << 30;
 pub enum RunFileError {
     /// Not JSON, or not the JSON of a run.
     #[error("not a run file: {0}")]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
+    /// It ends in the middle.
+    #[error(
+        "the file ends in the middle, after line {line}, column {column}: it was cut off. tardy only ever writes run files whole, so copy it again from where it came"
+    )]
+    Truncated {
+        /// The last line.
+        line: usize,
+        /// Where that ends.
+        column: usize,
+    },
     /// Written by a later tardy.
     #[error(
         "written in version {found} of the run file's format, and this tardy reads up to {SCHEMA_VERSION}; use a newer tardy"
@@ -31,9 +41,7 @@ pub enum RunFileError {
         found: u64,
     },
     /// JSON without a schema version.
-    #[error(
-        "not a run file: there is no schema_version in it; `tardy run` writes run files, `tardy import` makes them of other tools' results"
-    )]
+    #[error("not a run file: there is no schema_version in it")]
     NoVersion,
     /// JSON of a run that contradicts itself.
     #[error("{field}: {reason}; the file was damaged or made by hand, and its numbers cannot be trusted")]
@@ -101,6 +109,15 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
     Ok(())
 }
 
+impl From<serde_json::Error> for RunFileError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_eof() {
+            return Self::Truncated { line: error.line(), column: error.column() };
+        }
+        Self::Json(error)
+    }
+}
+
 fn contradiction(field: &str, reason: &str) -> RunFileError {
     RunFileError::Contradiction { field: field.to_owned(), reason: reason.to_owned() }
 }
@@ -139,7 +156,8 @@ fn check_histograms(series: &Series) -> Result<(), Flaw> {
         series.tally.missed.get().ok_or(("corrected", "it is there, but missed is unknown".to_owned()))?;
     let expected = series.tally.recorded.checked_add(missed);
     if expected != Some(corrected.total()) {
-        let reason = format!("{} values, but recorded + missed is {:?}", corrected.total(), expected);
+        let sum = expected.map_or_else(|| "more than 2^64".to_owned(), |sum| sum.to_string());
+        let reason = format!("{} values, but recorded + missed is {sum}", corrected.total());
         return Err(("corrected", reason));
     }
     Ok(())

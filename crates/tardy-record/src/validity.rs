@@ -76,15 +76,6 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0) {
             limits.push(format!("{name}: {dropped} cycles woke and could not be used"));
         }
-        let Some(timer) = series.timer() else { continue };
-        let planned = run.plan.phases.get(series.phase).map(|phase| {
-            let crate::plan::ProbePlan::Timer(timer) = &phase.probe;
-            timer.policy
-        });
-        if planned.is_some_and(|policy| policy != timer.policy) {
-            limits
-                .push(format!("{name} ran as SCHED_{}, not as planned", timer.policy.name().to_uppercase()));
-        }
     }
 }
 

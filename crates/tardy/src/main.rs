@@ -13,6 +13,7 @@ use clap::Parser;
 
 use args::{Cli, Command};
 use exit::Exit;
+use tardy_record::units::DurationError;
 
 fn main() -> ExitCode {
     // Clap would end with 2 for --help's sake as well as for mistakes, and does: 0 and 2, as promised.
@@ -21,7 +22,9 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("tardy: {}", in_words(&error));
-            let usage = error.is::<resolve::UsageError>() || error.is::<recipe::RecipeError>();
+            let usage = error.is::<resolve::UsageError>()
+                || error.is::<recipe::RecipeError>()
+                || error.is::<DurationError>();
             if usage { Exit::Usage } else { Exit::CouldNot }.into()
         }
     }

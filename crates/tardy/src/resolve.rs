@@ -41,7 +41,8 @@ pub(crate) struct Extras {
     pub(crate) housekeeping_cpu: Option<u32>,
 }
 
-fn wrong(key: &'static str, reason: impl Display) -> UsageError {
+/// The mistake `reason` under `key`.
+pub(crate) fn wrong(key: &'static str, reason: impl Display) -> UsageError {
     UsageError { key, reason: reason.to_string() }
 }
 
@@ -123,6 +124,9 @@ fn loads(recipe: &Recipe) -> Result<Vec<String>, UsageError> {
     let specs = recipe.run.load.clone().unwrap_or_default();
     for spec in &specs {
         tardy_measure::load::parse(spec).map_err(|error| wrong("load", error))?;
+    }
+    if specs.len() > 1 && specs.iter().any(|spec| spec == "none") {
+        return Err(wrong("load", "none beside another load contradicts it; leave one of them out"));
     }
     Ok(specs.into_iter().filter(|spec| spec != "none").collect())
 }

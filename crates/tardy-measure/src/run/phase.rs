@@ -53,7 +53,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     house.start_loads(&plan)?;
     let map = make_map(house, index, timer.threads.len())?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
-    let mut probes = start_probes(house, &map, &plan, timer)?;
+    let mut probes = start_probes(house, &map, index, &plan, timer)?;
     let mut live = live_series(house, &map, index, &plan, timer);
     get_ready(house, &mut probes, &mut live, index, &plan)?;
     let start_ns = house.clock.start_ns() + house.clock.now_ns() + START_DELAY_NS;
@@ -90,6 +90,7 @@ fn make_map(house: &House<'_>, index: usize, threads: usize) -> Result<SharedMap
 fn start_probes(
     house: &House<'_>,
     map: &SharedMap,
+    index: usize,
     plan: &PhasePlan,
     timer: &TimerPlan,
 ) -> Result<Vec<ProbeChild>, String> {
@@ -102,7 +103,8 @@ fn start_probes(
         warmup_ns: plan.warmup_ns,
         span: plan.span,
         thresholds_ns: house.request.plan.thresholds_ns.clone(),
-        seed: house.request.plan.seed.wrapping_add((process * per_process) as u64),
+        // Another dither for every thread of every phase, the same ones in every run.
+        seed: house.request.plan.seed.wrapping_add((index * 65_536 + process * per_process) as u64),
         fake: house.request.fake,
     });
     orders.map(|order| ProbeChild::start(&house.request.exe, &order)).collect()
@@ -269,8 +271,9 @@ impl Watch<'_, '_, '_> {
     /// Once a second: read everything, say how far it is, write if it is time.
     fn tick(&mut self) {
         let now_ns = self.house.clock.now_ns();
-        self.house.read_surroundings(now_ns);
-        let changes = self.house.recent_changes();
+        self.house.watchers.read(now_ns);
+        self.house.read_loads(now_ns);
+        let changes = self.house.watchers.recent_changes();
         for series in &mut self.live {
             series.read();
             series.cut_slice(false);
@@ -313,6 +316,12 @@ impl Watch<'_, '_, '_> {
         self.house.run.refresh_progress();
     }
 
+    /// When the last counted wake-up was, in ns from the start of the run.
+    fn counted_to_ns(&self) -> u64 {
+        let counted = self.live.iter().filter_map(LiveSeries::cells).map(|cells| cells.counted_to_ns()).max();
+        counted.map_or(self.house.clock.now_ns(), |ns| ns.saturating_sub(self.house.clock.start_ns()))
+    }
+
     /// Takes the final numbers over into the run, writes it, and only then removes the map.
     fn take_over(&mut self, end: End) -> Result<End, String> {
         for series in &mut self.live {
@@ -322,15 +331,14 @@ impl Watch<'_, '_, '_> {
         }
         self.begin_to_count();
         self.house.loads_end();
-        let now_ns = self.house.clock.now_ns();
-        self.house.read_surroundings(now_ns);
-        let changes = self.house.recent_changes();
+        self.house.watchers.read(self.house.clock.now_ns());
+        let changes = self.house.watchers.recent_changes();
         for series in &mut self.live {
             series.cut_slice(true);
             series.annotate_worst(&changes);
         }
         self.house.run.self_cost.extend(self.live.iter().filter_map(LiveSeries::cost));
-        self.house.run.phases[self.index].end_ns = Some(now_ns);
+        self.house.run.phases[self.index].end_ns = Some(self.counted_to_ns());
         self.refresh();
         self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
         self.house.checkpoint();

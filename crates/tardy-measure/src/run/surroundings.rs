@@ -2,7 +2,6 @@
 
 use tardy_record::load::LoadResult;
 use tardy_record::plan::PhasePlan;
-use tardy_record::series::Change;
 
 use super::conduct::House;
 use crate::load::{self, LoadContext, Loads};
@@ -73,17 +72,11 @@ impl House<'_> {
         self.run.loads = self.loads.results();
     }
 
-    /// Reads watchers and loads.
-    pub(super) fn read_surroundings(&mut self, now_ns: u64) {
-        self.watchers.read(now_ns);
+    /// Reads what the loads have done.
+    pub(super) fn read_loads(&mut self, now_ns: u64) {
         if let Some((_, loads)) = &mut self.loads.running {
             loads.read(now_ns);
         }
-    }
-
-    /// What the watchers saw change between their last two readings.
-    pub(super) fn recent_changes(&self) -> Vec<Change> {
-        self.watchers.recent_changes()
     }
 
     /// Brings the run's environment and loads up to date.

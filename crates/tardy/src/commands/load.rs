@@ -8,6 +8,7 @@ use tardy_record::units::parse_duration_ns;
 
 use crate::args::LoadArgs;
 use crate::exit::Exit;
+use crate::resolve::wrong;
 
 /// Runs the load until its time is over, or Ctrl-C.
 pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
@@ -22,7 +23,7 @@ pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
         }
         None => arguments.name.clone(),
     };
-    let spec = load::parse(&text)?;
+    let spec = load::parse(&text).map_err(|error| wrong("load", error))?;
     let exe =
         std::env::current_exe().context("tardy does not find its own program, which serves as the load")?;
     let context = LoadContext {

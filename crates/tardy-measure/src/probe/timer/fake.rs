@@ -4,6 +4,7 @@
 use std::io;
 
 use tardy_record::fill::missed_behind;
+use tardy_record::plan::Wake;
 
 use super::waiter::{Schedule, Waiter, Woken};
 
@@ -11,13 +12,19 @@ use super::waiter::{Schedule, Waiter, Woken};
 pub(super) struct Fake {
     deadline_ns: i64,
     interval_ns: u64,
+    has_schedule: bool,
     state: u64,
 }
 
 impl Fake {
-    pub(super) fn new(schedule: Schedule, seed: u64) -> Self {
+    pub(super) fn new(schedule: Schedule, wake: Wake, seed: u64) -> Self {
         let state = (seed ^ schedule.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        Self { deadline_ns: schedule.first_ns, interval_ns: schedule.interval_ns, state }
+        Self {
+            deadline_ns: schedule.first_ns,
+            interval_ns: schedule.interval_ns,
+            has_schedule: wake.has_schedule(),
+            state,
+        }
     }
 
     fn random(&mut self) -> u64 {
@@ -42,7 +49,8 @@ impl Fake {
 impl Waiter for Fake {
     fn wait(&mut self) -> io::Result<Woken> {
         let late_ns = self.lateness_ns();
-        let (deadline_ns, missed) = (self.deadline_ns, missed_behind(late_ns, self.interval_ns));
+        let deadline_ns = self.deadline_ns;
+        let missed = if self.has_schedule { missed_behind(late_ns, self.interval_ns) } else { 0 };
         self.deadline_ns += ((missed + 1) * self.interval_ns) as i64;
         Ok(Woken { deadline_ns, now_ns: deadline_ns + late_ns, missed, kernel_overruns: 0, dropped: 0 })
     }

@@ -109,7 +109,7 @@ impl<'a> TimerThread<'a> {
             seed: self.order.seed.wrapping_add(self.index + 1),
         };
         if let Some(seed) = self.order.fake {
-            return self.cycle(Fake::new(schedule, seed), Clock::Monotonic, start_ns);
+            return self.cycle(Fake::new(schedule, timer.wake, seed), Clock::Monotonic, start_ns);
         }
         match timer.wake {
             Wake::ClockNanosleep => self.cycle(ClockNanosleep::new(schedule), clock, start_ns),

@@ -1,0 +1,140 @@
+//! What people get wrong, and what tardy says: one golden for all, so that the messages are read side by side.
+//!
+//! Bless with `INSTA_UPDATE=always cargo test -p tardy --test errors`. A new mistake is a new line in `MISTAKES`.
+
+mod tardy;
+
+use std::fmt::Write;
+use std::fs;
+
+use tardy::Bench;
+
+/// Command lines. None of them may panic, and each must say what, where and what to do.
+const MISTAKES: &[&[&str]] = &[
+    &["run", "no-such-recipe"],
+    &["run", "./nowhere.toml"],
+    &["run", "./unknown-key.toml"],
+    &["run", "./two-ends.toml"],
+    &["run", "./silent.toml"],
+    &["run", "./binary.toml"],
+    &["run", "--interval", "0us"],
+    &["run", "--interval", "200"],
+    &["run", "--interval", "19us"],
+    &["run", "--interval", "2h"],
+    &["run", "--cpus", "4096"],
+    &["run", "--cpus", "0-"],
+    &["run", "--cpus", "1-0"],
+    &["run", "--housekeeping-cpu", "4096"],
+    &["run", "--priority", "0"],
+    &["run", "--priority", "100"],
+    &["run", "--priority", "-5"],
+    &["run", "--policy", "idle"],
+    &["run", "--wake", "sleep"],
+    &["run", "--wake", "deadline", "--policy", "fifo"],
+    &["run", "--wake", "timerfd", "--clock", "tai"],
+    &["run", "--wake", "timerfd", "--dither", "10us"],
+    &["run", "--clock", "sundial"],
+    &["run", "--dither", "200us"],
+    &["run", "--duration", "1s", "--loops", "5"],
+    &["run", "--duration", "0s"],
+    &["run", "--duration", "9000h"],
+    &["run", "--loops", "0"],
+    &["run", "--repeat", "0"],
+    &["run", "--scale", "0"],
+    &["run", "--scale", "nan"],
+    &["run", "--limit", "soon"],
+    &["run", "--thresholds", "1us,2us,3us,4us,5us,6us,7us,8us,9us"],
+    &["run", "--load", "dolaod"],
+    &["run", "--load", "cmd:"],
+    &["run", "--load", "none", "--load", "doload", "--duration", "1s"],
+    &["run", "--dma-latency", "maybe"],
+    &["run", "--duration", "1s", "-o", "there.run.json"],
+    &["run", "--duration", "1s", "-o", "no/such/place.run.json"],
+    &["run", "--duration", "1s", "-o", "."],
+    &["run", "--duration", "1s", "-o", "new.run.json", "--report", "there.run.json"],
+    &["show"],
+    &["show", "nowhere.run.json"],
+    &["show", "."],
+    &["show", "empty.run.json"],
+    &["show", "text.run.json"],
+    &["show", "other.json"],
+    &["show", "truncated.run.json"],
+    &["show", "future.run.json"],
+    &["show", "miscounted.run.json"],
+    &["show", "overlapping.run.json"],
+    &["show", "deep.run.json"],
+    &["compare", "there.run.json"],
+    &["compare", "there.run.json", "truncated.run.json"],
+    &["report", "there.run.json", "-o", "no/such/place.html"],
+    &["plot", "there.run.json", "--x-max", "far"],
+    &["load", "dolaod"],
+    &["load", "sink"],
+    &["load", "doload", "--duration", "long"],
+    &["nonsense"],
+    &["run", "--nonsense"],
+];
+
+#[test]
+fn every_mistake_is_told_what_where_and_what_to_do() {
+    let bench = Bench::new();
+    make_files(&bench);
+    let before = listing(&bench);
+    let mut golden = String::new();
+    for mistake in MISTAKES {
+        let printed = bench.run(mistake);
+        assert!(matches!(printed.code, Some(1 | 2)), "{mistake:?}: {printed:?}");
+        assert!(!printed.err.contains("panicked"), "{mistake:?}: {}", printed.err);
+        assert_eq!(printed.out, "", "{mistake:?}");
+        writeln!(
+            golden,
+            "$ tardy {}\n[{}] {}\n",
+            mistake.join(" "),
+            printed.code.unwrap(),
+            printed.err.trim_end()
+        )
+        .unwrap();
+        assert_eq!(listing(&bench), before, "{mistake:?} left something behind");
+    }
+    // Which CPUs there are is the machine's, and who tests what is on it.
+    let golden = regex_lite_cpus(&golden);
+    insta::assert_snapshot!(golden);
+}
+
+/// Replaces the list of this machine's CPUs, at the end of a message, by a word.
+fn regex_lite_cpus(text: &str) -> String {
+    text.lines()
+        .map(|line| match line.split_once("these are: ") {
+            Some((before, _)) => format!("{before}these are: (this machine's)\n"),
+            None => format!("{line}\n"),
+        })
+        .collect()
+}
+
+fn listing(bench: &Bench) -> Vec<String> {
+    let names = fs::read_dir(bench.path(".")).unwrap();
+    let mut names: Vec<String> =
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn make_files(bench: &Bench) {
+    bench.run(&["run", "--fake", "1", "--duration", "1s", "-o", "there.run.json"]).exits(0);
+    let text = fs::read_to_string(bench.path("there.run.json")).unwrap();
+    let write = |name: &str, text: &str| fs::write(bench.path(name), text).unwrap();
+    write("truncated.run.json", &text[..text.len() / 2]);
+    write("future.run.json", &text.replacen("\"schema_version\":1", "\"schema_version\":99", 1));
+    write("empty.run.json", "");
+    write("text.run.json", "T: 0 (15321) P:90 I:200 C:  49964 Min:      6\n");
+    write("other.json", "{\"file_version\": 1}");
+    write("deep.run.json", &"[".repeat(100_000));
+    let recorded = text.find("\"recorded\":").unwrap() + "\"recorded\":".len();
+    write("miscounted.run.json", &format!("{}9{}", &text[..recorded], &text[recorded..]));
+    let bin = text.find("\"measured\":[[").unwrap() + "\"measured\":[".len();
+    let end = text[bin..].find(']').unwrap() + bin + 1;
+    write("overlapping.run.json", &format!("{},{}{}", &text[..end], &text[bin..end], &text[end..]));
+    write("unknown-key.toml", "about = \"x\"\n\n[timer]\nintervall = \"200us\"\n");
+    write("two-ends.toml", "about = \"x\"\n\n[run]\nduration = \"1s\"\nloops = 5\n");
+    write("silent.toml", "[run]\nduration = \"1s\"\n");
+    fs::write(bench.path("binary.toml"), [0u8, 159, 146, 150]).unwrap();
+}

@@ -1,0 +1,58 @@
+//! A disk that is full: known before, or survived with the result still shown.
+
+mod tardy;
+
+use std::fs;
+use std::process::Command;
+
+use tardy::Bench;
+
+/// Runs `script` with a tmpfs of `size` at ./disk, in a mount namespace of its own; `None` where that takes rights
+/// that this user lacks.
+fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<tardy::Printed> {
+    fs::create_dir(bench.path("disk")).unwrap();
+    let script = format!("mount -t tmpfs -o size={size} none disk || exit 77; {script}");
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .current_dir(bench.path("."))
+        .env("TARDY", env!("CARGO_BIN_EXE_tardy"))
+        .env("NO_COLOR", "1")
+        .output()
+        .ok()?;
+    let printed = tardy::Printed::from(output);
+    let refused = printed.code == Some(77) || printed.err.starts_with("unshare:");
+    if refused {
+        println!("skipped: a mount namespace takes root ({})", printed.err.trim());
+        return None;
+    }
+    Some(printed)
+}
+
+#[test]
+fn a_disk_that_is_full_beforehand_is_an_error_beforehand() {
+    let bench = Bench::new();
+    let script =
+        "dd if=/dev/zero of=disk/rest bs=4k 2>/dev/null; exec $TARDY run --duration 1h -o disk/a.run.json";
+    let Some(printed) = on_a_small_disk(&bench, "256k", script) else { return };
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.err.contains("disk/a.run.json cannot be written"), "{}", printed.err);
+    assert!(printed.err.contains("No space left"), "{}", printed.err);
+    assert_eq!(printed.out, "");
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
+    let bench = Bench::new();
+    // The load fills the disk once the measurement has begun and the first checkpoint is written.
+    let script = "$TARDY run --duration 2s --warmup 0s --load 'cmd:until test -s disk/a.run.json; do :; done; \
+                  dd if=/dev/zero of=disk/rest bs=4k 2>/dev/null; sleep 60' -o disk/a.run.json; status=$?; \
+                  rm disk/rest; $TARDY show disk/a.run.json >disk/shown; echo \"then show: $?\"; exit $status";
+    let Some(printed) = on_a_small_disk(&bench, "256k", script) else { return };
+    assert_eq!(printed.code, Some(1), "{printed:?}");
+    assert!(printed.out.contains("recorded"), "the summary is shown all the same: {}", printed.out);
+    assert!(printed.err.contains("The whole run is in /dev/shm/tardy-"), "{}", printed.err);
+    assert!(printed.out.contains("then show: 0"), "what was on the disk is still a run: {}", printed.out);
+    let rescued = printed.err.split("The whole run is in ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(bench.run(&["show", rescued]).exits(0).out.contains("recorded"));
+    fs::remove_file(rescued).unwrap();
+}

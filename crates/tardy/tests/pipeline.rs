@@ -1,0 +1,121 @@
+//! The whole pipeline on a fake probe and fake kernel files: no privileges, no waiting, the same bytes every time.
+
+mod tardy;
+
+use serde_json::Value;
+use tardy::Bench;
+
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
+
+fn fake<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run", "--fake", "7", "--kernel-root", KERNEL, "--quiet", "-o", output];
+    arguments.extend(more);
+    arguments
+}
+
+#[test]
+fn the_summary_of_an_hour_takes_no_time() {
+    let bench = Bench::new();
+    let printed = bench.run(&fake("a.run.json", &["--duration", "1h", "--limit", "500us"])).exits(0);
+    insta::assert_snapshot!(without_own_cost(&printed.out));
+}
+
+#[test]
+fn rounds_and_methods_are_compared() {
+    let bench = Bench::new();
+    let wakes = ["--duration", "2s", "--repeat", "3", "--wake", "clock_nanosleep,nanosleep"];
+    let printed = bench.run(&fake("a.run.json", &wakes)).exits(0);
+    insta::assert_snapshot!(without_own_cost(&printed.out));
+}
+
+/// What tardy itself cost is real even when all else is fake.
+fn without_own_cost(text: &str) -> String {
+    let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn the_same_run_is_the_same_but_for_its_origin_and_cost() {
+    let bench = Bench::new();
+    let strip = |name: &str| {
+        let mut run = bench.json(name);
+        let object = run.as_object_mut().unwrap();
+        for real in ["origin", "self_cost"] {
+            object.remove(real).expect("it is there");
+        }
+        for watcher in run["environment"]["watchers"].as_array_mut().unwrap() {
+            watcher.as_object_mut().unwrap().retain(|key, _| key == "name" || key == "left_out");
+        }
+        run
+    };
+    bench.run(&fake("a.run.json", &["--duration", "10s"])).exits(0);
+    bench.run(&fake("b.run.json", &["--duration", "10s"])).exits(0);
+    let (a, b) = (strip("a.run.json"), strip("b.run.json"));
+    assert_eq!(a, b);
+    let other =
+        ["run", "--fake", "8", "--kernel-root", KERNEL, "--quiet", "--duration", "10s", "-o", "c.run.json"];
+    bench.run(&other).exits(0);
+    assert_ne!(a, strip("c.run.json"), "another seed is another run");
+}
+
+#[test]
+fn dry_run_shows_what_would_be_done_and_does_nothing() {
+    let bench = Bench::new();
+    let arguments =
+        fake("a.run.json", &["--dry-run", "--scale", "0.001", "--priority", "80", "--load", "doload"]);
+    let mut with_recipe = arguments.clone();
+    with_recipe.insert(1, "rpi3-4.9");
+    let plan: Value = serde_json::from_str(&bench.run(&with_recipe).exits(0).out).unwrap();
+    assert_eq!(plan["recipe"], "rpi3-4.9");
+    assert_eq!(plan["phases"][0]["span"]["loops"], 100_000);
+    assert_eq!(plan["phases"][0]["loads"][0], "doload");
+    assert_eq!(plan["phases"][0]["probe"]["threads"][0]["priority"], 80);
+    assert!(!bench.path("a.run.json").exists());
+}
+
+#[test]
+fn a_run_can_be_shown_reported_plotted_and_compared_again() {
+    let bench = Bench::new();
+    bench.run(&fake("a.run.json", &["--duration", "10s"])).exits(0);
+    bench.run(&fake("b.run.json", &["--duration", "10s", "--interval", "1ms"])).exits(0);
+    let shown = bench.run(&["show", "a.run.json"]).exits(0).out;
+    assert!(shown.starts_with("This is a real-time kernel"), "{shown}");
+    let findings: Value =
+        serde_json::from_str(&bench.run(&["show", "--json", "a.run.json"]).exits(0).out).unwrap();
+    assert_eq!(findings["validity"]["valid"], true);
+    bench.run(&["report", "a.run.json", "b.run.json", "-o", "both.html"]).exits(0);
+    let html = std::fs::read_to_string(bench.path("both.html")).unwrap();
+    assert!(html.contains("<svg") && html.trim_end().ends_with("</html>"), "a whole page with plots");
+    bench.run(&["plot", "a.run.json", "-o", "a.svg"]).exits(0);
+    assert!(std::fs::read_to_string(bench.path("a.svg")).unwrap().contains("</svg>"));
+    let compared = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(0).out;
+    assert!(compared.contains("Not comparable because"), "{compared}");
+}
+
+#[test]
+fn a_recipe_file_of_ones_own_works_like_a_built_in_one() {
+    let bench = Bench::new();
+    let recipe = "about = \"mine\"\n[run]\nloops = 1000\n[timer]\ninterval = \"1ms\"\n";
+    std::fs::write(bench.path("mine.toml"), recipe).unwrap();
+    let mut arguments = fake("a.run.json", &[]);
+    arguments.insert(1, "mine.toml");
+    bench.run(&arguments).exits(0);
+    let run = bench.json("a.run.json");
+    assert_eq!(run["plan"]["recipe"], "mine");
+    assert_eq!(run["progress"]["cycles"], 2000);
+}
+
+#[test]
+fn help_begins_with_examples_and_everything_is_generated_from_it() {
+    let bench = Bench::new();
+    let help = bench.run(&["--help"]).exits(0).out;
+    assert!(help.starts_with("Examples:"), "{help}");
+    bench.run(&["__generate", "generated"]).exits(0);
+    for name in ["tardy.1", "tardy-run.1", "tardy.bash", "_tardy", "tardy.fish"] {
+        assert!(bench.path("generated").join(name).exists(), "{name}");
+    }
+    let completions = bench.run(&["completions", "bash"]).exits(0).out;
+    assert!(completions.contains("--housekeeping-cpu"));
+    let page = std::fs::read_to_string(bench.path("generated/tardy-run.1")).unwrap();
+    assert!(page.contains("warmup") && !page.contains("kernel"), "hidden flags stay hidden");
+}
