@@ -10,7 +10,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::{Histogram, Run};
 
 use super::Options;
-use super::curve::{self, Curve, curves};
+use super::curve::{self, COLOURS, Curve, curves};
 use super::frame::{Area, count_label, latency_label, spread, text_width};
 use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
@@ -23,8 +23,6 @@ const TAIL_SHOWN: f64 = 2.5;
 /// The axis ends at this many times the 99 % of values at the latest, so that the body does not vanish beside a
 /// tail of one value in a thousand.
 const BODY_SHOWN: f64 = 10.0;
-/// Legend entries beyond this are left out, the worst ones staying.
-const LEGEND_MAX: usize = 8;
 
 /// The latency plot of `runs`.
 pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
@@ -144,7 +142,7 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
 /// How much room the names take below the plot: a phone has none beside more than two curves.
 fn names_below(curves: &[Curve], options: &Options) -> f64 {
     if options.narrow() && curves.len() > 2 {
-        curves.len().min(LEGEND_MAX + 1) as f64 * 15.0 + 12.0
+        curves.len().min(COLOURS + 1) as f64 * 15.0 + 12.0
     } else {
         0.0
     }
@@ -153,10 +151,9 @@ fn names_below(curves: &[Curve], options: &Options) -> f64 {
 /// Names the curves at the upper right, where a latency plot is empty, with their maxima; marks each maximum on the
 /// axis; says what lies beyond it. Gives the same in words.
 fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, below: bool) -> String {
-    let mut listed: Vec<&Curve> = curves.iter().collect();
-    if listed.len() > LEGEND_MAX {
+    let mut listed: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
+    if listed.len() < curves.len() {
         listed.sort_by_key(|one| std::cmp::Reverse(one.max_ns));
-        listed.truncate(LEGEND_MAX);
     }
     let entries: Vec<(String, &Curve)> = listed.iter().map(|one| (entry(one, high), *one)).collect();
     let width = entries.iter().map(|(text, _)| text_width(text)).fold(0.0, f64::max);
@@ -176,7 +173,7 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, be
             "soft halo",
             (left, y),
             Anchor::Start,
-            &format!("and {} more, lower", curves.len() - listed.len()),
+            &format!("and {} more, none higher", curves.len() - listed.len()),
         );
     }
     let marks: Vec<f64> = curves

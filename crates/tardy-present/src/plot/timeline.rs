@@ -122,7 +122,10 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     };
     let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
     let classes = curve::classes(&weights);
-    for (label, class) in labels.iter().zip(&classes) {
+    // Faint ones first, so that those that stand out lie on top.
+    let mut order: Vec<(&&str, &&str)> = labels.iter().zip(&classes).collect();
+    order.sort_by_key(|(_, class)| **class != "rest");
+    for (label, class) in order {
         for series in run.series.iter().filter(|series| series.label == **label) {
             svg.path(&format!("curve thin {class}"), &polyline(thinned(series, x, y)));
         }
