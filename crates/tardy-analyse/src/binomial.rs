@@ -6,7 +6,7 @@
 //! stands in, whose error then is of the order of 10^-10. So no count in a run file, however absurd, takes long.
 //!
 //! The road not taken: statrs 0.19. Its `Beta::inverse_cdf` is wrong in the fourth digit at n = 10^6, k = 3
-//! (7.7527e-6 for 7.7536e-6) and does not return at n = 10^9; docs/adr/0011-binomial-tails.md has the table.
+//! (7.7527e-6 for 7.7536e-6) and does not return at n = 10^9; docs/adr/0005-binomial-tails.md has the table.
 
 use std::f64::consts::{PI, SQRT_2};
 

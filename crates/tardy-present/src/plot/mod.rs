@@ -2,7 +2,7 @@
 //!
 //! Colours are CSS classes, never attributes: a plot on its own carries `plot.css`, one inside the report uses the
 //! page's. Every plot is drawn at the width that it will have, so that a phone gets a plot made for it and not a
-//! shrunken one. docs/adr/0010-own-svg-writer.md says why this is no plotting library.
+//! shrunken one. docs/adr/0004-own-svg-writer.md says why this is no plotting library.
 
 pub mod curve;
 pub mod environment;

@@ -1,9 +1,7 @@
 //! The whole pipeline on a fake probe and fake kernel files: no privileges, no waiting, the same bytes every time.
 
-mod tardy;
-
+use crate::bench::Bench;
 use serde_json::Value;
-use tardy::Bench;
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
 
