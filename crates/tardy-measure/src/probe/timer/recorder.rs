@@ -31,7 +31,8 @@ pub(super) struct Wakeup {
 /// Writes wake-ups into a block.
 pub(super) struct Recorder<'a> {
     block: Block<'a>,
-    measured: &'a [Cell64],
+    /// The block's cells; their number is known, so that no index of a total needs a check.
+    cells: &'a [Cell64; cells::CELLS],
     filled: &'a [Cell64],
     maxima: &'a [Cell64],
     interval_ns: u64,
@@ -58,7 +59,7 @@ impl<'a> Recorder<'a> {
         thresholds_ns: &[u64],
         counted_from_ns: u64,
     ) -> Self {
-        let all = block.cells();
+        let all: &[Cell64; cells::CELLS] = block.cells()[..cells::CELLS].try_into().expect("as many as that");
         let thresholds_ns = &thresholds_ns[..thresholds_ns.len().min(cells::THRESHOLD_COUNT)];
         for (slot, limit) in thresholds_ns.iter().enumerate() {
             all[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + Threshold::Limit as usize].set(*limit);
@@ -67,7 +68,7 @@ impl<'a> Recorder<'a> {
         maxima.iter().for_each(|cell| cell.set(cells::NO_MAXIMUM as u64));
         let recorder = Self {
             block,
-            measured: &all[cells::MEASURED..cells::EARLY],
+            cells: all,
             filled: &all[cells::FILLED..cells::CELLS],
             maxima,
             interval_ns,
@@ -90,7 +91,7 @@ impl<'a> Recorder<'a> {
 
     #[inline(always)]
     fn total(&self, total: Total) -> &'a Cell64 {
-        &self.block.cells()[total as usize]
+        &self.cells[total as usize]
     }
 
     /// Says where the thread stands.
@@ -133,9 +134,9 @@ impl<'a> Recorder<'a> {
         let magnitude = late_ns.unsigned_abs();
         self.add_square(magnitude);
         if late_ns >= 0 {
-            self.measured[FINE.index(magnitude)].add(1);
+            self.cells[cells::MEASURED + FINE.index(magnitude)].add(1);
         } else {
-            self.block.cells()[cells::EARLY + FINE.index(magnitude)].add(1);
+            self.cells[cells::EARLY + FINE.index(magnitude)].add(1);
         }
         if late_ns < self.min_ns {
             self.min_ns = late_ns;
@@ -201,7 +202,7 @@ impl<'a> Recorder<'a> {
 
     #[cold]
     fn keep_among_worst(&mut self, wakeup: Wakeup) {
-        let all = self.block.cells();
+        let all = self.cells;
         let slot_cell =
             |slot: usize, field: Worst| &all[cells::WORST + slot * cells::WORST_CELLS + field as usize];
         let count = self.total(Total::WorstCount).get() as usize;
@@ -225,7 +226,7 @@ impl<'a> Recorder<'a> {
 
     #[cold]
     fn pass_thresholds(&self, wakeup: Wakeup) {
-        let all = self.block.cells();
+        let all = self.cells;
         let time_block = (wakeup.at_ns - self.counted_from_ns) / cells::THRESHOLD_BLOCK_NS;
         for slot in 0..self.thresholds {
             let cell =
