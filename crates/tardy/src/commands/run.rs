@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
         origin: origin(started, arguments.fake),
         facts: facts(arguments),
+        samples: arguments.samples.clone(),
         force: arguments.force,
         exe: std::env::current_exe()
             .context("tardy does not find its own program, which serves as the probe")?,
@@ -53,6 +54,9 @@ fn present(outcome: &Outcome, arguments: &RunArgs, run_file: &Path, report: Opti
     let Outcome { run, trouble } = outcome;
     show::print(run, arguments.json)?;
     eprintln!("tardy: run file {}", run_file.display());
+    if let Some(samples) = &run.samples {
+        eprintln!("tardy: samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost);
+    }
     if let Some(report) = report {
         report::write(std::slice::from_ref(run), report)?;
         eprintln!("tardy: report {}", report.display());

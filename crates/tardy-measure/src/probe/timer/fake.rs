@@ -2,28 +2,53 @@
 //! privileges and no patience. Reached by the hidden flag `--fake`.
 
 use std::io;
+use std::time::Duration;
 
 use tardy_record::fill::missed_behind;
 use tardy_record::plan::Wake;
+use tardy_sys::ring::Ring;
+use tardy_sys::shared_map::Block;
 
 use super::waiter::{Schedule, Waiter, Woken};
 
 /// Invents wake-ups: mostly a few us late, sometimes tens, now and then a stall of several periods.
-pub(super) struct Fake {
+pub(super) struct Fake<'a> {
     deadline_ns: i64,
     interval_ns: u64,
     has_schedule: bool,
     state: u64,
+    brake: Option<Brake<'a>>,
 }
 
-impl Fake {
-    pub(super) fn new(schedule: Schedule, wake: Wake, seed: u64) -> Self {
+/// Holds the fake back while the house has not taken its samples: time that is made up can be stopped, and so no
+/// sample is ever lost and the file of a fake run is the same every time.
+pub(super) struct Brake<'a> {
+    block: Block<'a>,
+    ring: Ring<'a>,
+}
+
+impl<'a> Brake<'a> {
+    /// A brake for a thread that hands its samples over in `ring`.
+    pub(super) fn new(block: Block<'a>, ring: Option<Ring<'a>>) -> Option<Self> {
+        ring.map(|ring| Self { block, ring })
+    }
+
+    fn hold(&self) {
+        while self.ring.is_full() && !self.block.is_asked_to_end() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+impl<'a> Fake<'a> {
+    pub(super) fn new(schedule: Schedule, wake: Wake, seed: u64, brake: Option<Brake<'a>>) -> Self {
         let state = (seed ^ schedule.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         Self {
             deadline_ns: schedule.first_ns,
             interval_ns: schedule.interval_ns,
             has_schedule: wake.has_schedule(),
             state,
+            brake,
         }
     }
 
@@ -46,8 +71,11 @@ impl Fake {
     }
 }
 
-impl Waiter for Fake {
+impl Waiter for Fake<'_> {
     fn wait(&mut self) -> io::Result<Woken> {
+        if let Some(brake) = &self.brake {
+            brake.hold();
+        }
         let late_ns = self.lateness_ns();
         let deadline_ns = self.deadline_ns;
         let missed = if self.has_schedule { missed_behind(late_ns, self.interval_ns) } else { 0 };
