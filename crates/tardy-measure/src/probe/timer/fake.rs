@@ -11,44 +11,40 @@ use tardy_sys::shared_map::Block;
 
 use super::waiter::{Schedule, Waiter, Woken};
 
+/// How long a fake waits for the house before it looks again.
+const PAUSE: Duration = Duration::from_micros(200);
+
 /// Invents wake-ups: mostly a few us late, sometimes tens, now and then a stall of several periods.
-pub(super) struct Fake<'a> {
+pub(super) struct Fake {
     deadline_ns: i64,
     interval_ns: u64,
     has_schedule: bool,
     state: u64,
-    brake: Option<Brake<'a>>,
 }
 
-/// Holds the fake back while the house has not taken its samples: time that is made up can be stopped, and so no
-/// sample is ever lost and the file of a fake run is the same every time.
-pub(super) struct Brake<'a> {
+/// A fake that waits while the house has not taken its samples: time that is made up can be stopped, and so no sample
+/// is ever lost and the file of a fake run is the same every time.
+pub(super) struct PatientFake<'a> {
+    fake: Fake,
     block: Block<'a>,
     ring: Ring<'a>,
 }
 
-impl<'a> Brake<'a> {
-    /// A brake for a thread that hands its samples over in `ring`.
-    pub(super) fn new(block: Block<'a>, ring: Option<Ring<'a>>) -> Option<Self> {
-        ring.map(|ring| Self { block, ring })
-    }
-
-    fn hold(&self) {
-        while self.ring.is_full() && !self.block.is_asked_to_end() {
-            std::thread::sleep(Duration::from_micros(200));
-        }
+impl<'a> PatientFake<'a> {
+    /// A fake that hands its samples over in `ring`, for a thread that counts in `block`.
+    pub(super) fn new(fake: Fake, block: Block<'a>, ring: Ring<'a>) -> Self {
+        Self { fake, block, ring }
     }
 }
 
-impl<'a> Fake<'a> {
-    pub(super) fn new(schedule: Schedule, wake: Wake, seed: u64, brake: Option<Brake<'a>>) -> Self {
+impl Fake {
+    pub(super) fn new(schedule: Schedule, wake: Wake, seed: u64) -> Self {
         let state = (seed ^ schedule.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         Self {
             deadline_ns: schedule.first_ns,
             interval_ns: schedule.interval_ns,
             has_schedule: wake.has_schedule(),
             state,
-            brake,
         }
     }
 
@@ -71,15 +67,21 @@ impl<'a> Fake<'a> {
     }
 }
 
-impl Waiter for Fake<'_> {
+impl Waiter for Fake {
     fn wait(&mut self) -> io::Result<Woken> {
-        if let Some(brake) = &self.brake {
-            brake.hold();
-        }
         let late_ns = self.lateness_ns();
         let deadline_ns = self.deadline_ns;
         let missed = if self.has_schedule { missed_behind(late_ns, self.interval_ns) } else { 0 };
         self.deadline_ns += ((missed + 1) * self.interval_ns) as i64;
         Ok(Woken { deadline_ns, now_ns: deadline_ns + late_ns, missed, kernel_overruns: 0, dropped: 0 })
+    }
+}
+
+impl Waiter for PatientFake<'_> {
+    fn wait(&mut self) -> io::Result<Woken> {
+        while self.ring.is_full() && !self.block.is_asked_to_end() {
+            std::thread::sleep(PAUSE);
+        }
+        self.fake.wait()
     }
 }

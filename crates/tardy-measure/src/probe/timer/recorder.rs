@@ -131,13 +131,20 @@ impl<'a> Recorder<'a> {
             if wakeup.late_ns > self.lowest_threshold_ns {
                 self.pass_thresholds(wakeup);
             }
-            if let Some(samples) = &mut self.samples {
-                let Wakeup { cycle, at_ns, late_ns, .. } = wakeup;
-                if !samples.put(Sample { cycle, at_ns, late_ns }) {
-                    self.total(Total::SamplesLost).add(1);
-                }
+            if self.samples.is_some() {
+                self.hand_over(wakeup);
             }
         });
+    }
+
+    /// Hands the sample over to the ring. Out of line, so that those who keep no samples pay for one branch only.
+    #[inline(never)]
+    fn hand_over(&mut self, wakeup: Wakeup) {
+        let Wakeup { cycle, at_ns, late_ns, .. } = wakeup;
+        let Some(samples) = &mut self.samples else { return };
+        if !samples.put(Sample { cycle, at_ns, late_ns }) {
+            self.total(Total::SamplesLost).add(1);
+        }
     }
 
     #[inline(always)]

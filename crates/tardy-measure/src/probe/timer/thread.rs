@@ -10,7 +10,7 @@ use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage;
 
-use super::fake::{Brake, Fake};
+use super::fake::{Fake, PatientFake};
 use super::pace::Pace;
 use super::recorder::{Recorder, Wakeup};
 use super::waiter::{
@@ -113,8 +113,13 @@ impl<'a> TimerThread<'a> {
             seed: self.order.seed.wrapping_add(self.index + 1),
         };
         if let Some(seed) = self.order.fake {
-            let fake = Fake::new(schedule, timer.wake, seed, Brake::new(self.block, self.ring));
-            return self.cycle(fake, Clock::Monotonic, start_ns);
+            let fake = Fake::new(schedule, timer.wake, seed);
+            return match self.ring {
+                Some(ring) => {
+                    self.cycle(PatientFake::new(fake, self.block, ring), Clock::Monotonic, start_ns)
+                }
+                None => self.cycle(fake, Clock::Monotonic, start_ns),
+            };
         }
         match timer.wake {
             Wake::ClockNanosleep => self.cycle(ClockNanosleep::new(schedule), clock, start_ns),
