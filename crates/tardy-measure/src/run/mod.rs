@@ -16,4 +16,4 @@ mod surroundings;
 pub use checkpoint::CheckpointError;
 pub use conduct::{Outcome, Request, RunError, conduct};
 pub use observer::{Observer, Standing};
-pub use sample_file::SampleFileError;
+pub use sample_file::{SampleFileError, is_same_place};

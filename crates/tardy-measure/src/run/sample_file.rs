@@ -243,7 +243,7 @@ fn write_lines(file: &mut impl Write, text: &[u8]) -> (usize, io::Result<()>) {
 }
 
 /// Whether two paths name the same file, whether or not it is there yet.
-pub(super) fn is_same_place(one: &Path, other: &Path) -> bool {
+pub fn is_same_place(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new(".")).canonicalize().ok()?;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use tardy_measure::facts;
-use tardy_measure::run::{Outcome, Request, conduct};
+use tardy_measure::run::{Outcome, Request, conduct, is_same_place};
 use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
@@ -43,6 +43,11 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));
     if let Some(report) = report.as_deref().filter(|report| report.exists() && !arguments.force) {
         bail!("{} exists already; choose another --report, or say --force", report.display());
+    }
+    if let (Some(report), Some(samples)) = (&report, &arguments.samples)
+        && is_same_place(samples, report)
+    {
+        bail!("{} is the report already; choose another --samples", samples.display());
     }
     let mut progress = Progress::new(arguments.quiet);
     let outcome = conduct(&request, &mut progress);
