@@ -45,9 +45,11 @@ fn main() {
 
 fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
     IntervalTimer::claim().unwrap();
-    for wake in Wake::ALL.into_iter().filter(|wake| *wake != Wake::Deadline) {
+    let wakes = Wake::ALL.into_iter().filter(|wake| *wake != Wake::Deadline);
+    // Without samples, with a ring that has room for all of them, and with one that overflows.
+    for (wake, slots) in wakes.flat_map(|wake| [0, 128, 64].map(|slots| (wake, slots))) {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
-        let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
+        let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
         let order = order(&map, wake);
         let thread = TimerThread::new(&map, &order, 0);
         let prepared = thread.prepare().unwrap();
@@ -59,6 +61,10 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
         assert_eq!(total(Total::MinorFaults) + total(Total::MajorFaults), 0, "{wake:?}");
         assert_eq!(total(Total::Attempted), 100, "{wake:?}");
         assert_eq!(total(Total::Recorded) + total(Total::Missed) + total(Total::Dropped), 100, "{wake:?}");
+        let waiting = map.ring(0).map_or(0, |ring| ring.reader().waiting() as u64);
+        let lost = if slots > 0 { total(Total::Recorded).saturating_sub(slots as u64) } else { 0 };
+        assert_eq!(total(Total::SamplesLost), lost, "{wake:?}");
+        assert!(slots == 0 || waiting + lost == total(Total::Recorded), "{wake:?}");
         assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
     }
 }

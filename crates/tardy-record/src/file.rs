@@ -93,6 +93,9 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
         check_series(run, series)
             .map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
     }
+    if let Some(reason) = run.samples.as_ref().and_then(|samples| samples.contradiction(run)) {
+        return Err(contradiction("samples", &reason));
+    }
     for (index, series) in run.environment.series.iter().enumerate() {
         check_environment(series)
             .map_err(|reason| contradiction(&format!("environment.series[{index}]"), &reason))?;

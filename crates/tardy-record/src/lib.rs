@@ -22,6 +22,7 @@ pub mod load;
 pub mod per_cpu;
 pub mod plan;
 pub mod run;
+pub mod samples;
 pub mod self_cost;
 pub mod series;
 pub mod slice;

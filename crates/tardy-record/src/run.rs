@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::facts::Facts;
 use crate::load::LoadResult;
 use crate::plan::Plan;
+use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
 use crate::validity::Validity;
@@ -36,6 +37,9 @@ pub struct Run {
     pub phases: Vec<Phase>,
     /// The readings.
     pub series: Vec<Series>,
+    /// The file of single samples; absent if none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<SamplesFile>,
     /// What the loads achieved.
     pub loads: Vec<LoadResult>,
     /// The environment meanwhile.

@@ -25,6 +25,7 @@ pub fn judge(run: &Run) -> Validity {
     judge_phases(run, &mut spoilt_by, &mut limits);
     loads::judge(&run.loads, &run.phases, &mut spoilt_by, &mut limits);
     judge_series(run, &mut spoilt_by, &mut limits);
+    limits.extend(run.samples.as_ref().and_then(|samples| samples.what_is_missing()));
     limits.extend(what_is_missing(run));
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
 }

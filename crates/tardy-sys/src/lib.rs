@@ -13,6 +13,7 @@ pub mod dma_latency;
 pub mod kernel_files;
 pub mod kernel_log;
 pub mod memory;
+pub mod ring;
 pub mod scheduling;
 pub mod shared_map;
 pub mod signals;

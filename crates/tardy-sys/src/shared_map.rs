@@ -3,13 +3,14 @@
 //! The file is a page of header and then blocks, one a measuring thread. A block has one writer and a sequence count,
 //! odd while the writer is in it: a reader copies the block and keeps the copy if the count was even and did not
 //! change. The writer never waits. Beside the count stands a request, by which a reader asks the writer to end. The
-//! map says nothing of what its cells mean; the crate that measures does.
+//! map says nothing of what its cells mean; the crate that measures does. Behind the blocks there may be a ring for each
+//! (`ring.rs`), for samples that a person asked to keep one by one.
 //!
 //! Count, request and the first cells share a cache line: after a sleep the caches are another task's, and each line
 //! that a wake-up touches costs more than all the arithmetic on it.
 //!
-//! The road not taken: a pipe or ring of samples. It can fill up, must be drained, and what is in it dies with its
-//! reader; counters in a file survive `kill -9` of both.
+//! The road not taken: counting from a pipe or ring of samples. It can fill up, must be drained, and what is in it dies
+//! with its reader; counters in a file survive `kill -9` of both. So the rings are beside the counters, never before them.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,15 +23,18 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use thiserror::Error;
 
 use crate::cell64::Cell64;
+use crate::ring::{Ring, SLOT_CELLS};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tardymap");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const HEADER_BYTES: usize = 4096;
 /// The sequence count and the request.
 const BLOCK_HEAD_BYTES: usize = 8;
 const CACHE_LINE: usize = 64;
-/// Cells at the beginning of the header: magic, version, blocks, cells a block.
-const FIXED_CELLS: usize = 4;
+/// A ring's head and tail, a cache line each.
+const RING_HEAD_BYTES: usize = 2 * CACHE_LINE;
+/// Cells at the beginning of the header: magic, version, blocks, cells a block, slots a ring.
+const FIXED_CELLS: usize = 5;
 /// Header cells that the user of the map gives a meaning.
 pub const HEADER_CELLS: usize = 16;
 /// Largest map that is opened, in bytes.
@@ -67,9 +71,17 @@ pub struct SharedMap {
     path: PathBuf,
     start: NonNull<u8>,
     bytes: usize,
+    shape: Shape,
+    _file: File,
+}
+
+/// What a map holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
     blocks: usize,
     cells: usize,
-    _file: File,
+    /// Slots of each block's ring, a power of two; 0 for no rings.
+    ring_slots: usize,
 }
 
 // SAFETY: the mapping lives as long as the value, and everything in it is reached through atomics.
@@ -80,7 +92,19 @@ unsafe impl Sync for SharedMap {}
 impl SharedMap {
     /// Makes a map of `blocks` blocks of `cells` cells each, all zero, faulted in, readable by its owner only.
     pub fn create(path: &Path, blocks: usize, cells: usize) -> Result<Self, MapError> {
+        Self::create_with_rings(path, blocks, cells, 0)
+    }
+
+    /// The same with a ring of `ring_slots` slots for each block: a power of two, or 0 for none.
+    pub fn create_with_rings(
+        path: &Path,
+        blocks: usize,
+        cells: usize,
+        ring_slots: usize,
+    ) -> Result<Self, MapError> {
+        let shape = Shape { blocks, cells, ring_slots };
         let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
+        let bytes = shape.map_bytes().ok_or_else(|| fail("too large", io::ErrorKind::InvalidInput.into()))?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -88,8 +112,6 @@ impl SharedMap {
             .mode(0o600)
             .open(path)
             .map_err(|error| fail("cannot be made", error))?;
-        let bytes =
-            map_bytes(blocks, cells).ok_or_else(|| fail("too large", io::ErrorKind::InvalidInput.into()))?;
         // Allocated rather than merely sized: on a full tmpfs a write to a hole is SIGBUS, an allocation an error.
         // SAFETY: posix_fallocate takes integers only.
         let status = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
@@ -97,8 +119,9 @@ impl SharedMap {
             let _ = std::fs::remove_file(path);
             return Err(fail("has no room", io::Error::from_raw_os_error(status)));
         }
-        let map = Self::map(path, file, bytes, blocks, cells)?;
-        for (cell, value) in [MAGIC, VERSION, blocks as u64, cells as u64].into_iter().enumerate() {
+        let map = Self::map(path, file, bytes, shape)?;
+        let fixed = [MAGIC, VERSION, blocks as u64, cells as u64, ring_slots as u64];
+        for (cell, value) in fixed.into_iter().enumerate() {
             map.fixed(cell).set(value);
         }
         Ok(map)
@@ -123,21 +146,22 @@ impl SharedMap {
         if size < HEADER_BYTES as u64 || size > SIZE_MAX {
             return Err(foreign(format!("{size} bytes")));
         }
-        let mut map = Self::map(path, file, size as usize, 0, 0)?;
-        let [magic, version, blocks, cells] = [0, 1, 2, 3].map(|cell| map.fixed(cell).get());
+        let mut map = Self::map(path, file, size as usize, Shape::default())?;
+        let [magic, version, blocks, cells, ring_slots] = [0, 1, 2, 3, 4].map(|cell| map.fixed(cell).get());
         if magic != MAGIC || version != VERSION {
             return Err(foreign(format!("magic {magic:#x}, version {version}")));
         }
-        let expected = usize::try_from(blocks).ok().zip(usize::try_from(cells).ok());
-        match expected.and_then(|(blocks, cells)| map_bytes(blocks, cells)) {
-            Some(bytes) if bytes as u64 == size => {}
-            _ => return Err(foreign(format!("{blocks} blocks of {cells} cells in {size} bytes"))),
+        match Shape::new(blocks, cells, ring_slots) {
+            Some(shape) if shape.map_bytes().is_some_and(|bytes| bytes as u64 == size) => map.shape = shape,
+            _ => {
+                let what = format!("{blocks} blocks of {cells} cells and {ring_slots} slots in {size} bytes");
+                return Err(foreign(what));
+            }
         }
-        (map.blocks, map.cells) = (blocks as usize, cells as usize);
         Ok(map)
     }
 
-    fn map(path: &Path, file: File, bytes: usize, blocks: usize, cells: usize) -> Result<Self, MapError> {
+    fn map(path: &Path, file: File, bytes: usize, shape: Shape) -> Result<Self, MapError> {
         let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
         // SAFETY: a new mapping of a file that we hold open, at an address of the kernel's choice.
@@ -152,7 +176,7 @@ impl SharedMap {
             return Err(fail("cannot be locked", io::Error::last_os_error()));
         }
         let start = NonNull::new(start.cast()).expect("mmap succeeded");
-        Ok(Self { path: path.to_owned(), start, bytes, blocks, cells, _file: file })
+        Ok(Self { path: path.to_owned(), start, bytes, shape, _file: file })
     }
 
     /// The map's file.
@@ -162,12 +186,12 @@ impl SharedMap {
 
     /// How many blocks it has.
     pub fn block_count(&self) -> usize {
-        self.blocks
+        self.shape.blocks
     }
 
     /// How many cells each block has.
     pub fn cell_count(&self) -> usize {
-        self.cells
+        self.shape.cells
     }
 
     /// Header cell `index` of [`HEADER_CELLS`].
@@ -190,8 +214,8 @@ impl SharedMap {
     /// # Panics
     /// If there is no such block.
     pub fn block(&self, index: usize) -> Block<'_> {
-        assert!(index < self.blocks, "no block {index}");
-        let offset = HEADER_BYTES + index * block_bytes(self.cells);
+        assert!(index < self.shape.blocks, "no block {index}");
+        let offset = HEADER_BYTES + index * self.shape.block_bytes();
         // SAFETY: `create` and `open` made sure that the file holds all blocks; offsets are multiples of 64, and
         // every bit pattern is a valid count and a valid cell. The mapping lives as long as `self`.
         unsafe {
@@ -199,9 +223,33 @@ impl SharedMap {
             Block {
                 sequence: &*head.cast::<AtomicU32>(),
                 request: &*head.cast::<AtomicU32>().add(1),
-                cells: std::slice::from_raw_parts(head.add(BLOCK_HEAD_BYTES).cast(), self.cells),
+                cells: std::slice::from_raw_parts(head.add(BLOCK_HEAD_BYTES).cast(), self.shape.cells),
             }
         }
+    }
+
+    /// The ring of block `index`, if the map has rings.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn ring(&self, index: usize) -> Option<Ring<'_>> {
+        let Shape { blocks, ring_slots, .. } = self.shape;
+        assert!(index < blocks, "no block {index}");
+        if ring_slots == 0 {
+            return None;
+        }
+        let offset = HEADER_BYTES + blocks * self.shape.block_bytes() + index * self.shape.ring_bytes();
+        // SAFETY: as for `block`; a slot is an array of cells, and any bit pattern is valid for head, tail and cells.
+        let ring = unsafe {
+            let start = self.start.as_ptr().add(offset);
+            let slots = start.add(RING_HEAD_BYTES).cast::<[Cell64; SLOT_CELLS]>();
+            Ring {
+                head: &*start.cast::<AtomicU32>(),
+                tail: &*start.add(CACHE_LINE).cast::<AtomicU32>(),
+                slots: std::slice::from_raw_parts(slots, ring_slots),
+            }
+        };
+        Some(ring)
     }
 
     /// Removes the file. The mapping goes on until the value is dropped.
@@ -230,14 +278,38 @@ pub fn is_in_use(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn block_bytes(cells: usize) -> usize {
-    (BLOCK_HEAD_BYTES + cells * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
-}
+impl Shape {
+    /// The shape that a header claims, if there can be one.
+    fn new(blocks: u64, cells: u64, ring_slots: u64) -> Option<Self> {
+        let [blocks, cells, ring_slots] = [blocks, cells, ring_slots].map(|n| usize::try_from(n).ok());
+        Some(Self { blocks: blocks?, cells: cells?, ring_slots: ring_slots? })
+    }
 
-fn map_bytes(blocks: usize, cells: usize) -> Option<usize> {
-    let block = cells.checked_mul(size_of::<Cell64>())?.checked_add(BLOCK_HEAD_BYTES)?;
-    let bytes = blocks.checked_mul(block.checked_next_multiple_of(CACHE_LINE)?)?.checked_add(HEADER_BYTES)?;
-    (bytes as u64 <= SIZE_MAX).then_some(bytes)
+    fn block_bytes(self) -> usize {
+        (BLOCK_HEAD_BYTES + self.cells * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
+    }
+
+    /// A block's ring.
+    fn ring_bytes(self) -> usize {
+        if self.ring_slots == 0 {
+            return 0;
+        }
+        (RING_HEAD_BYTES + self.ring_slots * SLOT_CELLS * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
+    }
+
+    /// Size of the whole file, if it can be had: checked, since a header may say anything.
+    fn map_bytes(self) -> Option<usize> {
+        let slots_are_sound = self.ring_slots == 0 || self.ring_slots.is_power_of_two();
+        // Bounded first, so that the sums for one block cannot overflow, on 32 bits neither, and a ring's 32-bit counts
+        // can tell full from empty.
+        let in_bounds = self.cells as u64 <= SIZE_MAX / 64 && self.ring_slots as u64 <= SIZE_MAX / 64;
+        if !slots_are_sound || !in_bounds {
+            return None;
+        }
+        let block = self.block_bytes().checked_add(self.ring_bytes())?;
+        let bytes = self.blocks.checked_mul(block)?.checked_add(HEADER_BYTES)?;
+        (bytes as u64 <= SIZE_MAX).then_some(bytes)
+    }
 }
 
 /// The counters of one measuring thread.
@@ -316,6 +388,26 @@ mod tests {
     }
 
     #[test]
+    fn each_block_has_a_ring_of_its_own_if_rings_were_asked_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let house = SharedMap::create_with_rings(&path(&directory), 3, 10, 4).unwrap();
+        let probe = SharedMap::open(&path(&directory)).unwrap();
+        for index in 0..3 {
+            let mut writer = probe.ring(index).unwrap().writer();
+            assert_eq!((0..5).filter(|_| writer.put([index as u64; 3])).count(), 4);
+            probe.block(index).cells().iter().for_each(|cell| cell.set(u64::MAX));
+        }
+        for index in 0..3 {
+            let mut reader = house.ring(index).unwrap().reader();
+            let taken: Vec<_> = std::iter::from_fn(|| reader.take()).collect();
+            assert_eq!(taken, [[index as u64; 3]; 4]);
+        }
+        let without = SharedMap::create(&directory.path().join("without"), 1, 1).unwrap();
+        assert!(without.ring(0).is_none());
+        assert!(SharedMap::create_with_rings(&directory.path().join("odd"), 1, 1, 3).is_err());
+    }
+
+    #[test]
     fn a_copy_is_never_of_two_moments() {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&path(&directory), 1, 100).unwrap();
@@ -365,11 +457,14 @@ mod tests {
         std::fs::write(&file, vec![0; 8192]).unwrap();
         assert!(matches!(SharedMap::open(&file), Err(MapError::Foreign { .. })));
         let mut lying = vec![0; 8192];
-        for (cell, value) in [MAGIC, VERSION, 1 << 60, 1 << 60].into_iter().enumerate() {
-            lying[cell * 8..][..8].copy_from_slice(&u64::to_ne_bytes(value));
+        let lies = [[1 << 60, 1 << 60, 0], [1, 1, 1 << 60], [1, 1, 3], [u64::MAX, 0, u64::MAX], [0, 0, 0]];
+        for lie in lies {
+            for (cell, value) in [MAGIC, VERSION].into_iter().chain(lie).enumerate() {
+                lying[cell * 8..][..8].copy_from_slice(&u64::to_ne_bytes(value));
+            }
+            std::fs::write(&file, &lying).unwrap();
+            assert!(matches!(SharedMap::open(&file), Err(MapError::Foreign { .. })), "{lie:?}");
         }
-        std::fs::write(&file, lying).unwrap();
-        assert!(matches!(SharedMap::open(&file), Err(MapError::Foreign { .. })));
         assert!(SharedMap::create(&file, 1, 1).is_err(), "never overwrites");
     }
 }

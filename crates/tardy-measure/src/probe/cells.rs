@@ -21,6 +21,8 @@ pub const NO_MAXIMUM: i64 = i64::MIN;
 
 /// Header cell: the start of the run on the monotonic clock.
 pub const HEADER_RUN_START: usize = 0;
+/// Header cell: samples of the whole run that are lines of the samples file; written by the house.
+pub const HEADER_SAMPLES_KEPT: usize = 1;
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,8 @@ pub enum Total {
     Migrations,
     /// How many of the worst samples are there.
     WorstCount,
+    /// Recorded samples that found the ring full.
+    SamplesLost,
 }
 
 /// Cells of one threshold.

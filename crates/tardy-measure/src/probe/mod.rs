@@ -3,6 +3,7 @@
 pub mod cells;
 pub mod order;
 mod process;
+pub mod sample_ring;
 pub mod timer;
 
 pub use process::main;

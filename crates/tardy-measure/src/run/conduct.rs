@@ -19,6 +19,7 @@ use super::checkpoint::{CheckpointError, RunFile};
 use super::house_clock::HouseClock;
 use super::observer::Observer;
 use super::phase;
+use super::sample_file::{SampleFile, SampleFileError};
 use super::surroundings::LoadBook;
 use crate::watch::{WatchOptions, Watchers};
 
@@ -33,7 +34,9 @@ pub struct Request {
     pub origin: Origin,
     /// Where the run file goes.
     pub output: PathBuf,
-    /// Whether a file of that name may be replaced.
+    /// Where every sample goes besides, if anywhere.
+    pub samples: Option<PathBuf>,
+    /// Whether files of these names may be replaced.
     pub force: bool,
     /// The program that serves as the probe: tardy itself.
     pub exe: PathBuf,
@@ -58,6 +61,9 @@ pub enum RunError {
     /// The run file.
     #[error(transparent)]
     File(#[from] CheckpointError),
+    /// The samples file.
+    #[error(transparent)]
+    Samples(#[from] SampleFileError),
     /// The measurement could not start.
     #[error("{0}")]
     Start(String),
@@ -68,6 +74,7 @@ pub(super) struct House<'a> {
     pub(super) request: &'a Request,
     pub(super) run: Run,
     pub(super) file: RunFile,
+    pub(super) samples: Option<SampleFile>,
     pub(super) clock: HouseClock,
     pub(super) signals: EndSignals,
     pub(super) observer: &'a mut dyn Observer,
@@ -106,6 +113,9 @@ pub fn conduct(request: &Request, observer: &mut dyn Observer) -> Result<Outcome
 impl<'a> House<'a> {
     fn open(request: &'a Request, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
         let file = RunFile::prepare(&request.output, request.force)?;
+        if let Some(samples) = &request.samples {
+            SampleFile::check(samples, &request.output, request.force)?;
+        }
         let cannot = |what: &str| {
             let what = what.to_owned();
             move |error: std::io::Error| RunError::Start(format!("{what}: {error}"))
@@ -122,6 +132,7 @@ impl<'a> House<'a> {
             run: empty_run(request),
             request,
             file,
+            samples: None,
             clock: HouseClock::start(request.fake.is_some()),
             signals,
             observer,
@@ -129,8 +140,18 @@ impl<'a> House<'a> {
             watchers: watchers(request),
             used_before,
         };
-        house.checkpoint_or_fail()?;
+        if let Some(samples) = &request.samples {
+            house.samples = Some(SampleFile::create(samples, request.force)?);
+            house.account_for_samples(false);
+        }
+        house.checkpoint_or_fail().inspect_err(|_| house.discard_samples())?;
         Ok(house)
+    }
+
+    fn discard_samples(&self) {
+        if let Some(samples) = &self.samples {
+            samples.discard();
+        }
     }
 
     /// Writes the first checkpoint, before anything is measured: what cannot be written is known now.
@@ -168,10 +189,12 @@ impl<'a> House<'a> {
         if !self.request.force {
             let _ = std::fs::remove_file(self.file.path());
         }
+        self.discard_samples();
     }
 
     fn seal(mut self, state: State, mut trouble: Option<String>) -> Outcome {
         self.stop_loads();
+        self.close_samples();
         self.run.progress.state = state;
         if let Some(cost) = self.own_cost() {
             self.run.self_cost.push(cost);
@@ -240,6 +263,7 @@ fn empty_run(request: &Request) -> Run {
         facts: request.facts.clone(),
         phases: Vec::new(),
         series: Vec::new(),
+        samples: None,
         loads: Vec::new(),
         environment: Default::default(),
         self_cost: Vec::new(),

@@ -13,12 +13,16 @@ use super::live_series::LiveSeries;
 use super::map_place;
 use super::observer::Standing;
 use super::probe_child::ProbeChild;
+use super::sample_drain::{SampleDrain, Turn};
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{Granted, Order, Reply};
+use crate::probe::sample_ring;
 use crate::probe::timer::reading::Place;
 
 /// The house wakes this often at the most.
 const TICK_NS: u64 = 1_000_000_000;
+/// The house looks this often for samples of a fake, whose threads wait for it.
+const FAKE_SAMPLES_NS: u64 = 1_000_000;
 /// From saying go to the common start: time for every thread to reach its first wait.
 const START_DELAY_NS: u64 = 50_000_000;
 /// How long a probe may take to get ready: it locks and touches its memory, perhaps on a slow board under load.
@@ -51,7 +55,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let plan = house.request.plan.phases[index].clone();
     let ProbePlan::Timer(timer) = &plan.probe;
     house.start_loads(&plan)?;
-    let map = make_map(house, index, timer.threads.len())?;
+    let map = make_map(house, index, timer)?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
     let mut probes = start_probes(house, &map, index, &plan, timer)?;
     let mut live = live_series(house, &map, index, &plan, timer);
@@ -61,11 +65,13 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         probe.go(start_ns)?;
     }
     let counted_from_ns = house.clock.now_ns() + START_DELAY_NS + plan.warmup_ns;
+    let house_start_ns = house.clock.start_ns();
     let mut watch = Watch {
         house,
         map: &map,
         probes,
         live,
+        drain: SampleDrain::new(&map, index, timer, house_start_ns),
         plan: &plan,
         index,
         counts_from_ns: Some(counted_from_ns),
@@ -75,10 +81,16 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     watch.take_over(end)
 }
 
-fn make_map(house: &House<'_>, index: usize, threads: usize) -> Result<SharedMap, String> {
+fn make_map(house: &House<'_>, index: usize, timer: &TimerPlan) -> Result<SharedMap, String> {
     let path = map_place::of_phase(&house.run.origin.id, index)
         .ok_or("the run has no usable id; please report it")?;
-    SharedMap::create(&path, threads, CELLS).map_err(|error| match error {
+    let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(u64::MAX);
+    let slots = house.samples.as_ref().map_or(0, |_| sample_ring::slots_for(shortest_ns));
+    SharedMap::create_with_rings(&path, timer.threads.len(), CELLS, slots).map_err(|error| match error {
+        MapError::Io { .. } if slots > 0 => format!(
+            "{error}; tardy counts in /dev/shm and hands samples over there, at least 4 s of them for each CPU: \
+             make room, or leave --samples out"
+        ),
         MapError::Io { .. } => {
             format!("{error}; tardy counts in /dev/shm, which must be mounted and writable")
         }
@@ -180,6 +192,8 @@ struct Watch<'h, 'o, 'm> {
     map: &'m SharedMap,
     probes: Vec<ProbeChild>,
     live: Vec<LiveSeries<'m>>,
+    /// If every sample is kept.
+    drain: Option<SampleDrain<'m>>,
     plan: &'m PhasePlan,
     index: usize,
     /// When the counted part begins, until it has.
@@ -197,12 +211,16 @@ impl Watch<'_, '_, '_> {
                 .chain(self.probes.iter().map(ProbeChild::descriptor))
                 .collect();
             let next_ns = next_tick_ns.min(self.counts_from_ns.unwrap_or(u64::MAX));
-            let Ok(ready) = wait_readable(&fds, next_ns.saturating_sub(now_ns)) else { break };
+            let wait_ns = next_ns.saturating_sub(now_ns).min(self.samples_wait_ns());
+            let Ok(ready) = wait_readable(&fds, wait_ns) else { break };
             self.begin_to_count();
             if ready[0] && self.house.signals.take().is_some() {
                 self.stop();
             }
             self.hear(&ready[1..]);
+            if self.house.request.fake.is_some() {
+                self.take_samples();
+            }
             if self.house.clock.now_ns() >= next_tick_ns {
                 self.tick();
                 next_tick_ns = self.house.clock.now_ns() + TICK_NS;
@@ -279,10 +297,28 @@ impl Watch<'_, '_, '_> {
             series.cut_slice(false);
             series.annotate_worst(&changes);
         }
+        self.take_samples();
         self.report();
         if self.house.file.is_due(now_ns) {
             self.refresh();
             self.house.checkpoint();
+        }
+    }
+
+    /// How long samples may wait besides: the tick is soon enough for all but a fake's.
+    fn samples_wait_ns(&self) -> u64 {
+        let fake = self.drain.is_some() && self.house.request.fake.is_some();
+        if fake { FAKE_SAMPLES_NS } else { u64::MAX }
+    }
+
+    fn take_samples(&mut self) {
+        // A fake that has failed is in no order any more, and its other threads must not wait for it.
+        let fake = self.house.request.fake.is_some();
+        let orderly =
+            fake && !self.probes.is_empty() && self.house.run.phases[self.index].spoilt_by.is_empty();
+        let turn = if orderly { Turn::OneByOne } else { Turn::All };
+        if let Some(drain) = &mut self.drain {
+            drain.drain(self.house, &self.live, turn);
         }
     }
 
@@ -312,6 +348,7 @@ impl Watch<'_, '_, '_> {
         if let Some(from_ns) = counted.iter().map(|cells| cells.counted_from_ns()).min() {
             run.phases[self.index].start_ns = from_ns.saturating_sub(self.house.clock.start_ns());
         }
+        self.house.account_for_samples(self.probes.is_empty());
         self.house.refresh_surroundings();
         self.house.run.refresh_progress();
     }
@@ -329,6 +366,7 @@ impl Watch<'_, '_, '_> {
             let counted_to = series.cells().map_or(0, |cells| cells.counted_to_ns());
             self.house.clock.advance_to(counted_to.saturating_sub(self.house.clock.start_ns()));
         }
+        self.take_samples();
         self.begin_to_count();
         self.house.loads_end();
         self.house.watchers.read(self.house.clock.now_ns());

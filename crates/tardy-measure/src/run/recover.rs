@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use tardy_record::file::{self, RunFileError, SIZE_MAX};
 use tardy_record::plan::{Policy, ProbePlan, ThreadPlan, TimerPlan};
 use tardy_record::run::State;
-use tardy_record::{Run, validity};
+use tardy_record::{Run, samples, validity};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
 
 use super::checkpoint::RunFile;
 use super::live_series::LiveSeries;
 use super::map_place;
-use crate::probe::cells::{CELLS, HEADER_RUN_START};
+use crate::probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
 use crate::probe::order::Granted;
 use crate::probe::timer::reading::Place;
 
@@ -128,6 +128,9 @@ fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
         }
         found = true;
     }
+    if let Some(samples) = &mut run.samples {
+        samples.kept = samples.kept.max(map.header(HEADER_SAMPLES_KEPT).get());
+    }
     run.refresh_progress();
     found
 }
@@ -153,6 +156,12 @@ fn place<'a>(
 
 fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened {
     run.progress.state = State::CutShort;
+    // What waited in the rings is not added to the samples file: its name comes from a file that anyone may have made,
+    // and is not to be trusted with writing. What is lost is at most what the house had not taken yet.
+    let recorded = samples::recorded(&run);
+    if let Some(samples) = &mut run.samples {
+        samples.settle(recorded);
+    }
     run.validity = validity::judge(&run);
     let source = if recovered {
         "its last numbers were still in memory, so nothing that was counted is lost"

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use tardy_measure::facts;
-use tardy_measure::run::{Outcome, Request, conduct};
+use tardy_measure::run::{Outcome, Request, conduct, is_same_place};
 use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
         origin: origin(started, arguments.fake),
         facts: facts(arguments),
+        samples: arguments.samples.clone(),
         force: arguments.force,
         exe: std::env::current_exe()
             .context("tardy does not find its own program, which serves as the probe")?,
@@ -43,6 +44,11 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     if let Some(report) = report.as_deref().filter(|report| report.exists() && !arguments.force) {
         bail!("{} exists already; choose another --report, or say --force", report.display());
     }
+    if let (Some(report), Some(samples)) = (&report, &arguments.samples)
+        && is_same_place(samples, report)
+    {
+        bail!("{} is the report already; choose another --samples", samples.display());
+    }
     let mut progress = Progress::new(arguments.quiet);
     let outcome = conduct(&request, &mut progress);
     progress.close_line();
@@ -53,6 +59,9 @@ fn present(outcome: &Outcome, arguments: &RunArgs, run_file: &Path, report: Opti
     let Outcome { run, trouble } = outcome;
     show::print(run, arguments.json)?;
     eprintln!("tardy: run file {}", run_file.display());
+    if let Some(samples) = &run.samples {
+        eprintln!("tardy: samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost);
+    }
     if let Some(report) = report {
         report::write(std::slice::from_ref(run), report)?;
         eprintln!("tardy: report {}", report.display());

@@ -54,3 +54,31 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
     assert!(bench.run(&["show", rescued]).exits(0).out.contains("recorded"));
     fs::remove_file(rescued).unwrap();
 }
+
+#[test]
+fn a_disk_that_fills_up_with_samples_costs_lines_and_not_the_result() {
+    let bench = Bench::new();
+    let script = "$TARDY run --duration 3s --warmup 0s -o a.run.json --samples disk/a.csv; status=$?; \
+                  cp disk/a.csv .; exit $status";
+    let Some(printed) = on_a_small_disk(&bench, "64k", script) else { return };
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert_eq!(printed.err.matches("disk/a.csv cannot be written any more (No space left").count(), 1);
+    let run = bench.json("a.run.json");
+    let count = |key: &str| run["samples"][key].as_u64().unwrap();
+    let series = run["series"].as_array().unwrap();
+    let recorded: u64 = series.iter().map(|series| series["tally"]["recorded"].as_u64().unwrap()).sum();
+    assert_eq!(count("kept") + count("lost"), recorded);
+    assert!(count("lost") > 0);
+    let text = fs::read_to_string(bench.path("a.csv")).unwrap();
+    assert!(text.ends_with('\n'), "whole lines to the last");
+    assert_eq!(text.lines().count() as u64, 1 + count("kept"));
+    assert!(text.lines().all(|line| line.split(',').count() == 5));
+    assert!(
+        printed.err.contains(&format!("{} kept, {} lost", count("kept"), count("lost"))),
+        "{}",
+        printed.err
+    );
+    let warned = |event: &&serde_json::Value| event["kind"] == "warning";
+    assert_eq!(run["events"].as_array().unwrap().iter().filter(warned).count(), 1);
+    assert!(printed.out.contains("samples are not in disk/a.csv"), "{}", printed.out);
+}

@@ -2,11 +2,17 @@
 //! privileges and no patience. Reached by the hidden flag `--fake`.
 
 use std::io;
+use std::time::Duration;
 
 use tardy_record::fill::missed_behind;
 use tardy_record::plan::Wake;
+use tardy_sys::ring::Ring;
+use tardy_sys::shared_map::Block;
 
 use super::waiter::{Schedule, Waiter, Woken};
+
+/// How long a fake waits for the house before it looks again.
+const PAUSE: Duration = Duration::from_micros(200);
 
 /// Invents wake-ups: mostly a few us late, sometimes tens, now and then a stall of several periods.
 pub(super) struct Fake {
@@ -14,6 +20,21 @@ pub(super) struct Fake {
     interval_ns: u64,
     has_schedule: bool,
     state: u64,
+}
+
+/// A fake that waits while the house has not taken its samples: time that is made up can be stopped, and so no sample
+/// is ever lost and the file of a fake run is the same every time.
+pub(super) struct PatientFake<'a> {
+    fake: Fake,
+    block: Block<'a>,
+    ring: Ring<'a>,
+}
+
+impl<'a> PatientFake<'a> {
+    /// A fake that hands its samples over in `ring`, for a thread that counts in `block`.
+    pub(super) fn new(fake: Fake, block: Block<'a>, ring: Ring<'a>) -> Self {
+        Self { fake, block, ring }
+    }
 }
 
 impl Fake {
@@ -53,5 +74,14 @@ impl Waiter for Fake {
         let missed = if self.has_schedule { missed_behind(late_ns, self.interval_ns) } else { 0 };
         self.deadline_ns += ((missed + 1) * self.interval_ns) as i64;
         Ok(Woken { deadline_ns, now_ns: deadline_ns + late_ns, missed, kernel_overruns: 0, dropped: 0 })
+    }
+}
+
+impl Waiter for PatientFake<'_> {
+    fn wait(&mut self) -> io::Result<Woken> {
+        while self.ring.is_full() && !self.block.is_asked_to_end() {
+            std::thread::sleep(PAUSE);
+        }
+        self.fake.wait()
     }
 }

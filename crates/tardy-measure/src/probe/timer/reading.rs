@@ -60,6 +60,11 @@ impl Cells<'_> {
         self.total(Total::Attempted)
     }
 
+    /// Recorded samples that found the ring full, where there is one.
+    pub fn samples_lost(self) -> u64 {
+        self.total(Total::SamplesLost)
+    }
+
     /// Deadlines missed so far.
     pub fn missed(self) -> u64 {
         self.total(Total::Missed)

@@ -9,9 +9,11 @@ use tardy_record::fill;
 use tardy_record::layout::FINE;
 use tardy_record::series::WORST_COUNT;
 use tardy_sys::cell64::Cell64;
+use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
 use crate::probe::cells::{self, Stage, Threshold, Total, Worst};
+use crate::probe::sample_ring::{Sample, SampleWriter};
 
 /// A wake-up as the waiter reports it.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,8 @@ pub(super) struct Recorder<'a> {
     open_block_end_ns: u64,
     maxima_block_ns: u64,
     maxima_count: usize,
+    /// Where each sample goes besides, if a person asked for that.
+    samples: Option<SampleWriter<'a>>,
 }
 
 impl<'a> Recorder<'a> {
@@ -83,10 +87,17 @@ impl<'a> Recorder<'a> {
             open_block_end_ns: counted_from_ns + cells::MAXIMA_BLOCK_NS,
             maxima_block_ns: cells::MAXIMA_BLOCK_NS,
             maxima_count: 0,
+            samples: None,
         };
         recorder.total(Total::CountedFrom).set(counted_from_ns);
         recorder.total(Total::MaximaBlock).set(recorder.maxima_block_ns);
         recorder
+    }
+
+    /// Hands every sample over to `ring` as well, if there is one.
+    pub(super) fn with_samples(mut self, ring: Option<Ring<'a>>) -> Self {
+        self.samples = ring.map(SampleWriter::new);
+        self
     }
 
     #[inline(always)]
@@ -121,7 +132,20 @@ impl<'a> Recorder<'a> {
             if wakeup.late_ns > self.lowest_threshold_ns {
                 self.pass_thresholds(wakeup);
             }
+            if self.samples.is_some() {
+                self.hand_over(wakeup);
+            }
         });
+    }
+
+    /// Hands the sample over to the ring. Out of line, so that those who keep no samples pay for one branch only.
+    #[inline(never)]
+    fn hand_over(&mut self, wakeup: Wakeup) {
+        let Wakeup { cycle, at_ns, late_ns, .. } = wakeup;
+        let Some(samples) = &mut self.samples else { return };
+        if !samples.put(Sample { cycle, at_ns, late_ns }) {
+            self.total(Total::SamplesLost).add(1);
+        }
     }
 
     #[inline(always)]

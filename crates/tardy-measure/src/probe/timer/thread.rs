@@ -5,11 +5,12 @@ use std::io;
 use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::memory;
+use tardy_sys::ring::Ring;
 use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage;
 
-use super::fake::Fake;
+use super::fake::{Fake, PatientFake};
 use super::pace::Pace;
 use super::recorder::{Recorder, Wakeup};
 use super::waiter::{
@@ -24,6 +25,8 @@ pub struct TimerThread<'a> {
     order: &'a Order,
     plan: ThreadPlan,
     block: Block<'a>,
+    /// For every sample, if a person asked to keep them.
+    ring: Option<Ring<'a>>,
     index: u64,
 }
 
@@ -40,7 +43,8 @@ impl<'a> TimerThread<'a> {
     /// Thread `index` of the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, index: usize) -> Self {
         let plan = order.timer.threads[index];
-        Self { order, plan, block: map.block(order.first_block + index), index: index as u64 }
+        let block = order.first_block + index;
+        Self { order, plan, block: map.block(block), ring: map.ring(block), index: index as u64 }
     }
 
     /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
@@ -109,7 +113,13 @@ impl<'a> TimerThread<'a> {
             seed: self.order.seed.wrapping_add(self.index + 1),
         };
         if let Some(seed) = self.order.fake {
-            return self.cycle(Fake::new(schedule, timer.wake, seed), Clock::Monotonic, start_ns);
+            let fake = Fake::new(schedule, timer.wake, seed);
+            return match self.ring {
+                Some(ring) => {
+                    self.cycle(PatientFake::new(fake, self.block, ring), Clock::Monotonic, start_ns)
+                }
+                None => self.cycle(fake, Clock::Monotonic, start_ns),
+            };
         }
         match timer.wake {
             Wake::ClockNanosleep => self.cycle(ClockNanosleep::new(schedule), clock, start_ns),
@@ -152,7 +162,8 @@ impl<'a> TimerThread<'a> {
         }
         let counted_from_ns = last.as_ref().map_or(start_ns, &at);
         let mut recorder =
-            Recorder::new(self.block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns);
+            Recorder::new(self.block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns)
+                .with_samples(self.ring);
         recorder.set_stage(Stage::Counting);
         let counted_until_ns = counted_from_ns.saturating_add(pace.duration_ns);
         let used_before = thread_usage::of_this_thread()?;

@@ -1,0 +1,125 @@
+//! Every sample on its way to a file, if one was asked for: the probe puts each into a ring beside its block, and the
+//! house takes them out once a second.
+//!
+//! The ring comes after the counting, never before it: a sample that finds the ring full is in the histogram all the
+//! same, and is counted as lost to the file. So what a slow disk costs is lines, not truth.
+
+use tardy_sys::ring::{Ring, RingReader, RingWriter};
+
+/// A ring holds at least this much: the house comes by once a second, and may be held up by a slow disk for some.
+const RING_NS: u64 = 4_000_000_000;
+/// The least slots of a ring, for long intervals.
+const SLOT_COUNT_MIN: u64 = 64;
+
+/// One recorded wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The cycle's number in its thread and phase, from 0.
+    pub cycle: u64,
+    /// When, monotonic.
+    pub at_ns: u64,
+    /// How late; negative: early.
+    pub late_ns: i64,
+}
+
+/// Slots of a ring for samples that come every `interval_ns`: a power of two.
+pub fn slots_for(interval_ns: u64) -> usize {
+    RING_NS.div_ceil(interval_ns.max(1)).clamp(SLOT_COUNT_MIN, 1 << 24).next_power_of_two() as usize
+}
+
+/// The probe's end of a ring.
+#[derive(Debug)]
+pub struct SampleWriter<'a>(RingWriter<'a>);
+
+impl<'a> SampleWriter<'a> {
+    /// The one writer of `ring`.
+    pub fn new(ring: Ring<'a>) -> Self {
+        Self(ring.writer())
+    }
+
+    /// Hands `sample` over; whether there was room.
+    #[inline(always)]
+    pub fn put(&mut self, sample: Sample) -> bool {
+        self.0.put([sample.cycle, sample.at_ns, sample.late_ns as u64])
+    }
+}
+
+/// The house's end of a ring.
+#[derive(Debug)]
+pub struct SampleReader<'a>(RingReader<'a>);
+
+impl<'a> SampleReader<'a> {
+    /// The one reader of `ring`.
+    pub fn new(ring: Ring<'a>) -> Self {
+        Self(ring.reader())
+    }
+
+    /// How many samples can be taken now.
+    pub fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+
+    /// Takes the oldest sample, if there is one.
+    pub fn take(&mut self) -> Option<Sample> {
+        let [cycle, at_ns, late_ns] = self.0.take()?;
+        Some(Sample { cycle, at_ns, late_ns: late_ns as i64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tardy_sys::shared_map::SharedMap;
+
+    use super::*;
+
+    fn sample(cycle: u64) -> Sample {
+        Sample { cycle, at_ns: cycle.wrapping_mul(200_000), late_ns: 3 - cycle as i64 }
+    }
+
+    #[test]
+    fn a_ring_holds_four_seconds() {
+        assert_eq!(slots_for(200_000), 32_768);
+        assert_eq!(slots_for(20_000), 262_144);
+        assert_eq!(slots_for(1_000_000), 4096);
+        assert_eq!(slots_for(3_600_000_000_000), 64);
+        assert_eq!(slots_for(0), 1 << 24);
+    }
+
+    proptest! {
+        /// Whatever the order of puts and takes, in two mappings of the file as the two processes have them: what was
+        /// accepted comes out once and in order, and what was refused was refused because the ring was full.
+        #[test]
+        fn nothing_is_lost_doubled_or_out_of_order(
+            slots in (0u32..6).prop_map(|power| 1usize << power),
+            // How many are put and then taken, in turn; long enough to go round the ring several times.
+            turns in prop::collection::vec((0usize..80, 0usize..80), 1..60),
+        ) {
+            let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+            let path = directory.path().join("map");
+            let house = SharedMap::create_with_rings(&path, 2, 8, slots).unwrap();
+            let probe = SharedMap::open(&path).unwrap();
+            let mut writer = SampleWriter::new(probe.ring(1).unwrap());
+            let mut reader = SampleReader::new(house.ring(1).unwrap());
+            let mut expected = std::collections::VecDeque::new();
+            let mut cycle = 0;
+            for (puts, takes) in turns {
+                for _ in 0..puts {
+                    let had_room = expected.len() < slots;
+                    prop_assert_eq!(writer.put(sample(cycle)), had_room);
+                    if had_room {
+                        expected.push_back(sample(cycle));
+                    }
+                    cycle += 1;
+                }
+                for _ in 0..takes {
+                    prop_assert_eq!(reader.waiting(), expected.len());
+                    prop_assert_eq!(reader.take(), expected.pop_front());
+                }
+            }
+            let rest: Vec<Sample> = std::iter::from_fn(|| reader.take()).collect();
+            prop_assert_eq!(rest, Vec::from(expected));
+            prop_assert!(house.ring(0).unwrap().reader().take().is_none(), "the neighbour's ring is untouched");
+        }
+    }
+}

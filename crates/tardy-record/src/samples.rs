@@ -1,0 +1,73 @@
+//! The file of single samples, beside a run that was asked for one (`tardy run --samples`; docs/samples.md).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Run, State};
+
+/// The file that holds a run's samples one by one, and how much of the run is in it.
+///
+/// Once the run has ended, kept and lost make up what its series recorded. While it goes on, samples that wait to be
+/// written are in neither.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SamplesFile {
+    /// The file's name, as it was given on the command line.
+    pub path: String,
+    /// Samples that are lines of the file. After `kill -9` the file may have some more lines than this.
+    pub kept: u64,
+    /// Samples that were recorded, and count in every number of the run, but have no line in the file: the disk was
+    /// full, or the house did not come to take them in time.
+    pub lost: u64,
+}
+
+/// How many samples a run's series recorded; at most `u64::MAX`, which no real run comes near.
+pub fn recorded(run: &Run) -> u64 {
+    run.series.iter().fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
+}
+
+impl SamplesFile {
+    /// Accounts for a run that has ended: whatever was recorded and is not in the file is lost.
+    pub fn settle(&mut self, recorded: u64) {
+        self.kept = self.kept.min(recorded);
+        self.lost = recorded - self.kept;
+    }
+
+    /// What is wrong with the file's account of `run`, if anything.
+    pub(crate) fn contradiction(&self, run: &Run) -> Option<String> {
+        let recorded = recorded(run);
+        let accounted = self.kept.checked_add(self.lost);
+        let ended = run.progress.state != State::Running;
+        (ended && accounted != Some(recorded)).then(|| {
+            format!("{} kept and {} lost, but {recorded} samples were recorded", self.kept, self.lost)
+        })
+    }
+
+    /// What a reader of the file should know of it, if samples are missing.
+    pub(crate) fn what_is_missing(&self) -> Option<String> {
+        (self.lost > 0).then(|| {
+            let all = self.kept.saturating_add(self.lost);
+            format!(
+                "{} of {all} samples are not in {}; they count in every number here",
+                self.lost, self.path
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_and_not_kept_is_lost() {
+        let mut file = SamplesFile { path: "a.csv".to_owned(), kept: 90, lost: 0 };
+        file.settle(100);
+        assert_eq!((file.kept, file.lost), (90, 10));
+        assert_eq!(
+            file.what_is_missing().unwrap(),
+            "10 of 100 samples are not in a.csv; they count in every number here"
+        );
+        file.settle(80);
+        assert_eq!((file.kept, file.lost), (80, 0), "a count from a map that was cut short is not believed");
+    }
+}

@@ -1,0 +1,233 @@
+//! Every sample in a file: what is in it adds up to the run, and what is not in it is counted.
+
+mod tardy;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tardy::Bench;
+
+/// One line of the file.
+struct Line {
+    cycle: u64,
+    at_ns: u64,
+    latency_ns: i64,
+}
+
+/// The file by phase and CPU, in its order. Fails on anything but whole lines of integers.
+fn read(path: &Path) -> BTreeMap<(u64, u64), Vec<Line>> {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'), "the last line is whole");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("phase,cpu,cycle,at_ns,latency_ns"));
+    let mut all: BTreeMap<_, Vec<Line>> = BTreeMap::new();
+    for line in lines {
+        let fields: Vec<i64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+        let [phase, cpu, cycle, at_ns, latency_ns] = fields[..] else { panic!("five columns: {line}") };
+        let line = Line { cycle: cycle as u64, at_ns: at_ns as u64, latency_ns };
+        all.entry((phase as u64, cpu as u64)).or_default().push(line);
+    }
+    all
+}
+
+fn recorded(run: &Value) -> u64 {
+    run["series"].as_array().unwrap().iter().map(|s| s["tally"]["recorded"].as_u64().unwrap()).sum()
+}
+
+/// Kept and lost, which must make up what was recorded.
+fn account(run: &Value) -> (u64, u64) {
+    let count = |key: &str| run["samples"][key].as_u64().unwrap();
+    assert_eq!(count("kept") + count("lost"), recorded(run), "{}", run["samples"]);
+    (count("kept"), count("lost"))
+}
+
+fn check_series(run: &Value, series: &Value, lines: &[Line]) {
+    let tally = |key: &str| series["tally"][key].as_u64().unwrap();
+    assert_eq!(lines.len() as u64, tally("recorded"), "{}", series["label"]);
+    let highest = lines.iter().max_by_key(|line| line.latency_ns).unwrap();
+    assert_eq!(Some(highest.latency_ns), series["max_ns"].as_i64());
+    assert_eq!(lines.iter().map(|line| line.latency_ns).min(), series["min_ns"].as_i64());
+    assert_eq!(Some(lines.iter().map(|line| line.latency_ns).sum()), series["sum_ns"].as_i64());
+    let at_maximum = lines.iter().find(|line| line.latency_ns == highest.latency_ns).unwrap();
+    assert_eq!(Some(at_maximum.at_ns), series["max_at_ns"].as_u64());
+    assert!(lines.windows(2).all(|pair| pair[0].cycle < pair[1].cycle && pair[0].at_ns <= pair[1].at_ns));
+    let last = lines.last().unwrap();
+    assert!(last.cycle < tally("attempted"));
+    let absent = tally("attempted") - lines.len() as u64;
+    assert_eq!(absent, tally("missed") + tally("dropped"), "missed cycles have no line");
+    let phase = &run["phases"][series["phase"].as_u64().unwrap() as usize];
+    assert!(lines[0].at_ns >= phase["start_ns"].as_u64().unwrap());
+    assert_eq!(run["phases"].as_array().unwrap().len(), 2);
+    assert!(last.at_ns <= phase["end_ns"].as_u64().unwrap());
+}
+
+#[test]
+fn the_file_adds_up_to_the_run() {
+    let bench = Bench::new();
+    let wakes = "clock_nanosleep,setitimer";
+    let arguments = [
+        "run",
+        "--duration",
+        "1s",
+        "--warmup",
+        "50ms",
+        "--wake",
+        wakes,
+        "-o",
+        "a.run.json",
+        "--samples",
+        "a.csv",
+    ];
+    let printed = bench.run(&arguments).exits(0);
+    let run = bench.json("a.run.json");
+    let mut lines = read(&bench.path("a.csv"));
+    for series in run["series"].as_array().unwrap() {
+        let key = (series["phase"].as_u64().unwrap(), series["kind"]["cpu"].as_u64().unwrap());
+        check_series(&run, series, &lines.remove(&key).unwrap());
+    }
+    assert!(lines.is_empty(), "nothing that is in no series");
+    assert_eq!(run["samples"]["path"], "a.csv");
+    let (kept, lost) = account(&run);
+    assert_eq!(lost, 0);
+    assert!(printed.err.contains(&format!("samples a.csv: {kept} kept, 0 lost")), "{}", printed.err);
+    for cost in run["self_cost"].as_array().unwrap().iter().filter(|cost| cost["phase"].is_u64()) {
+        assert_eq!((&cost["minor_faults"], &cost["major_faults"]), (&0.into(), &0.into()), "{cost}");
+    }
+}
+
+#[test]
+fn a_fake_run_has_the_same_samples_every_time_and_loses_none() {
+    let bench = Bench::new();
+    for name in ["a", "b"] {
+        // Ten times what a ring holds, so that it is gone round.
+        let wakes = "clock_nanosleep,setitimer";
+        let (run, samples) = (format!("{name}.run.json"), format!("{name}.csv"));
+        let arguments = ["run", "--fake", "7", "--quiet", "--duration", "65s", "--wake", wakes];
+        let arguments = [&arguments[..], &["-o", &run, "--samples", &samples]].concat();
+        bench.run(&arguments).exits(0);
+        assert_eq!(account(&bench.json(&run)).1, 0);
+    }
+    let bytes = fs::read(bench.path("a.csv")).unwrap();
+    assert_eq!(
+        bytes.iter().filter(|byte| **byte == b'\n').count() as u64,
+        1 + recorded(&bench.json("a.run.json"))
+    );
+    assert!(bytes == fs::read(bench.path("b.csv")).unwrap(), "the same bytes");
+}
+
+#[test]
+fn the_file_is_kept_unless_asked_and_a_dry_run_touches_nothing() {
+    let bench = Bench::new();
+    let run = |more: &[&str]| {
+        let arguments = ["run", "--fake", "1", "--duration", "1s", "-o", "a.run.json", "--samples", "a.csv"];
+        bench.run(&[&arguments[..], more].concat())
+    };
+    run(&["--dry-run"]).exits(0);
+    assert!(!bench.path("a.csv").exists());
+    fs::write(bench.path("a.csv"), "precious").unwrap();
+    let refused = run(&[]).exits(1);
+    assert!(
+        refused.err.contains("a.csv exists already, and a samples file is never overwritten"),
+        "{}",
+        refused.err
+    );
+    run(&["--force", "--dry-run"]).exits(0);
+    assert_eq!(fs::read_to_string(bench.path("a.csv")).unwrap(), "precious");
+    assert!(!bench.path("a.run.json").exists());
+    run(&["--force"]).exits(0);
+    assert!(!read(&bench.path("a.csv")).is_empty());
+}
+
+#[test]
+fn nothing_else_is_taken_for_the_samples_file() {
+    let bench = Bench::new();
+    let run = |more: &[&str]| {
+        let arguments = ["run", "--fake", "1", "--duration", "1s", "-o", "a.run.json"];
+        let printed = bench.run(&[&arguments[..], more].concat()).exits(1);
+        assert!(!bench.path("a.run.json").exists());
+        printed.err
+    };
+    let error = run(&["--samples", "./a.run.json", "--force"]);
+    assert!(error.contains("is the run file already"), "{error}");
+    let error = run(&["--samples", "a.html", "--report", "--force"]);
+    assert!(error.contains("is the report already"), "{error}");
+    let error = run(&["--samples", "no/such/place.csv"]);
+    assert!(error.contains("no/such/place.csv cannot be written: No such file"), "{error}");
+    let error = run(&["--samples", "/dev/full", "--force"]);
+    assert!(error.contains("/dev/full cannot be written: No space left"), "{error}");
+    assert_eq!(fs::read_dir(bench.path(".")).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_house_that_does_not_come_round_loses_samples_and_says_so() {
+    let bench = Bench::new();
+    let mut house = start(&bench, "8s");
+    // A ring for samples every ms is full after 4.1 s.
+    signal(house.id(), "STOP");
+    thread::sleep(Duration::from_secs(6));
+    signal(house.id(), "CONT");
+    assert_eq!(house.wait().unwrap().code(), Some(0));
+    let run = bench.json("a.run.json");
+    let (kept, lost) = account(&run);
+    assert!(lost > 0);
+    let lines = read(&bench.path("a.csv"));
+    assert_eq!(lines.values().map(|lines| lines.len() as u64).sum::<u64>(), kept);
+    for lines in lines.values() {
+        assert!(lines.windows(2).all(|pair| pair[0].cycle < pair[1].cycle), "in order, with a gap");
+    }
+    let warnings = run["events"].as_array().unwrap().iter().filter(|event| event["kind"] == "warning");
+    assert_eq!(
+        warnings.filter(|event| event["text"].as_str().unwrap().contains("faster than a.csv")).count(),
+        1
+    );
+    let shown = bench.run(&["show", "a.run.json"]).exits(0).out;
+    assert!(shown.contains("are not in a.csv"), "{shown}");
+}
+
+#[test]
+fn a_killed_house_leaves_whole_lines_and_a_run_that_says_how_many() {
+    let bench = Bench::new();
+    let mut house = start(&bench, "1h");
+    let begun = Instant::now();
+    while fs::metadata(bench.path("a.csv")).map_or(0, |file| file.len()) < 20_000 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the file never grew");
+        thread::sleep(Duration::from_millis(5));
+    }
+    house.kill().unwrap();
+    house.wait().unwrap();
+    // The probe dies with the house, but not in the same instant.
+    thread::sleep(Duration::from_millis(200));
+    let before = fs::read(bench.path("a.csv")).unwrap();
+    let lines = read(&bench.path("a.csv")).values().map(|lines| lines.len() as u64).sum::<u64>();
+    let shown = bench.run(&["show", "a.run.json"]).exits(0).out;
+    let (kept, lost) = account(&bench.json("a.run.json"));
+    assert!(kept > 0 && kept <= lines, "{kept} kept, {lines} lines");
+    assert!(lines - kept <= 4096 / 10, "at most one write call is not accounted for");
+    assert!(lost == 0 || shown.contains("are not in a.csv"), "{shown}");
+    assert_eq!(
+        fs::read(bench.path("a.csv")).unwrap(),
+        before,
+        "whoever recovers a run writes into no other file"
+    );
+}
+
+fn start(bench: &Bench, duration: &str) -> Child {
+    let arguments = ["run", "--quiet", "--duration", duration, "--warmup", "0s", "--interval", "1ms"];
+    let arguments = [&arguments[..], &["-o", "a.run.json", "--samples", "a.csv"]].concat();
+    let child = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while !bench.path("a.run.json").exists() || bench.json("a.run.json")["phases"][0].is_null() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the measurement never began");
+        thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
+}
