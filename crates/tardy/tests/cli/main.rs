@@ -10,6 +10,7 @@ mod full_disk;
 mod killed;
 mod pipeline;
 mod real_run;
+mod samples;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
