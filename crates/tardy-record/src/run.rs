@@ -89,7 +89,7 @@ pub enum State {
     Running,
     /// As planned.
     Complete,
-    /// A person or a signal ended it, and everything up to then is here.
+    /// A person, a signal or the death of a probe ended it, and everything up to then is here.
     Interrupted,
     /// It was killed; what is here was recovered, and the rest is lost.
     CutShort,

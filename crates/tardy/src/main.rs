@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("tardy: {}", in_words(&error));
+            commands::output::tell(&in_words(&error));
             let usage = error.is::<resolve::UsageError>()
                 || error.is::<recipe::RecipeError>()
                 || error.is::<DurationError>();

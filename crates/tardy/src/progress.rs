@@ -5,6 +5,8 @@ use std::io::{IsTerminal, Write};
 use tardy_measure::run::{Observer, Standing};
 use tardy_record::units::format_duration_ns;
 
+use crate::commands::output;
+
 /// Without a terminal, a line for every so many reports.
 const REPORTS_A_LINE: u64 = 60;
 
@@ -48,7 +50,7 @@ impl Observer for Progress {
 
     fn say(&mut self, text: &str) {
         self.close_line();
-        eprintln!("tardy: {text}");
+        output::tell(text);
     }
 }
 

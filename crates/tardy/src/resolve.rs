@@ -51,6 +51,9 @@ pub(crate) fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Res
     if !(extras.scale > 0.0 && extras.scale <= 1000.0) {
         return Err(wrong("scale", format!("{} is not a factor above 0 and up to 1000", extras.scale)));
     }
+    if let Some(celsius) = extras.ambient_c.filter(|celsius| !(-100.0..=150.0).contains(celsius)) {
+        return Err(wrong("ambient", format!("{celsius} is no room's temperature in degrees Celsius")));
+    }
     let cpus = cpus(&recipe.timer, machine)?;
     let limit_ns = recipe.run.limit.as_deref().map(|text| positive("limit", text)).transpose()?;
     Ok(Plan {
@@ -84,6 +87,12 @@ fn phases(
             "the list is empty; name a method, or leave the key out for clock_nanosleep",
         ));
     }
+    if let Some(twice) = given_twice(&wakes) {
+        return Err(wrong(
+            "wake",
+            format!("{} is given twice; --repeat measures a method several times", twice.name()),
+        ));
+    }
     let rounds = recipe.run.repeat.unwrap_or(1);
     if rounds == 0 || rounds > 10_000 {
         return Err(wrong("repeat", format!("{rounds} rounds; give 1 to 10000")));
@@ -102,6 +111,10 @@ fn phases(
         }
     }
     Ok(phases)
+}
+
+fn given_twice<T: PartialEq>(list: &[T]) -> Option<&T> {
+    list.iter().enumerate().find(|(index, one)| list[..*index].contains(one)).map(|(_, one)| one)
 }
 
 fn span(recipe: &Recipe, scale: f64) -> Result<Span, UsageError> {
@@ -124,6 +137,9 @@ fn loads(recipe: &Recipe) -> Result<Vec<String>, UsageError> {
     let specs = recipe.run.load.clone().unwrap_or_default();
     for spec in &specs {
         tardy_measure::load::parse(spec).map_err(|error| wrong("load", error))?;
+    }
+    if let Some(twice) = given_twice(&specs) {
+        return Err(wrong("load", format!("'{twice}' is given twice; one is enough")));
     }
     if specs.len() > 1 && specs.iter().any(|spec| spec == "none") {
         return Err(wrong("load", "none beside another load contradicts it; leave one of them out"));

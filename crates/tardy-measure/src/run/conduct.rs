@@ -15,10 +15,11 @@ use tardy_sys::signals::EndSignals;
 use tardy_sys::thread_usage::{self, ThreadUsage};
 use thiserror::Error;
 
-use super::checkpoint::{CheckpointError, RunFile};
+use super::checkpoint::RunFile;
 use super::house_clock::HouseClock;
 use super::observer::Observer;
 use super::phase;
+use super::result_file::{ResultFile, ResultFileError};
 use super::sample_file::{SampleFile, SampleFileError};
 use super::surroundings::LoadBook;
 use crate::watch::{WatchOptions, Watchers};
@@ -60,7 +61,7 @@ pub struct Outcome {
 pub enum RunError {
     /// The run file.
     #[error(transparent)]
-    File(#[from] CheckpointError),
+    File(#[from] ResultFileError),
     /// The samples file.
     #[error(transparent)]
     Samples(#[from] SampleFileError),
@@ -112,7 +113,7 @@ pub fn conduct(request: &Request, observer: &mut dyn Observer) -> Result<Outcome
 
 impl<'a> House<'a> {
     fn open(request: &'a Request, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
-        let file = RunFile::prepare(&request.output, request.force)?;
+        let file = ResultFile::claim(&request.output, request.force).map(RunFile::at)?;
         if let Some(samples) = &request.samples {
             SampleFile::check(samples, &request.output, request.force)?;
         }
@@ -155,7 +156,7 @@ impl<'a> House<'a> {
     }
 
     /// Writes the first checkpoint, before anything is measured: what cannot be written is known now.
-    fn checkpoint_or_fail(&mut self) -> Result<(), CheckpointError> {
+    fn checkpoint_or_fail(&mut self) -> Result<(), ResultFileError> {
         self.run.validity = validity::judge(&self.run);
         self.file.write(&self.run)
     }
@@ -186,9 +187,7 @@ impl<'a> House<'a> {
 
     /// Nothing was measured: leaves no file behind.
     fn abandon(self) {
-        if !self.request.force {
-            let _ = std::fs::remove_file(self.file.path());
-        }
+        self.file.remove();
         self.discard_samples();
     }
 
@@ -223,7 +222,7 @@ impl<'a> House<'a> {
     }
 
     /// The sealed run fits nowhere on its disk: tries memory, so that nothing is lost.
-    fn rescue(&self, error: &CheckpointError) -> String {
+    fn rescue(&self, error: &ResultFileError) -> String {
         let place = std::path::Path::new("/dev/shm").join(format!("tardy-{}.run.json", self.run.origin.id));
         match std::fs::write(&place, tardy_record::file::to_text(&self.run)) {
             Ok(()) => format!(

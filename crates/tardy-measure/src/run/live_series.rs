@@ -88,8 +88,8 @@ impl<'a> LiveSeries<'a> {
         if !at_end && end_ns.saturating_sub(start_ns) < self.slice_ns {
             return;
         }
-        let now = cells.quoted(timer.wake);
-        let histogram = now.since(&self.before_slice).coarsened(COARSE);
+        let now = cells.quoted(timer.wake).coarsened(COARSE);
+        let histogram = now.since(&self.before_slice);
         if histogram.is_empty() {
             return;
         }
@@ -101,6 +101,16 @@ impl<'a> LiveSeries<'a> {
         }
         self.before_slice = now;
         self.slice_start_ns = Some(end_ns);
+    }
+
+    /// Goes on from slices that were cut by a house that is no more.
+    pub(super) fn adopt_slices(&mut self, slices: Vec<Slice>) {
+        self.slice_start_ns = slices.last().map(|slice| slice.end_ns);
+        self.before_slice = Histogram::default();
+        for slice in &slices {
+            self.before_slice.merge(&slice.histogram).expect("slices of one series share a layout");
+        }
+        self.slices = slices;
     }
 
     /// Notes what the watchers saw around worst samples that are new since the last reading.

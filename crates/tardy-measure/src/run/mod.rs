@@ -9,11 +9,11 @@ mod observer;
 mod phase;
 mod probe_child;
 pub mod recover;
+pub mod result_file;
 mod sample_drain;
 mod sample_file;
 mod surroundings;
 
-pub use checkpoint::CheckpointError;
 pub use conduct::{Outcome, Request, RunError, conduct};
 pub use observer::{Observer, Standing};
-pub use sample_file::{SampleFileError, is_same_place};
+pub use sample_file::SampleFileError;

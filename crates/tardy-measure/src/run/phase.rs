@@ -34,7 +34,7 @@ const STOP_GRACE_NS: u64 = 3_000_000_000;
 pub(super) enum End {
     /// As planned.
     Complete,
-    /// By a person or a signal.
+    /// By a person, a signal, or the end of a probe before its time.
     Interrupted,
 }
 
@@ -227,7 +227,9 @@ impl Watch<'_, '_, '_> {
             }
             self.give_up_on_the_deaf();
         }
-        if self.stopping_since.is_some() { End::Interrupted } else { End::Complete }
+        let cut_off =
+            self.stopping_since.is_some() || !self.house.run.phases[self.index].spoilt_by.is_empty();
+        if cut_off { End::Interrupted } else { End::Complete }
     }
 
     /// Tells the loads once the warm-up is over.

@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use tardy_record::file::{self, RunFileError, SIZE_MAX};
 use tardy_record::plan::{Policy, ProbePlan, ThreadPlan, TimerPlan};
 use tardy_record::run::State;
-use tardy_record::{Run, samples, validity};
+use tardy_record::{Run, Series, samples, validity};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
 
 use super::checkpoint::RunFile;
 use super::live_series::LiveSeries;
 use super::map_place;
+use super::result_file::ResultFile;
 use crate::probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
 use crate::probe::order::Granted;
 use crate::probe::timer::reading::Place;
@@ -92,6 +93,10 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
 
 fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
     let fail = |source| OpenError::Io { path: path.to_owned(), source };
+    // A pipe or a device would be read for ever.
+    if !path.metadata().map_err(fail)?.is_file() {
+        return Err(fail(io::Error::other("it is not a regular file")));
+    }
     let file = File::open(path).map_err(fail)?;
     let mut text = Vec::new();
     let size = file.take(SIZE_MAX + 1).read_to_end(&mut text).map_err(fail)? as u64;
@@ -113,11 +118,15 @@ fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
     for (block, thread) in timer.threads.iter().enumerate() {
         let place = place(run, phase, timer, thread, run_start_ns);
         let mut live = LiveSeries::new(map.block(block), place, 0);
-        live.read_remains();
-        let Some(mut series) = live.series() else { continue };
-        let slot = run.series.iter().position(|known| known.phase == phase && known.label == series.label);
+        let known_cpu = |known: &Series| known.timer().is_some_and(|timer| timer.cpu == thread.cpu);
+        let slot = run.series.iter().position(|known| known.phase == phase && known_cpu(known));
         if let Some(slot) = slot {
-            series.slices = std::mem::take(&mut run.series[slot].slices);
+            live.adopt_slices(std::mem::take(&mut run.series[slot].slices));
+        }
+        live.read_remains();
+        live.cut_slice(true);
+        let Some(mut series) = live.series() else { continue };
+        if let Some(slot) = slot {
             for outlier in &mut series.worst {
                 let known = run.series[slot].worst.iter().find(|known| known.at_ns == outlier.at_ns);
                 outlier.around = known.map(|known| known.around.clone()).unwrap_or_default();
@@ -168,7 +177,7 @@ fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened 
     } else {
         "what is here is its last checkpoint"
     };
-    let sealed = RunFile::prepare(path, true).and_then(|file| file.write(&run));
+    let sealed = ResultFile::claim(path, true).and_then(|file| RunFile::at(file).write(&run));
     let remark = match sealed {
         Ok(()) => {
             for map in maps {

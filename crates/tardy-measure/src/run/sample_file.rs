@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::result_file::is_same_place;
 use crate::probe::sample_ring::Sample;
 
 /// The first line.
@@ -240,17 +241,6 @@ fn write_lines(file: &mut impl Write, text: &[u8]) -> (usize, io::Result<()>) {
         return (whole, Err(error));
     }
     (done, Ok(()))
-}
-
-/// Whether two paths name the same file, whether or not it is there yet.
-pub fn is_same_place(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| {
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new(".")).canonicalize().ok()?;
-        let place = directory.join(path.file_name()?);
-        Some(place.canonicalize().unwrap_or(place))
-    };
-    one == other || place(one).is_some_and(|one| place(other) == Some(one))
 }
 
 #[cfg(test)]

@@ -114,6 +114,9 @@ pub(crate) struct ReportArgs {
     /// Where the report goes.
     #[arg(short, long, default_value = "tardy-report.html")]
     pub(crate) output: PathBuf,
+    /// Replace the report if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// `tardy plot`.
@@ -125,6 +128,9 @@ pub(crate) struct PlotArgs {
     /// Where the plot goes.
     #[arg(short, long, default_value = "tardy-plot.svg")]
     pub(crate) output: PathBuf,
+    /// Replace the plot if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Right end of the latency axis, such as 400us; beyond the worst case by default.
     #[arg(long, value_name = "TIME")]
     pub(crate) x_max: Option<String>,

@@ -7,12 +7,15 @@ use anyhow::{Context, Result};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
+use super::output;
 use crate::args::Cli;
 use crate::exit::Exit;
 
 /// Prints the completions for `shell`.
 pub(crate) fn completions(shell: Shell) -> Result<Exit> {
-    clap_complete::generate(shell, &mut Cli::command(), "tardy", &mut std::io::stdout());
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tardy", &mut text);
+    output::print(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }
 

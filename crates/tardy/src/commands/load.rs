@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use tardy_measure::load::{self, LoadContext};
 use tardy_record::units::parse_duration_ns;
 
+use super::output;
 use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::resolve::wrong;
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
     let context = LoadContext {
         seed: arguments.seed,
         peer: arguments.peer.clone(),
-        notify: |text| eprintln!("tardy: {text}"),
+        notify: output::tell,
         ..LoadContext::new(exe)
     };
     let results = load::run_alone(&[spec], &context, duration, &mut std::io::stderr())?;

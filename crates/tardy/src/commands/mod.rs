@@ -5,7 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod generate;
 pub(crate) mod inner;
 pub(crate) mod load;
-mod output;
+pub(crate) mod output;
 pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -1,10 +1,12 @@
 //! Writing results, and reading runs, for all commands.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tardy_measure::run::recover;
+use tardy_measure::run::result_file::{ResultFile, is_same_place};
+use tardy_present::latency::harmless;
 use tardy_record::Run;
 
 /// Opens runs in the order given. What was found out on the way goes to standard error.
@@ -16,7 +18,7 @@ pub(super) fn open_runs(paths: &[impl AsRef<Path>]) -> Result<Vec<Run>> {
 pub(super) fn open_run(path: &Path) -> Result<Run> {
     let opened = recover::open(path)?;
     if let Some(remark) = opened.remark {
-        eprintln!("tardy: {}: {remark}", path.display());
+        tell(&format!("{}: {remark}", path.display()));
     }
     Ok(opened.run)
 }
@@ -35,14 +37,18 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
-/// Writes a result file whole or not at all.
-pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
-    let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
-    let temporary = path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
-    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
-    written
-        .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
-        .with_context(|| format!("{} cannot be written; choose another place with -o", path.display()))
+/// Claims the place of a result that is made of the files `inputs`, which it never replaces.
+pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<ResultFile> {
+    if let Some(input) = inputs.iter().find(|input| is_same_place(input, path)) {
+        bail!("{} is one of the runs; choose another -o", input.display());
+    }
+    Ok(ResultFile::claim(path, force)?)
+}
+
+/// Tells a person something on standard error. Names from outside lose what would steer a terminal.
+pub(crate) fn tell(text: &str) {
+    let lines: Vec<String> = text.lines().map(harmless).collect();
+    eprintln!("tardy: {}", lines.join("\n"));
 }
 
 /// Whether standard output is a terminal that shows colours.

@@ -18,7 +18,8 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         limit_ns: runs.iter().find_map(|run| run.plan.limit_ns),
         ..Options::default()
     };
-    output::write_file(&arguments.output, &plot::latency_svg(&runs, &options))?;
-    eprintln!("tardy: plot {}", arguments.output.display());
+    let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
+    file.write(plot::latency_svg(&runs, &options).as_bytes())?;
+    output::tell(&format!("plot {}", arguments.output.display()));
     Ok(Exit::Done)
 }

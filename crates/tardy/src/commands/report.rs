@@ -1,9 +1,8 @@
 //! `tardy report`: one HTML file for people to look at.
 
-use std::path::Path;
-
 use anyhow::Result;
 use tardy_analyse::findings::Options;
+use tardy_measure::run::result_file::ResultFile;
 use tardy_present::report;
 use tardy_record::Run;
 
@@ -14,13 +13,15 @@ use crate::exit::Exit;
 /// Writes the report of one run, or of several over each other.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
     let runs = output::open_runs(&arguments.runs)?;
-    write(&runs, &arguments.output)?;
-    eprintln!("tardy: report {}", arguments.output.display());
+    let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
+    write(&runs, &file)?;
     Ok(Exit::Done)
 }
 
-/// Writes the report of `runs`.
-pub(super) fn write(runs: &[Run], path: &Path) -> Result<()> {
+/// Writes the report of `runs`, and says where it is.
+pub(super) fn write(runs: &[Run], file: &ResultFile) -> Result<()> {
     let runs: Vec<&Run> = runs.iter().collect();
-    output::write_file(path, &report::html(&runs, &Options::default()))
+    file.write(report::html(&runs, &Options::default()).as_bytes())?;
+    output::tell(&format!("report {}", file.path().display()));
+    Ok(())
 }

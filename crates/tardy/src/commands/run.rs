@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use tardy_measure::facts;
-use tardy_measure::run::{Outcome, Request, conduct, is_same_place};
+use tardy_measure::run::result_file::{ResultFile, is_same_place};
+use tardy_measure::run::{Outcome, Request, conduct};
 use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
@@ -18,7 +19,7 @@ use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::recipe::Recipe;
-use crate::resolve::{Extras, Machine, resolve};
+use crate::resolve::{Extras, Machine, UsageError, resolve, wrong};
 
 /// Measures.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
@@ -41,30 +42,30 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         plan,
     };
     let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));
-    if let Some(report) = report.as_deref().filter(|report| report.exists() && !arguments.force) {
-        bail!("{} exists already; choose another --report, or say --force", report.display());
+    if let Some(report) = &report {
+        check_report_is_apart(report, &request)?;
     }
-    if let (Some(report), Some(samples)) = (&report, &arguments.samples)
-        && is_same_place(samples, report)
-    {
-        bail!("{} is the report already; choose another --samples", samples.display());
-    }
+    let report = report.map(|report| ResultFile::claim(&report, arguments.force)).transpose()?;
     let mut progress = Progress::new(arguments.quiet);
     let outcome = conduct(&request, &mut progress);
     progress.close_line();
-    present(&outcome?, arguments, &request.output, report.as_deref())
+    present(&outcome?, arguments, &request.output, report.as_ref())
 }
 
-fn present(outcome: &Outcome, arguments: &RunArgs, run_file: &Path, report: Option<&Path>) -> Result<Exit> {
+fn present(
+    outcome: &Outcome,
+    arguments: &RunArgs,
+    run_file: &Path,
+    report: Option<&ResultFile>,
+) -> Result<Exit> {
     let Outcome { run, trouble } = outcome;
     show::print(run, arguments.json)?;
-    eprintln!("tardy: run file {}", run_file.display());
+    output::tell(&format!("run file {}", run_file.display()));
     if let Some(samples) = &run.samples {
-        eprintln!("tardy: samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost);
+        output::tell(&format!("samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost));
     }
     if let Some(report) = report {
         report::write(std::slice::from_ref(run), report)?;
-        eprintln!("tardy: report {}", report.display());
     }
     if let Some(trouble) = trouble {
         bail!("{trouble}");
@@ -111,7 +112,7 @@ fn origin(started: SystemTime, fake: Option<u64>) -> Origin {
         host: if fake.is_some() { "fake".to_owned() } else { read("/proc/sys/kernel/hostname") },
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         started_at: humantime::format_rfc3339_seconds(started).to_string(),
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     }
 }
 
@@ -121,8 +122,22 @@ fn stamp(time: SystemTime) -> String {
     text.replace(['-', ':', 'Z'], "").replace('T', "-")
 }
 
+/// A name that is free: another run may have been started in the same second.
 fn default_output(started: SystemTime) -> PathBuf {
-    format!("tardy-{}.run.json", stamp(started)).into()
+    let stamp = stamp(started);
+    let numbered = (2..).map(|number| format!("tardy-{stamp}-{number}.run.json"));
+    let mut names = std::iter::once(format!("tardy-{stamp}.run.json")).chain(numbered).map(PathBuf::from);
+    names.find(|name| name.symlink_metadata().is_err()).expect("there is no end of numbers")
+}
+
+/// The report replaces neither the run file nor the samples, whatever --force says.
+fn check_report_is_apart(report: &Path, request: &Request) -> Result<(), UsageError> {
+    let taken = |path: &Path, what: &str| {
+        let reason = format!("{} is the {what} already; choose another name for the report", path.display());
+        if is_same_place(path, report) { Err(wrong("report", reason)) } else { Ok(()) }
+    };
+    taken(&request.output, "run file")?;
+    request.samples.as_deref().map_or(Ok(()), |samples| taken(samples, "samples file"))
 }
 
 /// Where the report goes: as given, or beside the run file under its name.

@@ -53,6 +53,19 @@ const MISTAKES: &[&[&str]] = &[
     &["run", "--duration", "1s", "-o", "new.run.json", "--samples", "there.run.json"],
     &["run", "--duration", "1s", "-o", "new.run.json", "--samples", "new.run.json"],
     &["run", "--duration", "1s", "-o", "new.run.json", "--samples", "no/such/place.csv"],
+    &["run", "--duration", "1s", "-o", "new.run.json", "--report", "new.run.json", "--force"],
+    &["run", "--duration", "1s", "-o", "new.run.json", "--report", "no/such/place.html"],
+    &["run", "--duration", "1s", "-o", "/dev/null", "--force"],
+    &["run", "--ambient", "nan"],
+    &["run", "--ambient", "-300"],
+    &["run", "--load", "doload", "--load", "doload"],
+    &["run", "--wake", "busy,busy"],
+    &["run", "\u{1b}[31mred"],
+    &["report", "there.run.json", "-o", "there.run.json", "--force"],
+    &["report", "there.run.json", "-o", "empty.run.json"],
+    &["plot", "there.run.json", "-o", "/dev/full", "--force"],
+    &["show", "/dev/zero"],
+    &["show", "steering.run.json"],
     &["show"],
     &["show", "nowhere.run.json"],
     &["show", "."],
@@ -85,6 +98,8 @@ fn every_mistake_is_told_what_where_and_what_to_do() {
         let printed = bench.run(mistake);
         assert!(matches!(printed.code, Some(1 | 2)), "{mistake:?}: {printed:?}");
         assert!(!printed.err.contains("panicked"), "{mistake:?}: {}", printed.err);
+        let steers = |c: char| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
+        assert!(!printed.err.contains(steers), "{mistake:?} steers the terminal: {:?}", printed.err);
         assert_eq!(printed.out, "", "{mistake:?}");
         writeln!(
             golden,
@@ -128,6 +143,7 @@ fn make_files(bench: &Bench) {
     write("empty.run.json", "");
     write("text.run.json", "T: 0 (15321) P:90 I:200 C:  49964 Min:      6\n");
     write("other.json", "{\"file_version\": 1}");
+    write("steering.run.json", &text.replacen("\"fifo\"", "\"\\u001b[31mred\\u202e\"", 1));
     write("deep.run.json", &"[".repeat(100_000));
     let recorded = text.find("\"recorded\":").unwrap() + "\"recorded\":".len();
     write("miscounted.run.json", &format!("{}9{}", &text[..recorded], &text[recorded..]));

@@ -59,6 +59,14 @@ fn kill_and_look(moment: Duration, victim: Victim) {
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["state"], "cut_short");
     assert_eq!(run["progress"]["cycles"].as_u64().unwrap(), counted, "{moment:?} {victim:?}");
+    for series in run["series"].as_array().unwrap() {
+        let total = |bins: &serde_json::Value| -> u64 {
+            bins.as_array().unwrap().iter().map(|bin| bin[2].as_u64().unwrap()).sum()
+        };
+        let slices = series["slices"].as_array().unwrap().iter();
+        let in_slices: u64 = slices.map(|slice| total(&slice["histogram"])).sum();
+        assert_eq!(in_slices, total(&series["corrected"]), "the slices go on to the end");
+    }
     assert!(!Path::new(&map).exists(), "the map is removed once the run is sealed");
     let again = bench.run(&["show", "a.run.json"]).exits(0);
     assert_eq!(again.out, shown.out, "sealed once, it stays as it is");
@@ -117,6 +125,7 @@ fn a_killed_probe_ends_the_run_and_spoils_it() {
     assert_eq!(house.wait().unwrap().code(), Some(5));
     let shown = bench.run(&["show", "a.run.json"]).exits(5);
     assert!(shown.out.contains("killed by signal 9"), "{}", shown.out);
+    assert_eq!(bench.json("a.run.json")["progress"]["state"], "interrupted");
 }
 
 #[test]

@@ -91,6 +91,27 @@ fn a_run_can_be_shown_reported_plotted_and_compared_again() {
 }
 
 #[test]
+fn a_name_that_is_no_text_is_a_name_all_the_same() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    let name = std::ffi::OsStr::from_bytes(b"bad\xff.run.json");
+    let mut command = bench.command(&["run", "--fake", "1", "--duration", "1s", "--quiet", "-o"]);
+    let status =
+        command.arg(name).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    assert!(bench.path(".").join(name).exists());
+}
+
+#[test]
+fn a_report_is_replaced_when_asked_and_only_then() {
+    let bench = Bench::new();
+    bench.run(&fake("a.run.json", &["--duration", "1s"])).exits(0);
+    bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);
+    assert!(bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(1).err.contains("exists already"));
+    bench.run(&["report", "a.run.json", "-o", "a.html", "--force"]).exits(0);
+}
+
+#[test]
 fn a_recipe_file_of_ones_own_works_like_a_built_in_one() {
     let bench = Bench::new();
     let recipe = "about = \"mine\"\n[run]\nloops = 1000\n[timer]\ninterval = \"1ms\"\n";

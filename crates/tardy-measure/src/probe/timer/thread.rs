@@ -69,6 +69,8 @@ impl<'a> TimerThread<'a> {
         if let Err(error) = scheduling::set(self.scheduling(timer)) {
             refused.push(refusal(timer.policy, &error));
             (policy, priority) = (Policy::Other, 0);
+            // Only SCHED_DEADLINE has to roam.
+            pinned = scheduling::set_affinity(&[self.plan.cpu]).is_ok();
             scheduling::set(Scheduling::Other)
                 .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
         }
@@ -205,6 +207,9 @@ fn refusal(policy: Policy, error: &io::Error) -> String {
         }
         (Policy::Deadline, Some(22)) => {
             "the interval is outside kernel.sched_deadline_period_min_us and _max_us (100 us at the least, by default)"
+        }
+        (Policy::Deadline, _) => {
+            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary: no limit allows it"
         }
         _ => {
             "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary, with `ulimit -r 99`, \
