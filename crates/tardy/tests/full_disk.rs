@@ -82,5 +82,9 @@ fn a_disk_that_fills_up_with_samples_costs_lines_and_not_the_result() {
     );
     let warned = |event: &&serde_json::Value| event["kind"] == "warning";
     assert_eq!(run["events"].as_array().unwrap().iter().filter(warned).count(), 1);
-    assert!(printed.out.contains("samples are not in disk/a.csv"), "{}", printed.out);
+    assert!(
+        run["validity"]["limits"].to_string().contains("samples are not in disk/a.csv"),
+        "{}",
+        run["validity"]
+    );
 }
