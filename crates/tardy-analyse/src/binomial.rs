@@ -3,10 +3,10 @@
 //! The probability of one outcome is Loader's saddle-point expansion ("Fast and Accurate Computation of Binomial
 //! Probabilities", 2000; R's dbinom), which keeps its precision at n = 10^12 where log-gamma differences lose theirs.
 //! Tails are sums of neighbouring terms from there; where a sum would have millions of terms, Edgeworth's expansion
-//! stands in, whose error then is below 10^-10. So no count in a run file, however absurd, takes long.
+//! stands in, whose error then is of the order of 10^-10. So no count in a run file, however absurd, takes long.
 //!
 //! The road not taken: statrs 0.19. Its `Beta::inverse_cdf` is wrong in the fourth digit at n = 10^6, k = 3
-//! (7.7527e-6 for 7.7536e-6) and does not return at n = 10^9; `docs/statistics.md` has the table.
+//! (7.7527e-6 for 7.7536e-6) and does not return at n = 10^9; docs/adr/0005-binomial-tails.md has the table.
 
 use std::f64::consts::{PI, SQRT_2};
 

@@ -52,7 +52,7 @@ pub struct PhaseFindings {
     pub wake: Wake,
     /// Loads meanwhile, as the person wrote them.
     pub loads: Vec<String>,
-    /// For how long it was measured; absent while it goes on.
+    /// For how long it counted: the longest of its series; absent where none has counted yet.
     pub measured_ns: Option<u64>,
     /// A line for each series.
     pub rows: Vec<Row>,
@@ -90,7 +90,7 @@ fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
             timer.wake
         }),
         loads: plan.map_or_else(Vec::new, |plan| plan.loads.clone()),
-        measured_ns: phase.end_ns.map(|end| end.saturating_sub(phase.start_ns)),
+        measured_ns: series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0),
         rows: series.iter().map(|one| row::of_series(one)).collect(),
         all: if series.is_empty() { None } else { row::of_several("all", &series).ok() },
         series: indices,

@@ -110,9 +110,12 @@ fn supports(verdict: &Verdict) -> String {
         None => "This assumes that wake-ups are late independently of each other".to_owned(),
     };
     format!(
-        "That supports, with {confidence} confidence: under this load, on no CPU is more than {} of wake-ups late ({:.1e}). \
-         {assumption}.",
-        one_in(bound.upper),
+        "That supports, with {confidence} confidence: under this load, at most {} late on any CPU ({:.1e}). {assumption}.",
+        if bound.upper < 0.1 {
+            format!("{} wake-ups is", one_in(bound.upper))
+        } else {
+            format!("{} of wake-ups are", one_in(bound.upper))
+        },
         ceil_two_digits(bound.upper),
     )
 }

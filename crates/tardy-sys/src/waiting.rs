@@ -15,16 +15,32 @@ use crate::signals::{block, signal_set};
 pub fn sleep_until(clock: Clock, deadline_ns: i64) -> io::Result<()> {
     let deadline = timespec(deadline_ns);
     loop {
-        // SAFETY: `deadline` is a valid timespec; for an absolute sleep nothing is written back.
-        let status = unsafe {
-            libc::clock_nanosleep(clock.id(), libc::TIMER_ABSTIME, &raw const deadline, std::ptr::null_mut())
-        };
-        match status {
+        match absolute_sleep(clock.id(), &deadline) {
             0 => return Ok(()),
             libc::EINTR => {}
             error => return Err(io::Error::from_raw_os_error(error)),
         }
     }
+}
+
+/// The system call without the C library's wrapper, which makes every call a point where the thread may be cancelled
+/// and so costs more than all else that the probe does between two sleeps.
+#[cfg(target_pointer_width = "64")]
+#[inline(always)]
+fn absolute_sleep(clock: libc::clockid_t, deadline: &libc::timespec) -> i32 {
+    let (flags, nothing) = (libc::TIMER_ABSTIME, std::ptr::null_mut::<libc::timespec>());
+    // SAFETY: `deadline` is a valid timespec; for an absolute sleep nothing is written back.
+    let status =
+        unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, &raw const *deadline, nothing) };
+    if status == 0 { 0 } else { io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL) }
+}
+
+/// On 32-bit targets the C library knows which of the kernel's two layouts of a time it uses.
+#[cfg(not(target_pointer_width = "64"))]
+#[inline(always)]
+fn absolute_sleep(clock: libc::clockid_t, deadline: &libc::timespec) -> i32 {
+    // SAFETY: `deadline` is a valid timespec; for an absolute sleep nothing is written back.
+    unsafe { libc::clock_nanosleep(clock, libc::TIMER_ABSTIME, &raw const *deadline, std::ptr::null_mut()) }
 }
 
 /// Sleeps for `duration_ns` with clock_nanosleep(2), relative.

@@ -258,7 +258,7 @@ impl Watch<'_, '_, '_> {
                 return true;
             }
             match probe.reply() {
-                Ok(Reply::Done) => {}
+                Ok(Reply::Done) => probe.see_out(),
                 Ok(Reply::Failed { reason }) | Err(reason) => reasons.push(reason),
                 Ok(Reply::Ready { .. }) => {
                     reasons.push("a probe got ready twice; please report it".to_owned())

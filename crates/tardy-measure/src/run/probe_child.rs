@@ -61,6 +61,11 @@ impl ProbeChild {
         say(&mut self.order, &Go { start_ns })
     }
 
+    /// Waits for the end of a probe that has said its last word.
+    pub(super) fn see_out(&mut self) {
+        let _ = self.child.wait();
+    }
+
     fn how_it_ended(&mut self) -> String {
         match self.child.wait() {
             Ok(status) => in_words(status),

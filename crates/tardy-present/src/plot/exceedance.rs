@@ -7,7 +7,7 @@ use tardy_record::units::format_duration_ns;
 
 use super::Options;
 use super::curve::{self, Curve};
-use super::frame::{Area, latency_label, text_width};
+use super::frame::{Area, latency_label};
 use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{count, typeset};
@@ -33,11 +33,7 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     for one in curve::drawing_order(curves) {
         svg.path(&format!("curve {}", one.class), &outline(one, &x, &y));
     }
-    if named_directly(curves) {
-        name_ends(&mut svg, &area, curves, &x, &y);
-    } else {
-        name_in_corner(&mut svg, &area, curves);
-    }
+    name_in_corner(&mut svg, &area, curves);
     let described: Vec<String> = curves.iter().map(describe).collect();
     let head = Head {
         id,
@@ -92,11 +88,6 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     polyline(points)
 }
 
-/// Names stand at the curves where there are few and short ones.
-fn named_directly(curves: &[Curve]) -> bool {
-    curves.len() <= 4 && curves.iter().all(|one| text_width(&one.label) < 150.0)
-}
-
 /// Writes the names into the lower left corner, where no curve comes: what is hardly late is never rare.
 fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
     let mut named: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
@@ -105,27 +96,6 @@ fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
         let y = area.bottom - 10.0 - (named.len() - 1 - row) as f64 * (LINE_HEIGHT + 1.0);
         svg.line(&format!("curve {}", one.class), (area.left + 8.0, y - 4.0), (area.left + 24.0, y - 4.0));
         svg.text(&format!("halo {}", one.class), (area.left + 30.0, y), Anchor::Start, &one.label);
-    }
-}
-
-/// Writes each curve's name where it ends: at its maximum, one above the other where maxima are close.
-fn name_ends(svg: &mut Svg, area: &Area, curves: &[Curve], x: &Scale, y: &Scale) {
-    let mut placed: Vec<(f64, f64, f64)> = Vec::new();
-    for one in curve::drawing_order(curves) {
-        let Some(max) = one.max_ns.filter(|_| one.class != "rest") else { continue };
-        let end = (x.at(max as f64), y.at(1.0 / one.histogram.total().max(1) as f64));
-        let width = text_width(&one.label);
-        let left = if end.0 + 8.0 + width > area.right + 8.0 { end.0 - 8.0 - width } else { end.0 + 8.0 };
-        let mut height = end.1 - 4.0;
-        let overlaps = |other: &(f64, f64, f64), height: f64| {
-            other.0 < left + width && left < other.1 && (other.2 - height).abs() < LINE_HEIGHT
-        };
-        while placed.iter().any(|other| overlaps(other, height)) {
-            height -= LINE_HEIGHT;
-        }
-        placed.push((left, left + width, height));
-        svg.dot(one.class, end, 2.6);
-        svg.text(&format!("halo {}", one.class), (left, height), Anchor::Start, &one.label);
     }
 }
 

@@ -64,7 +64,7 @@ impl Area {
             svg.line("limit", (at, self.top), (at, self.bottom));
             let (anchor, beside) =
                 if at + 60.0 > self.right { (Anchor::End, -4.0) } else { (Anchor::Start, 4.0) };
-            svg.text("alarm halo", (at + beside, self.top + 10.0), anchor, name);
+            svg.text("alarm halo", (at + beside, self.top - 3.0), anchor, name);
         }
     }
 

@@ -5,12 +5,12 @@
 //! nearly all values have been, and what lies beyond is written at its end. Columns are a power of two of ns wide,
 //! because recorded bins nest in such columns and no count has to be split.
 
-use tardy_analyse::quantile::{LEVELS, edges_of_rank};
+use tardy_analyse::quantile::{LEVELS, Level, edges_of_rank};
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Histogram, Run};
 
 use super::Options;
-use super::curve::{self, Curve, curves};
+use super::curve::{self, COLOURS, Curve, curves};
 use super::frame::{Area, count_label, latency_label, spread, text_width};
 use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
@@ -20,8 +20,9 @@ use crate::latency::{count, typeset};
 const COLUMN_MAX: f64 = 260.0;
 /// A tail up to this many times longer than the 99.99 % of values stays on the axis.
 const TAIL_SHOWN: f64 = 2.5;
-/// Legend entries beyond this are left out, the worst ones staying.
-const LEGEND_MAX: usize = 8;
+/// The axis ends at this many times the 99 % of values at the latest, so that the body does not vanish beside a
+/// tail of one value in a thousand.
+const BODY_SHOWN: f64 = 10.0;
 
 /// The latency plot of `runs`.
 pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
@@ -83,21 +84,22 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
 fn range(curves: &[Curve], options: &Options) -> (f64, f64) {
     let lowest = curves.iter().filter_map(|one| one.histogram.bins().first()).map(|bin| bin.lower_ns).min();
     let highest = curves.iter().filter_map(|one| one.max_ns).max().unwrap_or(1000) as f64;
-    let body = curves.iter().map(|one| nearly_all(&one.histogram)).fold(1000.0, f64::max);
+    let body = curves.iter().map(|one| reached_by(&one.histogram, LEVELS[3])).fold(1000.0, f64::max);
+    let most =
+        curves.iter().map(|one| reached_by(&one.histogram, LEVELS[1])).fold(100.0, f64::max) * BODY_SHOWN;
     let wanted = match options.latency_max_ns {
         Some(ns) => ns as f64,
-        None if highest <= body * TAIL_SHOWN => highest * 1.02,
-        None => body * 1.25,
+        None if highest <= (body * TAIL_SHOWN).min(most) => highest * 1.02,
+        None => (body * 1.25).min(most),
     };
     let high = (wanted / nice(wanted / 20.0)).ceil() * nice(wanted / 20.0);
     let low = lowest.filter(|lowest| *lowest < 0).map_or(0.0, |lowest| -nice(-lowest as f64).min(high));
     (low, high.max(low + 1.0))
 }
 
-/// Where 99.99 % of the values have been, or all of them where there are too few to say.
-fn nearly_all(histogram: &Histogram) -> f64 {
+/// Where this share of the values has been, or all of them where there are too few to say.
+fn reached_by(histogram: &Histogram, level: Level) -> f64 {
     let total = histogram.total();
-    let level = LEVELS[3];
     let rank = if total >= level.least_count() { level.rank(total) } else { total };
     edges_of_rank(histogram, rank)
         .map_or(0.0, |(lower, upper)| if upper == i64::MAX { lower as f64 } else { upper as f64 })
@@ -140,7 +142,7 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
 /// How much room the names take below the plot: a phone has none beside more than two curves.
 fn names_below(curves: &[Curve], options: &Options) -> f64 {
     if options.narrow() && curves.len() > 2 {
-        curves.len().min(LEGEND_MAX + 1) as f64 * 15.0 + 12.0
+        curves.len().min(COLOURS + 1) as f64 * 15.0 + 12.0
     } else {
         0.0
     }
@@ -149,10 +151,9 @@ fn names_below(curves: &[Curve], options: &Options) -> f64 {
 /// Names the curves at the upper right, where a latency plot is empty, with their maxima; marks each maximum on the
 /// axis; says what lies beyond it. Gives the same in words.
 fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, below: bool) -> String {
-    let mut listed: Vec<&Curve> = curves.iter().collect();
-    if listed.len() > LEGEND_MAX {
+    let mut listed: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
+    if listed.len() < curves.len() {
         listed.sort_by_key(|one| std::cmp::Reverse(one.max_ns));
-        listed.truncate(LEGEND_MAX);
     }
     let entries: Vec<(String, &Curve)> = listed.iter().map(|one| (entry(one, high), *one)).collect();
     let width = entries.iter().map(|(text, _)| text_width(text)).fold(0.0, f64::max);
@@ -172,7 +173,7 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, be
             "soft halo",
             (left, y),
             Anchor::Start,
-            &format!("and {} more, lower", curves.len() - listed.len()),
+            &format!("and {} more, none higher", curves.len() - listed.len()),
         );
     }
     let marks: Vec<f64> = curves

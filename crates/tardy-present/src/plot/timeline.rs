@@ -87,7 +87,9 @@ fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {
     if let Some(limit) = options.limit_ns.filter(|limit| *limit as f64 > high) {
         high = limit as f64;
     }
-    Scale::logarithmic(low / 1.2, high * 1.4, area.bottom, area.top)
+    // Phases have their names above the curves.
+    let headroom = if run.phases.len() > 1 { 2.4 } else { 1.4 };
+    Scale::logarithmic(low / 1.2, high * headroom, area.bottom, area.top)
 }
 
 fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
@@ -120,7 +122,10 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     };
     let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
     let classes = curve::classes(&weights);
-    for (label, class) in labels.iter().zip(&classes) {
+    // Faint ones first, so that those that stand out lie on top.
+    let mut order: Vec<(&&str, &&str)> = labels.iter().zip(&classes).collect();
+    order.sort_by_key(|(_, class)| **class != "rest");
+    for (label, class) in order {
         for series in run.series.iter().filter(|series| series.label == **label) {
             svg.path(&format!("curve thin {class}"), &polyline(thinned(series, x, y)));
         }

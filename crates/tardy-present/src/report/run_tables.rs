@@ -12,8 +12,10 @@ use super::run_view::duration;
 use crate::latency::{count, harmless, microseconds, per_cent, short, three_digits, typeset};
 use crate::{sentence, summary};
 
-/// Rows of interrupts, softirqs and threads beyond this are left out.
+/// Rows of interrupts and softirqs beyond this are left out.
 const ROW_MAX: usize = 24;
+/// Kernel threads beyond this, which took less, are left out.
+const THREAD_MAX: usize = 12;
 
 /// A table: heads and rows of text.
 #[derive(Debug, Default, Serialize)]
@@ -147,12 +149,12 @@ fn figure(value: f64) -> String {
 
 fn threads(run: &Run) -> TableView {
     let row = |thread: &tardy_record::environment::ThreadTime| {
-        let cpu = format!("{:.2}", thread.cpu_ns as f64 / 1e9);
+        let cpu = three_digits(thread.cpu_ns as f64 / 1e6);
         vec![short(&harmless(&thread.name), 40), thread.pid.to_string(), cpu, per_cent(thread.share)]
     };
     TableView {
-        heads: vec!["thread", "pid", "CPU time, s", "of a CPU"],
-        rows: run.environment.kernel_threads.iter().take(ROW_MAX).map(row).collect(),
+        heads: vec!["thread", "pid", "CPU time, ms", "of a CPU"],
+        rows: run.environment.kernel_threads.iter().take(THREAD_MAX).map(row).collect(),
     }
 }
 

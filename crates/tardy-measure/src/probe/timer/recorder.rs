@@ -33,7 +33,8 @@ pub(super) struct Wakeup {
 /// Writes wake-ups into a block.
 pub(super) struct Recorder<'a> {
     block: Block<'a>,
-    measured: &'a [Cell64],
+    /// The block's cells; their number is known, so that no index of a total needs a check.
+    cells: &'a [Cell64; cells::CELLS],
     filled: &'a [Cell64],
     maxima: &'a [Cell64],
     interval_ns: u64,
@@ -62,7 +63,7 @@ impl<'a> Recorder<'a> {
         thresholds_ns: &[u64],
         counted_from_ns: u64,
     ) -> Self {
-        let all = block.cells();
+        let all: &[Cell64; cells::CELLS] = block.cells()[..cells::CELLS].try_into().expect("as many as that");
         let thresholds_ns = &thresholds_ns[..thresholds_ns.len().min(cells::THRESHOLD_COUNT)];
         for (slot, limit) in thresholds_ns.iter().enumerate() {
             all[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + Threshold::Limit as usize].set(*limit);
@@ -71,7 +72,7 @@ impl<'a> Recorder<'a> {
         maxima.iter().for_each(|cell| cell.set(cells::NO_MAXIMUM as u64));
         let recorder = Self {
             block,
-            measured: &all[cells::MEASURED..cells::EARLY],
+            cells: all,
             filled: &all[cells::FILLED..cells::CELLS],
             maxima,
             interval_ns,
@@ -101,7 +102,7 @@ impl<'a> Recorder<'a> {
 
     #[inline(always)]
     fn total(&self, total: Total) -> &'a Cell64 {
-        &self.block.cells()[total as usize]
+        &self.cells[total as usize]
     }
 
     /// Says where the thread stands.
@@ -157,9 +158,9 @@ impl<'a> Recorder<'a> {
         let magnitude = late_ns.unsigned_abs();
         self.add_square(magnitude);
         if late_ns >= 0 {
-            self.measured[FINE.index(magnitude)].add(1);
+            self.cells[cells::MEASURED + FINE.index(magnitude)].add(1);
         } else {
-            self.block.cells()[cells::EARLY + FINE.index(magnitude)].add(1);
+            self.cells[cells::EARLY + FINE.index(magnitude)].add(1);
         }
         if late_ns < self.min_ns {
             self.min_ns = late_ns;
@@ -225,7 +226,7 @@ impl<'a> Recorder<'a> {
 
     #[cold]
     fn keep_among_worst(&mut self, wakeup: Wakeup) {
-        let all = self.block.cells();
+        let all = self.cells;
         let slot_cell =
             |slot: usize, field: Worst| &all[cells::WORST + slot * cells::WORST_CELLS + field as usize];
         let count = self.total(Total::WorstCount).get() as usize;
@@ -249,7 +250,7 @@ impl<'a> Recorder<'a> {
 
     #[cold]
     fn pass_thresholds(&self, wakeup: Wakeup) {
-        let all = self.block.cells();
+        let all = self.cells;
         let time_block = (wakeup.at_ns - self.counted_from_ns) / cells::THRESHOLD_BLOCK_NS;
         for slot in 0..self.thresholds {
             let cell =
@@ -300,5 +301,161 @@ impl<'a> Recorder<'a> {
             self.total(Total::InvoluntarySwitches).set(usage.involuntary_switches);
             self.total(Total::Stage).set(Stage::Done as u64);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::cells::CELLS;
+    use crate::probe::order::Granted;
+    use crate::probe::timer::reading::{Cells, Place, mend};
+    use proptest::prelude::*;
+    use tardy_record::Series;
+    use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
+    use tardy_sys::shared_map::SharedMap;
+    use tardy_sys::thread_usage::ThreadUsage;
+
+    const INTERVAL_NS: u64 = 1_000_000;
+    const START_NS: u64 = 5_000_000_000;
+    const LIMITS: [u64; 2] = [50_000, 2_500_000];
+
+    /// What recording these latenesses, one after the other on a schedule, comes to.
+    fn recorded(lates: &[i64], write: impl FnOnce(&mut [u64])) -> Series {
+        let directory = tempfile::tempdir().unwrap();
+        let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
+        let mut recorder = Recorder::new(map.block(0), INTERVAL_NS, &LIMITS, START_NS);
+        recorder.set_stage(Stage::Counting);
+        for wakeup in wakeups(lates) {
+            recorder.record(wakeup);
+        }
+        recorder.finish(ThreadUsage::default());
+        let mut copy = Vec::new();
+        assert!(map.block(0).read(&mut copy));
+        write(&mut copy);
+        let thread =
+            ThreadPlan { cpu: 0, pinned: true, priority: 90, interval_ns: INTERVAL_NS, offset_ns: 0 };
+        let timer = TimerPlan {
+            wake: Wake::ClockNanosleep,
+            clock: ClockId::Monotonic,
+            dither_ns: 0,
+            policy: Policy::Fifo,
+            memory_locked: true,
+            dma_latency_us: None,
+            threads: vec![thread],
+        };
+        let granted = Granted { policy: Policy::Fifo, priority: 90, pinned: true };
+        Cells(&copy).series(Place {
+            phase: 0,
+            timer: &timer,
+            thread: &thread,
+            granted,
+            run_start_ns: START_NS,
+        })
+    }
+
+    fn wakeups(lates: &[i64]) -> Vec<Wakeup> {
+        let mut cycle = 0;
+        let wakeup = |late_ns: &i64| {
+            let missed = fill::missed_behind(*late_ns, INTERVAL_NS);
+            let at_ns = (START_NS + cycle * INTERVAL_NS).saturating_add_signed(*late_ns);
+            let wakeup = Wakeup { late_ns: *late_ns, at_ns, cycle, missed, dropped: 0 };
+            cycle += 1 + missed;
+            wakeup
+        };
+        lates.iter().map(wakeup).collect()
+    }
+
+    fn lates() -> impl Strategy<Value = Vec<i64>> {
+        prop::collection::vec(prop_oneof![8 => 0i64..40_000, 1 => -900i64..0, 1 => 0i64..9_000_000], 1..400)
+    }
+
+    proptest! {
+        #[test]
+        fn the_totals_are_those_of_the_samples(lates in lates()) {
+            let series = recorded(&lates, |_| {});
+            let all = wakeups(&lates);
+            let missed: u64 = all.iter().map(|wakeup| wakeup.missed).sum();
+            prop_assert_eq!(series.tally.recorded, lates.len() as u64);
+            prop_assert_eq!(series.tally.missed.get(), Some(missed));
+            prop_assert_eq!(series.tally.attempted.get(), Some(lates.len() as u64 + missed));
+            prop_assert_eq!(series.min_ns, lates.iter().min().copied());
+            prop_assert_eq!(series.max_ns, lates.iter().max().copied());
+            prop_assert_eq!(series.sum_ns, lates.iter().sum::<i64>());
+            let squares: u128 = lates.iter().map(|late| u128::from(late.unsigned_abs()).pow(2)).sum();
+            prop_assert_eq!(series.sum_of_squares_ns2, squares);
+            prop_assert_eq!(series.measured.total(), lates.len() as u64);
+            prop_assert_eq!(series.corrected.as_ref().unwrap().total(), lates.len() as u64 + missed);
+        }
+
+        #[test]
+        fn thresholds_count_every_wait_above_them(lates in lates()) {
+            let series = recorded(&lates, |_| {});
+            for (count, limit) in series.thresholds.iter().zip(LIMITS) {
+                let waits = wakeups(&lates).into_iter().flat_map(|wakeup| {
+                    (0..=wakeup.missed).map(move |j| wakeup.late_ns - (j * INTERVAL_NS) as i64)
+                });
+                let above = |late: &i64| *late > limit as i64;
+                prop_assert_eq!(count.measured, lates.iter().filter(|late| above(late)).count() as u64);
+                prop_assert_eq!(count.corrected, Some(waits.filter(above).count() as u64));
+                prop_assert!(count.clusters <= count.measured);
+                prop_assert_eq!(count.clusters == 0, count.measured == 0);
+                prop_assert!(count.sum_of_squared_block_counts >= count.corrected.unwrap());
+            }
+        }
+
+        #[test]
+        fn the_worst_are_the_worst(lates in lates()) {
+            let series = recorded(&lates, |_| {});
+            let kept: Vec<i64> = series.worst.iter().map(|outlier| outlier.latency_ns).collect();
+            let mut expected = lates.clone();
+            expected.sort_unstable_by(|a, b| b.cmp(a));
+            expected.truncate(WORST_COUNT);
+            prop_assert_eq!(kept, expected);
+        }
+
+        #[test]
+        fn a_write_cut_off_anywhere_is_mended_into_a_valid_series(lates in lates(), done in 0u32..u32::MAX) {
+            // The writer died in its last sample: any of the totals may still be those before it.
+            let mut before = Vec::new();
+            recorded(&lates[..lates.len() - 1], |copy| before = copy.to_vec());
+            let series = recorded(&lates, |copy| {
+                let totals = (0..32).filter(|cell| done >> cell & 1 == 0);
+                totals.for_each(|cell| copy[cell] = before[cell]);
+                mend(copy);
+            });
+            let missed = series.tally.missed.get().unwrap();
+            prop_assert_eq!(series.tally.recorded, series.measured.total());
+            prop_assert_eq!(series.tally.attempted.get(), Some(series.tally.recorded + missed));
+            prop_assert_eq!(series.corrected.as_ref().unwrap().total(), series.tally.recorded + missed);
+            let (first, last) = (series.measured.bins()[0], *series.measured.bins().last().unwrap());
+            prop_assert!((first.lower_ns..first.upper_ns).contains(&series.min_ns.unwrap()));
+            prop_assert!((last.lower_ns..last.upper_ns).contains(&series.max_ns.unwrap()));
+        }
+    }
+
+    #[test]
+    fn doubling_blocks_keeps_every_maximum_and_the_time_axis() {
+        // Ten times as many blocks as there is room for, one of them with a stall.
+        let blocks = BLOCK_COUNT * 10;
+        let lates: Vec<i64> =
+            (0..blocks).map(|i| if i == 12_345 { 777_000 } else { 1000 + (i % 10) as i64 }).collect();
+        let directory = tempfile::tempdir().unwrap();
+        let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
+        let mut recorder = Recorder::new(map.block(0), cells::MAXIMA_BLOCK_NS, &[], START_NS);
+        for (cycle, late_ns) in lates.iter().enumerate() {
+            let at_ns = START_NS + cycle as u64 * cells::MAXIMA_BLOCK_NS + *late_ns as u64;
+            recorder.record(Wakeup { late_ns: *late_ns, at_ns, cycle: cycle as u64, missed: 0, dropped: 0 });
+        }
+        recorder.finish(ThreadUsage::default());
+        let count = recorder.maxima_count;
+        let maxima: Vec<i64> = recorder.maxima[..count].iter().map(|cell| cell.get() as i64).collect();
+        assert!(count > BLOCK_COUNT / 2 && count <= BLOCK_COUNT);
+        assert!(count as u64 * recorder.maxima_block_ns >= blocks as u64 * cells::MAXIMA_BLOCK_NS);
+        let per_block = (recorder.maxima_block_ns / cells::MAXIMA_BLOCK_NS) as usize;
+        for (block, maximum) in maxima.iter().enumerate() {
+            let of_block = &lates[block * per_block..blocks.min((block + 1) * per_block)];
+            assert_eq!(Some(maximum), of_block.iter().max(), "block {block}");
+        }
     }
 }

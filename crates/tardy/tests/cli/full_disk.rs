@@ -1,15 +1,13 @@
 //! A disk that is full: known before, or survived with the result still shown.
 
-mod tardy;
-
 use std::fs;
 use std::process::Command;
 
-use tardy::Bench;
+use crate::bench::Bench;
 
 /// Runs `script` with a tmpfs of `size` at ./disk, in a mount namespace of its own; `None` where that takes rights
 /// that this user lacks.
-fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<tardy::Printed> {
+fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<crate::bench::Printed> {
     fs::create_dir(bench.path("disk")).unwrap();
     let script = format!("mount -t tmpfs -o size={size} none disk || exit 77; {script}");
     let output = Command::new("unshare")
@@ -19,7 +17,7 @@ fn on_a_small_disk(bench: &Bench, size: &str, script: &str) -> Option<tardy::Pri
         .env("NO_COLOR", "1")
         .output()
         .ok()?;
-    let printed = tardy::Printed::from(output);
+    let printed = crate::bench::Printed::from(output);
     let refused = printed.code == Some(77) || printed.err.starts_with("unshare:");
     if refused {
         println!("skipped: a mount namespace takes root ({})", printed.err.trim());

@@ -1,7 +1,5 @@
 //! Every sample in a file: what is in it adds up to the run, and what is not in it is counted.
 
-mod tardy;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -9,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::bench::Bench;
 use serde_json::Value;
-use tardy::Bench;
 
 /// One line of the file.
 struct Line {

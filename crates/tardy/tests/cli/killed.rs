@@ -1,14 +1,14 @@
 //! kill -9 at any moment leaves a run that opens, says that it was cut short, and holds what was counted.
 
-mod tardy;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tardy::Bench;
+use tardy_sys::shared_map::{self, SharedMap};
+
+use crate::bench::Bench;
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {
@@ -50,7 +50,8 @@ fn kill_and_look(moment: Duration, victim: Victim) {
     }
     kill(house.id());
     house.wait().unwrap();
-    wait_until("the probe's end", || probes.iter().all(|pid| is_gone(*pid)));
+    // A dead process's other threads may still be on their way out, with the map in their hands.
+    wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
 
     let counted = counted_in(&map);
     let shown = bench.run(&["show", "a.run.json"]).exits(0);
@@ -70,12 +71,11 @@ fn start(bench: &Bench) -> Child {
 }
 
 fn map_of(path: &Path) -> String {
-    format!("/dev/shm/tardy-{}-0.map", tardy::json(path)["origin"]["id"].as_str().unwrap())
+    format!("/dev/shm/tardy-{}-0.map", crate::bench::json(path)["origin"]["id"].as_str().unwrap())
 }
 
 /// Cycles that the map holds, added up from its cells as cells.rs lays them out: Attempted is the first.
 fn counted_in(map: &str) -> u64 {
-    use tardy_sys::shared_map::SharedMap;
     let map = SharedMap::open(Path::new(map)).unwrap();
     (0..map.block_count()).map(|block| map.block(block).cells()[0].get()).sum()
 }
@@ -121,6 +121,7 @@ fn a_killed_probe_ends_the_run_and_spoils_it() {
 
 #[test]
 fn no_load_outlives_a_killed_run() {
+    let _mine = crate::doload_is_mine();
     let bench = Bench::new();
     let mark = format!("tardy-test-{}", std::process::id());
     let load = format!("cmd:setsid sh -c 'exec sleep 1000' {mark} & sleep 1000");

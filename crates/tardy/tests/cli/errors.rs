@@ -1,13 +1,11 @@
 //! What people get wrong, and what tardy says: one golden for all, so that the messages are read side by side.
 //!
-//! Bless with `INSTA_UPDATE=always cargo test -p tardy --test errors`. A new mistake is a new line in `MISTAKES`.
-
-mod tardy;
+//! Bless with `INSTA_UPDATE=always cargo test -p tardy --test cli errors`. A new mistake is a new line in `MISTAKES`.
 
 use std::fmt::Write;
 use std::fs;
 
-use tardy::Bench;
+use crate::bench::Bench;
 
 /// Command lines. None of them may panic, and each must say what, where and what to do.
 const MISTAKES: &[&[&str]] = &[

@@ -1,15 +1,15 @@
 //! `tardy check` on machines that are directories: what people read, held against goldens.
 //!
-//! `INSTA_UPDATE=always cargo test -p tardy --test check_of_other_machines` blesses what changed.
+//! `INSTA_UPDATE=always cargo test -p tardy --test cli check_of` blesses what changed.
 
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
+use std::process::Command;
 
 fn check(machine: &str, json: bool) -> (i32, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tardy-measure/tests/kernels").join(machine);
-    let mut command = Command::cargo_bin("tardy").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tardy"));
     command.arg("check").arg("--kernel-root").arg(root);
     if json {
         command.arg("--json");

@@ -1,13 +1,12 @@
 //! Real measurements on the machine at hand. What it is like does not matter: every number is checked against the
 //! others and against the kernel's, never against a time.
 
-mod tardy;
-
+use crate::bench::Bench;
 use serde_json::Value;
-use tardy::Bench;
 
 #[test]
 fn ten_seconds_under_load_add_up() {
+    let _mine = crate::doload_is_mine();
     let bench = Bench::new();
     let arguments =
         ["run", "--duration", "10s", "--load", "doload", "--limit", "1ms", "-o", "a.run.json", "--report"];
@@ -177,7 +176,7 @@ fn ctrl_c_ends_the_run_properly() {
     wait_until(|| path.exists() && phase_has_begun(&path));
     let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(status.success());
-    let printed = tardy::Printed::from(child.wait_with_output().unwrap()).exits(0);
+    let printed = crate::bench::Printed::from(child.wait_with_output().unwrap()).exits(0);
     assert!(printed.err.contains("ending; the run is kept"), "{}", printed.err);
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["state"], "interrupted");
@@ -185,7 +184,7 @@ fn ctrl_c_ends_the_run_properly() {
 }
 
 fn phase_has_begun(path: &std::path::Path) -> bool {
-    let id = tardy::json(path)["origin"]["id"].as_str().unwrap().to_owned();
+    let id = crate::bench::json(path)["origin"]["id"].as_str().unwrap().to_owned();
     std::path::Path::new(&format!("/dev/shm/tardy-{id}-0.map")).exists()
 }
 

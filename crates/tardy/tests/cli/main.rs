@@ -1,0 +1,21 @@
+//! tardy's command line, driven as its users drive it. One program, so that it is linked once.
+//!
+//! A test of one command goes into the file named for what it shows; of a mistake, into `errors.rs` as a line.
+
+mod articles;
+mod bench;
+mod check_of_other_machines;
+mod errors;
+mod full_disk;
+mod killed;
+mod pipeline;
+mod real_run;
+mod samples;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// doload listens on one port of the machine: tests that run it take turns.
+pub(crate) fn doload_is_mine() -> MutexGuard<'static, ()> {
+    static DOLOAD: Mutex<()> = Mutex::new(());
+    DOLOAD.lock().unwrap_or_else(PoisonError::into_inner)
+}
