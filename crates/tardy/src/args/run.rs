@@ -33,7 +33,7 @@ pub(crate) struct RunArgs {
     /// The run file.
     #[arg(short, long, value_name = "FILE", help_heading = "Results")]
     pub(crate) output: Option<PathBuf>,
-    /// Keep every sample as well: a CSV file for pandas and the like, about 600 MB an hour for each CPU at 200us
+    /// Keep every sample as well: a CSV file for pandas and the like, 560 MB an hour for each CPU at 200us
     /// (docs/samples.md).
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) samples: Option<PathBuf>,
