@@ -111,19 +111,23 @@ fn every_mistake_is_told_what_where_and_what_to_do() {
         .unwrap();
         assert_eq!(listing(&bench), before, "{mistake:?} left something behind");
     }
-    // Which CPUs there are is the machine's, and who tests what is on it.
-    let golden = regex_lite_cpus(&golden);
+    let golden = without_the_machine(&golden);
     insta::assert_snapshot!(golden);
 }
 
-/// Replaces the list of this machine's CPUs, at the end of a message, by a word.
-fn regex_lite_cpus(text: &str) -> String {
-    text.lines()
-        .map(|line| match line.split_once("these are: ") {
-            Some((before, _)) => format!("{before}these are: (this machine's)\n"),
-            None => format!("{line}\n"),
-        })
-        .collect()
+/// Replaces what is this machine's, or this moment's, by a word: its CPUs, and how long a run file is up to a place.
+fn without_the_machine(text: &str) -> String {
+    let cpus = |line: &str| match line.split_once("these are: ") {
+        Some((before, _)) => format!("{before}these are: (this machine's)"),
+        None => line.to_owned(),
+    };
+    let columns = |line: &str| match line.split_once(".run.json: ").and(line.split_once("column ")) {
+        Some((before, after)) => {
+            format!("{before}column N{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        None => line.to_owned(),
+    };
+    text.lines().map(|line| columns(&cpus(line)) + "\n").collect()
 }
 
 fn listing(bench: &Bench) -> Vec<String> {
