@@ -40,6 +40,14 @@ pub struct Row {
     pub max_at_ns: Option<u64>,
 }
 
+impl Row {
+    /// Missed deadlines as a table shows them; absent where they are not known, and where there is no schedule: then
+    /// the file's zero says only that none could be counted.
+    pub fn missed_shown(&self) -> Option<u64> {
+        self.missed.get().filter(|missed| *missed > 0 || self.quoted == Quoted::Corrected)
+    }
+}
+
 /// The line of one series.
 pub fn of_series(series: &Series) -> Row {
     let pooled = of_several(&series.label, &[series]).expect("one histogram always fits itself");

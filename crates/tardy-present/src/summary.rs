@@ -145,7 +145,7 @@ fn row_cells(row: &Row) -> Vec<String> {
     let mut cells = vec![
         short(&harmless(&row.label), LABEL_MAX),
         count(row.recorded),
-        row.missed.get().map_or_else(|| "-".to_owned(), count),
+        row.missed_shown().map_or_else(|| "-".to_owned(), count),
         us(row.min_ns.map(|ns| ns as f64)),
         us(row.mean_ns),
     ];

@@ -187,7 +187,7 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
     let mut cells = vec![
         short(&harmless(&row.label), 40),
         count(row.recorded),
-        row.missed.get().map_or_else(|| "–".to_owned(), count),
+        row.missed_shown().map_or_else(|| "–".to_owned(), count),
         us(row.min_ns.map(|ns| ns as f64)),
         us(row.mean_ns),
     ];
