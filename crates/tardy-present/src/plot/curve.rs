@@ -1,6 +1,6 @@
 //! What the lines of a plot stand for: CPUs of one phase, phases of one run, or runs.
 
-use tardy_analyse::pool;
+use tardy_analyse::{name, pool};
 use tardy_record::{Histogram, Run, Series};
 
 use crate::latency::{harmless, short};
@@ -41,7 +41,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
             let of_phase = |phase: usize| run.series.iter().filter(|series| series.phase == phase).collect();
             run.phases.iter().enumerate().map(|(i, phase)| pooled(phase.label.clone(), of_phase(i))).collect()
         }
-        [run] => run.series.iter().map(|series| pooled(series.label.clone(), vec![series])).collect(),
+        [run] => run.series.iter().map(|series| pooled(name::of(series), vec![series])).collect(),
         runs => runs
             .iter()
             .zip(names(runs))
