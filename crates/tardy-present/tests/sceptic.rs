@@ -3,7 +3,7 @@
 mod recorded;
 
 use recorded::run;
-use tardy_analyse::findings;
+use tardy_analyse::{compare, findings};
 use tardy_present::{plot, report, summary};
 use tardy_record::plan::{Policy, Wake};
 use tardy_record::series::SeriesKind;
@@ -59,4 +59,34 @@ fn an_unpinned_thread_is_not_named_after_a_cpu() {
     assert!(plot::latency_svg(&[&run], &plot::Options::default()).contains("thread 0, unpinned"));
     let pinned = shown(&recorded::run("rt"));
     assert!(!pinned.contains("unpinned") && !pinned.contains("infers"));
+}
+
+/// The same machine, where only CPU 1 was measured.
+fn one_cpu(mut run: Run) -> Run {
+    run.series.retain(|series| series.label == "cpu 1");
+    run
+}
+
+#[test]
+fn only_the_cpus_that_both_runs_have_are_compared() {
+    let (base, candidate) = (run("rt"), one_cpu(run("rt")));
+    let comparison = compare::of(&[&base, &candidate]).unwrap();
+    let all = comparison.candidates[0].rows.iter().find(|row| row.label == "all").unwrap();
+    assert_eq!(all.base, all.candidate);
+    let (text, page) = (tardy_present::compare::text(&comparison, 400), page(&[&base, &candidate]));
+    assert!(text.contains("NOT COMPARABLE: CPUs: 0-1 and 1"), "{text}");
+    for said in [&text, &page] {
+        assert!(said.contains("only cpu 1, which both have") && !said.contains("all CPUs"), "{said}");
+    }
+    assert!(page.contains("Only cpu 1, which all runs have"));
+    let curves = plot::curve::curves(&[&base, &candidate]);
+    assert_eq!(curves[0].histogram, curves[1].histogram);
+}
+
+#[test]
+fn a_policy_without_priorities_has_none() {
+    let text = tardy_present::compare::text(&compare::of(&[&run("rt"), &roaming()]).unwrap(), 400);
+    assert!(text.contains("policy and priority: fifo 80 and deadline\n"), "{text}");
+    assert!(text.contains("CPUs: 0-1 and any (2 unpinned)"), "{text}");
+    assert!(text.contains("cpu 0 / thread 0, unpinned"), "{text}");
 }
