@@ -1,8 +1,9 @@
 //! Whether two runs measured the same thing, so that a difference between them says something about the kernel.
 
-use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan};
+use tardy_record::series::TimerSeries;
 use tardy_record::units::format_duration_ns;
+use tardy_record::{Run, cpu_list};
 
 /// Measured times that differ by more than this share make maxima incomparable: a maximum grows with time.
 const DURATION_TOLERANCE: f64 = 0.05;
@@ -58,11 +59,11 @@ fn loads(phase: &PhasePlan) -> String {
 /// What the threads really ran as, which may not be what was planned.
 fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     let scheduling = |run: &Run| {
-        let mut all: Vec<String> = run
-            .series
-            .iter()
-            .filter_map(|series| series.timer())
-            .map(|timer| format!("{} {}", timer.policy.name(), timer.priority))
+        let mut all: Vec<String> = timers(run)
+            .map(|timer| match timer.policy.has_priority() {
+                true => format!("{} {}", timer.policy.name(), timer.priority),
+                false => timer.policy.name().to_owned(),
+            })
             .collect();
         all.sort();
         all.dedup();
@@ -72,12 +73,40 @@ fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     let mut reasons = Vec::new();
     let (a, b) = (scheduling(base), scheduling(candidate));
     if a != b {
-        reasons.push(format!("policy and priority: {a} and {b}"));
+        let prioritised = |run: &Run| timers(run).any(|timer| timer.policy.has_priority());
+        let what = if prioritised(base) || prioritised(candidate) { "policy and priority" } else { "policy" };
+        reasons.push(format!("{what}: {a} and {b}"));
+    }
+    let (a, b) = (cpus(base), cpus(candidate));
+    if a != b {
+        reasons.push(format!("CPUs: {a} and {b} (a measuring thread on one CPU is load to the others)"));
     }
     if corrected(base) != corrected(candidate) {
         reasons.push("only one of them counts missed periods".to_owned());
     }
     reasons
+}
+
+fn timers(run: &Run) -> impl Iterator<Item = &TimerSeries> {
+    run.series.iter().filter_map(|series| series.timer())
+}
+
+/// The CPUs that threads were pinned to; of threads that roam, how many there were.
+fn cpus(run: &Run) -> String {
+    let distinct = |pinned: bool| {
+        let mut all: Vec<u32> =
+            timers(run).filter(|timer| timer.pinned == pinned).map(|timer| timer.cpu).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let (pinned, roaming) = (distinct(true), distinct(false));
+    match (pinned.is_empty(), roaming.len()) {
+        (true, 0) => "none".to_owned(),
+        (false, 0) => cpu_list::format(&pinned),
+        (true, n) => format!("any ({n} unpinned)"),
+        (false, n) => format!("{} and any ({n} unpinned)", cpu_list::format(&pinned)),
+    }
 }
 
 fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {

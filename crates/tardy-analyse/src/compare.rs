@@ -5,6 +5,7 @@ use tardy_record::{Run, Series};
 
 use crate::comparability;
 use crate::difference::{self, Differences};
+use crate::name;
 use crate::pool;
 use crate::row::{self, Row};
 use crate::shape::{self, Shape};
@@ -64,6 +65,8 @@ pub struct RowPair {
     pub phase: String,
     /// The series' label, or `all`.
     pub label: String,
+    /// For `all`, the series that it pools where one side has others too: only those that both have.
+    pub only: Option<Vec<String>>,
     /// Its numbers in the base.
     pub base: Row,
     /// Its numbers in the candidate.
@@ -158,20 +161,48 @@ fn phase_rows(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: u
     let mut rows: Vec<RowPair> = Vec::new();
     for series in &ours {
         if let Some(other) = theirs.iter().find(|other| other.label == series.label) {
-            rows.push(row_pair(label, row::of_series(series), row::of_series(other), None));
+            rows.push(RowPair {
+                label: name_of_both(series, other),
+                ..row_pair(label, row::of_series(series), row::of_series(other))
+            });
         }
     }
+    let (shared_ours, shared_theirs) = (shared(&ours, &theirs), shared(&theirs, &ours));
+    if shared_ours.is_empty() {
+        return rows;
+    }
+    let whole = (shared_ours.len(), shared_theirs.len()) == (ours.len(), theirs.len());
+    let only = (!whole).then(|| rows.iter().map(|row| row.label.clone()).collect());
+    let (ours, theirs) = (shared_ours, shared_theirs);
     if let (Ok(a), Ok(b)) = (row::of_several("all", &ours), row::of_several("all", &theirs)) {
         let shape = pool::of(&ours).ok().zip(pool::of(&theirs).ok());
         let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
-        rows.push(row_pair(label, a, b, shape));
+        rows.push(RowPair { only, shape, ..row_pair(label, a, b) });
     }
     rows
 }
 
-fn row_pair(phase: &str, base: Row, candidate: Row, shape: Option<Shape>) -> RowPair {
+/// Those of `series` that `others` have too.
+fn shared<'a>(series: &[&'a Series], others: &[&Series]) -> Vec<&'a Series> {
+    series.iter().copied().filter(|one| others.iter().any(|other| other.label == one.label)).collect()
+}
+
+fn name_of_both(base: &Series, candidate: &Series) -> String {
+    let (a, b) = (name::of(base), name::of(candidate));
+    if a == b { a } else { format!("{a} / {b}") }
+}
+
+fn row_pair(phase: &str, base: Row, candidate: Row) -> RowPair {
     let ratios = ratios(&base, &candidate);
-    RowPair { phase: phase.to_owned(), label: base.label.clone(), base, candidate, ratios, shape }
+    RowPair {
+        phase: phase.to_owned(),
+        label: base.label.clone(),
+        only: None,
+        base,
+        candidate,
+        ratios,
+        shape: None,
+    }
 }
 
 fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {

@@ -13,6 +13,7 @@ pub mod difference;
 pub mod findings;
 pub mod late;
 pub mod loads;
+pub mod name;
 pub mod pool;
 pub mod quantile;
 pub mod readiness;

@@ -4,15 +4,16 @@ use serde::Serialize;
 use tardy_record::histogram::HistogramError;
 use tardy_record::{Knowable, Series};
 
+use crate::name;
 use crate::pool::{self, Quoted};
 use crate::quantile::{self, LEVELS, Quantile};
 
 /// One line of a table. All values in ns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is of, such as `cpu 1` or `all`.
+    /// What it is of, such as `cpu 1`, `thread 1, unpinned` or `all`.
     pub label: String,
-    /// The CPU, where it is of one.
+    /// The CPU, where it is of one: absent for a thread that was not pinned.
     pub cpu: Option<u32>,
     /// Which histogram the mean and the quantiles are quoted from.
     pub quoted: Quoted,
@@ -40,10 +41,18 @@ pub struct Row {
     pub max_at_ns: Option<u64>,
 }
 
+impl Row {
+    /// Missed deadlines as a table shows them; absent where they are not known, and where there is no schedule: then
+    /// the file's zero says only that none could be counted.
+    pub fn missed_shown(&self) -> Option<u64> {
+        self.missed.get().filter(|missed| *missed > 0 || self.quoted == Quoted::Corrected)
+    }
+}
+
 /// The line of one series.
 pub fn of_series(series: &Series) -> Row {
-    let pooled = of_several(&series.label, &[series]).expect("one histogram always fits itself");
-    Row { cpu: series.timer().map(|timer| timer.cpu), ..pooled }
+    let pooled = of_several(&name::of(series), &[series]).expect("one histogram always fits itself");
+    Row { cpu: series.timer().filter(|timer| timer.pinned).map(|timer| timer.cpu), ..pooled }
 }
 
 /// The line of several series together; fails where their bins do not fit each other.

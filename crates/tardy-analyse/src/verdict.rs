@@ -8,7 +8,7 @@ use serde::Serialize;
 use tardy_record::{Run, Series};
 
 use crate::quantile::CONFIDENCE;
-use crate::{binomial, dependence, late};
+use crate::{binomial, dependence, late, name};
 
 /// What a run says about a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,8 +44,10 @@ pub struct Verdict {
 pub struct ShareBound {
     /// Index of the series.
     pub series: usize,
-    /// The series' label.
+    /// What the series is called.
     pub label: String,
+    /// Whether its thread was pinned to no CPU.
+    pub unpinned: bool,
     /// Late wake-ups, at most.
     pub late: u64,
     /// Wake-ups.
@@ -101,7 +103,8 @@ fn bound(index: usize, series: &Series, late: &late::Late) -> ShareBound {
     let n = (late.of as f64 / inflation).floor() as u64;
     ShareBound {
         series: index,
-        label: series.label.clone(),
+        label: name::of(series),
+        unpinned: series.timer().is_some_and(|timer| !timer.pinned),
         late: late.at_most,
         wakeups: late.of,
         dispersion: late.dispersion,

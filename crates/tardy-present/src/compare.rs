@@ -51,10 +51,17 @@ fn all_block(row: &RowPair, width: usize) -> Vec<String> {
     for ratio in &row.ratios {
         table.push(ratio_cells(ratio));
     }
-    let mut lines = folded(&format!("{}, all CPUs", harmless(&row.phase)), width);
+    let mut lines = folded(&format!("{}, {}", harmless(&row.phase), harmless(&pooled(row))), width);
     lines.extend(table.lines(width.min(60)));
     lines.extend(row.shape.map(|shape| folded(&shape_text(&shape, "us"), width)).into_iter().flatten());
     lines
+}
+
+/// Which series a pooled row is of: `all CPUs`, or `only cpu 1, which both have`.
+pub(crate) fn pooled(row: &RowPair) -> String {
+    row.only
+        .as_ref()
+        .map_or_else(|| "all CPUs".to_owned(), |only| format!("only {}, which both have", only.join(" + ")))
 }
 
 /// How far the distributions lie apart, in words.

@@ -7,6 +7,7 @@ pub mod bars;
 pub mod check;
 pub mod compare;
 pub mod latency;
+pub mod notes;
 pub mod plot;
 pub mod report;
 pub mod sentence;

@@ -50,11 +50,16 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
         quantile(row, "p99.9").or_else(|| quantile(row, "p99")).map_or_else(String::new, |(share, ns)| {
             format!("; all but {share} were less than {} late", with_unit(ns))
         });
-    let cpus = phase.rows.len();
+    let count_of = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let on_cpus = phase.rows.iter().filter(|row| row.cpu.is_some()).count();
+    let where_from = match (on_cpus, phase.rows.len() - on_cpus) {
+        (cpus, 0) => count_of(cpus, "CPU"),
+        (0, threads) => count_of(threads, "unpinned thread"),
+        (cpus, threads) => format!("{} and {}", count_of(cpus, "CPU"), count_of(threads, "unpinned thread")),
+    };
     Some(format!(
-        "In {} wake-ups{over} on {cpus} {} {under}, the latest came {} late{on}{body}.",
+        "In {} wake-ups{over} on {where_from} {under}, the latest came {} late{on}{body}.",
         count(row.quoted_count),
-        if cpus == 1 { "CPU" } else { "CPUs" },
         with_unit(max as f64),
     ))
 }
@@ -110,12 +115,13 @@ fn supports(verdict: &Verdict) -> String {
         None => "This assumes that wake-ups are late independently of each other".to_owned(),
     };
     format!(
-        "That supports, with {confidence} confidence: under this load, at most {} late on any CPU ({:.1e}). {assumption}.",
+        "That supports, with {confidence} confidence: under this load, at most {} late on any {} ({:.1e}). {assumption}.",
         if bound.upper < 0.1 {
             format!("{} wake-ups is", one_in(bound.upper))
         } else {
             format!("{} of wake-ups are", one_in(bound.upper))
         },
+        if verdict.bounds.iter().any(|bound| bound.unpinned) { "thread" } else { "CPU" },
         ceil_two_digits(bound.upper),
     )
 }

@@ -10,7 +10,7 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, sentence};
+use crate::{bars, notes, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -51,7 +51,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     for phase in &findings.phases {
         blocks.push(phase_block(run, phase, findings.phases.len(), width, ink));
     }
-    blocks.push(folded_all(&sentence::table_notes(findings), width, |line| ink.faint(line)));
+    blocks.push(folded_all(&notes::of(run, findings), width, |line| ink.faint(line)));
     blocks.push(wakes_block(findings, width));
     blocks.push(rounds_block(findings, width));
     blocks.push(loads_block(findings, width));
@@ -145,7 +145,7 @@ fn row_cells(row: &Row) -> Vec<String> {
     let mut cells = vec![
         short(&harmless(&row.label), LABEL_MAX),
         count(row.recorded),
-        row.missed.get().map_or_else(|| "-".to_owned(), count),
+        row.missed_shown().map_or_else(|| "-".to_owned(), count),
         us(row.min_ns.map(|ns| ns as f64)),
         us(row.mean_ns),
     ];

@@ -1,6 +1,8 @@
 //! What the lines of a plot stand for: CPUs of one phase, phases of one run, or runs.
 
-use tardy_analyse::pool;
+use std::collections::BTreeSet;
+
+use tardy_analyse::{name, pool};
 use tardy_record::{Histogram, Run, Series};
 
 use crate::latency::{harmless, short};
@@ -41,14 +43,29 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
             let of_phase = |phase: usize| run.series.iter().filter(|series| series.phase == phase).collect();
             run.phases.iter().enumerate().map(|(i, phase)| pooled(phase.label.clone(), of_phase(i))).collect()
         }
-        [run] => run.series.iter().map(|series| pooled(series.label.clone(), vec![series])).collect(),
-        runs => runs
-            .iter()
-            .zip(names(runs))
-            .map(|(run, name)| pooled(name, run.series.iter().collect()))
-            .collect(),
+        [run] => run.series.iter().map(|series| pooled(name::of(series), vec![series])).collect(),
+        runs => {
+            let shared = shared(runs);
+            let drawn =
+                |one: &&Series| shared.as_ref().is_none_or(|shared| shared.contains(&one.label.as_str()));
+            let curve =
+                |(run, name): (&&Run, String)| pooled(name, run.series.iter().filter(drawn).collect());
+            runs.iter().zip(names(runs)).map(curve).collect()
+        }
     };
     coloured(curves.into_iter().flatten().filter(|curve| !curve.histogram.is_empty()).collect())
+}
+
+/// The series that all of `runs` have, by their labels, where some have others too: only these may be pooled and
+/// drawn beside each other. Absent where all have the same, and where they have none in common.
+pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
+    let labels =
+        |run: &&'a Run| run.series.iter().map(|series| series.label.as_str()).collect::<BTreeSet<_>>();
+    let all: Vec<BTreeSet<&str>> = runs.iter().map(labels).filter(|labels| !labels.is_empty()).collect();
+    let (first, others) = all.split_first()?;
+    let shared: Vec<&str> =
+        first.iter().copied().filter(|label| others.iter().all(|other| other.contains(label))).collect();
+    (!shared.is_empty() && all.iter().any(|labels| labels.len() > shared.len())).then_some(shared)
 }
 
 /// A name for each of several runs: the kernel's release if that tells them apart, else the run's id.

@@ -4,6 +4,7 @@
 //! One drawing and not several, because the question is always "what else happened then?", and the eye answers it by
 //! going straight down.
 
+use tardy_analyse::name;
 use tardy_record::Run;
 use tardy_record::event::EventKind;
 use tardy_record::series::Series;
@@ -16,6 +17,7 @@ use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{harmless, short, typeset};
+use crate::notes;
 
 /// Height of the maxima.
 const MAXIMA_HEIGHT: f64 = 190.0;
@@ -30,7 +32,8 @@ const FLOOR_NS: f64 = 100.0;
 pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     let mut svg = Svg::default();
     let panels = environment::panels(run);
-    let gutter = if options.narrow() { 70.0 } else { 118.0 };
+    let wide = !options.narrow() || run.series.iter().any(notes::unpinned);
+    let gutter = if wide { 118.0 } else { 70.0 };
     let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + MAXIMA_HEIGHT };
     let height =
         area.bottom + 26.0 + panels.len() as f64 * PANEL_HEIGHT + if panels.is_empty() { 14.0 } else { 24.0 };
@@ -111,29 +114,31 @@ fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
 
 fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     // The same CPU keeps its colour from phase to phase.
+    let names: Vec<String> = run.series.iter().map(name::of).collect();
     let mut labels: Vec<&str> = Vec::new();
-    for series in &run.series {
-        if !labels.contains(&series.label.as_str()) {
-            labels.push(&series.label);
+    for name in &names {
+        if !labels.contains(&name.as_str()) {
+            labels.push(name);
         }
     }
-    let highest = |label: &&str| {
-        run.series.iter().filter(|series| series.label == **label).filter_map(|series| series.max_ns).max()
+    let of = |label: &str| -> Vec<&Series> {
+        run.series.iter().zip(&names).filter(|(_, name)| *name == label).map(|(series, _)| series).collect()
     };
+    let highest = |label: &&str| of(label).into_iter().filter_map(|series| series.max_ns).max();
     let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
     let classes = curve::classes(&weights);
     // Faint ones first, so that those that stand out lie on top.
     let mut order: Vec<(&&str, &&str)> = labels.iter().zip(&classes).collect();
     order.sort_by_key(|(_, class)| **class != "rest");
     for (label, class) in order {
-        for series in run.series.iter().filter(|series| series.label == **label) {
+        for series in of(label) {
             svg.path(&format!("curve thin {class}"), &polyline(thinned(series, x, y)));
         }
     }
     let named: Vec<(&&str, &&str)> =
         labels.iter().zip(&classes).filter(|(_, class)| **class != "rest").collect();
     for (row, (label, class)) in named.iter().enumerate() {
-        let label = short(&harmless(label), 16);
+        let label = short(&harmless(label), 18);
         svg.text(class, (area.right + 8.0, area.top + 9.0 + row as f64 * 14.0), Anchor::Start, &label);
     }
     name_worst(svg, run, area, x, y);

@@ -7,7 +7,7 @@ use tardy_analyse::findings;
 use tardy_record::Run;
 
 use super::plots::{self, PlotView};
-use crate::compare::{DESCRIPTIVE, shape_text};
+use crate::compare::{DESCRIPTIVE, pooled, shape_text};
 use crate::latency::{harmless, microseconds, short};
 use crate::plot::curve;
 
@@ -17,6 +17,7 @@ pub(super) struct ComparisonView {
     sides: Vec<SideView>,
     pairs: Vec<PairView>,
     descriptive: &'static str,
+    curves_of: String,
     latency: Option<PlotView>,
     exceedance: Option<PlotView>,
 }
@@ -66,6 +67,10 @@ pub(super) fn of(runs: &[&Run], comparison: &Comparison, options: &findings::Opt
     let names = curve::names(runs);
     let limit_ns = options.limit_ns.or(runs.first().and_then(|run| run.plan.limit_ns));
     let curves = curve::curves(runs);
+    let curves_of = curve::shared(runs).map_or_else(
+        || "All CPUs of each run".to_owned(),
+        |shared| format!("Only {}, which all runs have", harmless(&shared.join(" + "))),
+    );
     let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {
         name: name.clone(),
         headline: harmless(&run.facts.headline()),
@@ -81,7 +86,17 @@ pub(super) fn of(runs: &[&Run], comparison: &Comparison, options: &findings::Opt
             .map(|(pair, name)| pair_view(pair, &names[0], name))
             .collect(),
         descriptive: DESCRIPTIVE,
-        latency: plots::latency("compare-latency", "How late, all CPUs of each run", &curves, limit_ns),
+        curves_of,
+        latency: plots::latency(
+            "compare-latency",
+            if curve::shared(runs).is_none() {
+                "How late, all CPUs of each run"
+            } else {
+                "How late, the CPUs that all runs have"
+            },
+            &curves,
+            limit_ns,
+        ),
         exceedance: plots::exceedance("compare-exceedance", &curves, limit_ns),
     }
 }
@@ -116,9 +131,11 @@ fn row_view(row: &RowPair) -> RowView {
         ratio: ratio.ratio.map_or_else(|| "–".to_owned(), crate::latency::ratio),
     };
     let shape = row.shape.map(|shape| shape_text(&shape, "µs"));
+    let is_all = row.label == "all";
+    let of = if is_all { pooled(row) } else { row.label.clone() };
     RowView {
-        title: format!("{}, {}", short(&harmless(&row.phase), 40), short(&harmless(&row.label), 40)),
-        is_all: row.label == "all",
+        title: format!("{}, {}", short(&harmless(&row.phase), 40), short(&harmless(&of), 60)),
+        is_all,
         statistics: row.ratios.iter().map(statistic).collect(),
         shape,
     }

@@ -3,14 +3,16 @@
 use serde::Serialize;
 use tardy_analyse::findings::Findings;
 use tardy_analyse::loads::LoadFindings;
+use tardy_analyse::name;
 use tardy_record::environment::SourceTotal;
 use tardy_record::plan::{PhasePlan, ProbePlan, Span};
+use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Outlier, Series};
 use tardy_record::{Run, facts};
 
 use super::run_view::duration;
 use crate::latency::{count, harmless, microseconds, per_cent, short, three_digits, typeset};
-use crate::{sentence, summary};
+use crate::{notes, sentence, summary};
 
 /// Rows of interrupts and softirqs beyond this are left out.
 const ROW_MAX: usize = 24;
@@ -121,7 +123,7 @@ fn outliers(run: &Run, series: &Series) -> OutliersView {
         Some(phase) if run.phases.len() > 1 => format!(", {}", harmless(&phase.label)),
         _ => String::new(),
     };
-    let label = short(&harmless(&series.label), 60);
+    let label = short(&harmless(&name::of(series)), 60);
     let latency =
         |outlier: Option<&Outlier>| outlier.map_or_else(String::new, |one| typeset(one.latency_ns as f64));
     let (first, last) = (latency(series.worst.first()), latency(series.worst.last()));
@@ -190,11 +192,11 @@ fn facts_views(run: &Run) -> Vec<FactsView> {
 }
 
 fn cost(run: &Run) -> TableView {
-    let row = |cost: &tardy_record::self_cost::ThreadCost| {
+    let row = |cost: &ThreadCost| {
         let phase = cost.phase.and_then(|index| run.phases.get(index)).filter(|_| run.phases.len() > 1);
         let phase = phase.map_or_else(String::new, |phase| format!(", {}", harmless(&phase.label)));
         vec![
-            short(&format!("{}{phase}", harmless(&cost.thread)), 60),
+            short(&format!("{}{phase}", harmless(&thread_name(run, cost))), 60),
             cost.cpu_ns_per_cycle().map_or_else(|| "–".to_owned(), microseconds),
             format!("{:.3}", cost.cpu_ns as f64 / 1e9),
             count(cost.minor_faults.saturating_add(cost.major_faults)),
@@ -213,6 +215,15 @@ fn cost(run: &Run) -> TableView {
         ],
         rows: run.self_cost.iter().map(row).collect(),
     }
+}
+
+/// What to call one of tardy's threads: one that was not pinned is not named after a CPU.
+fn thread_name(run: &Run, cost: &ThreadCost) -> String {
+    let its = |series: &&Series| {
+        Some(series.phase) == cost.phase && cost.thread == format!("timer, {}", series.label)
+    };
+    let unpinned = run.series.iter().find(its).filter(|series| notes::unpinned(series));
+    unpinned.map_or_else(|| cost.thread.clone(), |series| format!("timer, {}", name::of(series)))
 }
 
 fn watchers(run: &Run) -> TableView {

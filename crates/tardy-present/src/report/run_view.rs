@@ -10,7 +10,7 @@ use super::plots::{self, PlotView};
 use super::run_tables::{self, Details};
 use crate::latency::{count, harmless, microseconds, short, typeset};
 use crate::plot::curve;
-use crate::{sentence, summary};
+use crate::{notes, sentence, summary};
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -76,7 +76,7 @@ pub(super) fn of(run: &Run, findings: &Findings, index: usize) -> RunView {
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         rounds: rounds(findings),
-        notes: sentence::table_notes(findings),
+        notes: notes::of(run, findings),
         latency: plots::latency(&plot_id("latency"), "How late", &curves, limit_ns),
         exceedance: plots::exceedance(&plot_id("exceedance"), &curves, limit_ns),
         timeline: plots::timeline(&plot_id("timeline"), run, limit_ns),
@@ -187,7 +187,7 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
     let mut cells = vec![
         short(&harmless(&row.label), 40),
         count(row.recorded),
-        row.missed.get().map_or_else(|| "–".to_owned(), count),
+        row.missed_shown().map_or_else(|| "–".to_owned(), count),
         us(row.min_ns.map(|ns| ns as f64)),
         us(row.mean_ns),
     ];

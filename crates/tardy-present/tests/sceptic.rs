@@ -1,0 +1,92 @@
+//! What a sceptical reader stumbled over, so that nobody does again.
+
+mod recorded;
+
+use recorded::run;
+use tardy_analyse::{compare, findings};
+use tardy_present::{plot, report, summary};
+use tardy_record::plan::{Policy, Wake};
+use tardy_record::series::SeriesKind;
+use tardy_record::{Knowable, Run};
+
+fn shown(run: &Run) -> String {
+    summary::text(run, &findings::of(run, &findings::Options::default()), 400, false)
+}
+
+fn page(runs: &[&Run]) -> String {
+    report::html(runs, &findings::Options::default())
+}
+
+#[test]
+fn where_there_is_no_schedule_nothing_counts_as_missed() {
+    let mut run = run("rt");
+    run.series[0].tally.missed = Knowable::Known(0);
+    run.series[0].corrected = None;
+    let text = shown(&run);
+    let line = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap().to_owned();
+    let missed = |label: &str| line(label).split_whitespace().rev().nth(7).unwrap().to_owned();
+    assert_eq!([missed("cpu 0"), missed("cpu 1"), missed("all")], ["-", "0", "-"], "{text}");
+    let page = page(&[&run]);
+    assert_eq!(page.matches("<td data-name=\"missed\">–</td>").count(), 2);
+}
+
+/// The real-time run, as if by two threads of SCHED_DEADLINE, which cannot be pinned.
+fn roaming() -> Run {
+    let mut run = run("rt");
+    for series in &mut run.series {
+        let SeriesKind::Timer(timer) = &mut series.kind;
+        (timer.pinned, timer.wake, timer.policy, timer.priority) =
+            (false, Wake::Deadline, Policy::Deadline, 0);
+    }
+    run
+}
+
+#[test]
+fn an_unpinned_thread_is_not_named_after_a_cpu() {
+    let run = roaming();
+    let (text, page) = (shown(&run), page(&[&run]));
+    let measured = text.split("tardy itself").next().unwrap();
+    for said in [measured, &page] {
+        assert!(said.contains("thread 0, unpinned") && said.contains("thread 1, unpinned"), "{said}");
+        assert!(said.contains("roams over the CPUs") && said.contains("infers it from the earliest"));
+    }
+    assert!(!measured.contains("cpu 0") && !measured.contains("cpu 1"), "{measured}");
+    assert!(text.contains("on 2 unpinned threads under doload"), "{text}");
+    assert!(text.contains("late on any thread"), "{text}");
+    assert!(!page.contains("timer, cpu") && !page.contains("<th scope=\"row\">cpu 0"));
+    let timeline = plot::timeline::draw("t", &run, &plot::Options { width: 360.0, ..Default::default() });
+    assert!(timeline.contains(">thread 0, unpinned<"), "{timeline}");
+    assert!(plot::latency_svg(&[&run], &plot::Options::default()).contains("thread 0, unpinned"));
+    let pinned = shown(&recorded::run("rt"));
+    assert!(!pinned.contains("unpinned") && !pinned.contains("infers"));
+}
+
+/// The same machine, where only CPU 1 was measured.
+fn one_cpu(mut run: Run) -> Run {
+    run.series.retain(|series| series.label == "cpu 1");
+    run
+}
+
+#[test]
+fn only_the_cpus_that_both_runs_have_are_compared() {
+    let (base, candidate) = (run("rt"), one_cpu(run("rt")));
+    let comparison = compare::of(&[&base, &candidate]).unwrap();
+    let all = comparison.candidates[0].rows.iter().find(|row| row.label == "all").unwrap();
+    assert_eq!(all.base, all.candidate);
+    let (text, page) = (tardy_present::compare::text(&comparison, 400), page(&[&base, &candidate]));
+    assert!(text.contains("NOT COMPARABLE: CPUs: 0-1 and 1"), "{text}");
+    for said in [&text, &page] {
+        assert!(said.contains("only cpu 1, which both have") && !said.contains("all CPUs"), "{said}");
+    }
+    assert!(page.contains("Only cpu 1, which all runs have"));
+    let curves = plot::curve::curves(&[&base, &candidate]);
+    assert_eq!(curves[0].histogram, curves[1].histogram);
+}
+
+#[test]
+fn a_policy_without_priorities_has_none() {
+    let text = tardy_present::compare::text(&compare::of(&[&run("rt"), &roaming()]).unwrap(), 400);
+    assert!(text.contains("policy and priority: fifo 80 and deadline\n"), "{text}");
+    assert!(text.contains("CPUs: 0-1 and any (2 unpinned)"), "{text}");
+    assert!(text.contains("cpu 0 / thread 0, unpinned"), "{text}");
+}
