@@ -59,8 +59,8 @@ pub fn monotonic_ns() -> u64 {
 pub(crate) fn timespec(ns: i64) -> libc::timespec {
     let ns = ns.max(0) as u64;
     libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+        tv_sec: (ns / 1_000_000_000) as _,
+        tv_nsec: (ns % 1_000_000_000) as _,
     }
 }
 

@@ -151,8 +151,8 @@ impl IntervalTimer {
     /// the interface has it.
     pub fn start(first_in_ns: u64, interval_ns: u64) -> io::Result<Self> {
         let timeval = |ns: u64| libc::timeval {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_usec: (ns % 1_000_000_000 / 1000) as libc::suseconds_t,
+            tv_sec: (ns / 1_000_000_000) as _,
+            tv_usec: (ns % 1_000_000_000 / 1000) as _,
         };
         let schedule =
             libc::itimerval { it_value: timeval(first_in_ns.max(1000)), it_interval: timeval(interval_ns) };
