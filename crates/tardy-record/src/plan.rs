@@ -66,6 +66,20 @@ pub struct PhasePlan {
     pub probe: ProbePlan,
 }
 
+impl PhasePlan {
+    /// How long it takes if all goes as planned, warm-up not counted.
+    pub fn planned_ns(&self) -> u64 {
+        let ProbePlan::Timer(timer) = &self.probe;
+        match self.span {
+            Span::DurationNs(ns) => ns,
+            Span::Loops(loops) => {
+                let longest = timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
+                loops.saturating_mul(longest)
+            }
+        }
+    }
+}
+
 /// When a phase ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -58,10 +58,7 @@ pub fn monotonic_ns() -> u64 {
 #[inline(always)]
 pub(crate) fn timespec(ns: i64) -> libc::timespec {
     let ns = ns.max(0) as u64;
-    libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as _,
-        tv_nsec: (ns % 1_000_000_000) as _,
-    }
+    libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use tardy_record::Run;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -16,6 +18,13 @@ pub(crate) enum Exit {
     Failed = 3,
     /// The run is invalid.
     Invalid = 5,
+}
+
+impl Exit {
+    /// What a run that was shown means.
+    pub(crate) fn of_run(run: &Run) -> Self {
+        if run.validity.valid { Self::Done } else { Self::Invalid }
+    }
 }
 
 impl From<Exit> for ExitCode {

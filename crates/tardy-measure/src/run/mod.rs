@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod conduct;
+mod house;
 mod house_clock;
 mod live_series;
 mod map_place;
@@ -9,11 +10,13 @@ mod observer;
 mod phase;
 mod probe_child;
 pub mod recover;
+mod request;
 pub mod result_file;
 mod sample_drain;
 mod sample_file;
 mod surroundings;
 
-pub use conduct::{Outcome, Request, RunError, conduct};
+pub use conduct::conduct;
 pub use observer::{Observer, Standing};
+pub use request::{Outcome, Request, RunError};
 pub use sample_file::SampleFileError;

@@ -3,12 +3,12 @@
 use std::os::fd::{AsRawFd, RawFd};
 
 use tardy_record::event::EventKind;
-use tardy_record::plan::{PhasePlan, ProbePlan, Span, TimerPlan, Wake};
+use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
 use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
-use super::conduct::House;
+use super::house::House;
 use super::live_series::LiveSeries;
 use super::map_place;
 use super::observer::Standing;
@@ -36,18 +36,6 @@ pub(super) enum End {
     Complete,
     /// By a person, a signal, or the end of a probe before its time.
     Interrupted,
-}
-
-/// How long a phase takes if all goes as planned, warm-up not counted.
-pub(super) fn planned_ns(probe: &ProbePlan, span: Span) -> u64 {
-    let ProbePlan::Timer(timer) = probe;
-    match span {
-        Span::DurationNs(ns) => ns,
-        Span::Loops(loops) => {
-            let longest = timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
-            loops.saturating_mul(longest)
-        }
-    }
 }
 
 /// Runs phase `index` of the plan.
@@ -136,7 +124,7 @@ fn live_series<'a>(
         granted: Granted { policy: timer.policy, priority: 0, pinned: false },
         run_start_ns: house.clock.start_ns(),
     };
-    let planned_ns = planned_ns(&plan.probe, plan.span);
+    let planned_ns = plan.planned_ns();
     let series = |(block, thread)| LiveSeries::new(map.block(block), place(thread), planned_ns);
     timer.threads.iter().enumerate().map(series).collect()
 }
@@ -334,7 +322,7 @@ impl Watch<'_, '_, '_> {
                 .map(|(cells, _)| cells.counted_to_ns() - cells.counted_from_ns())
                 .max()
                 .unwrap_or(0),
-            planned_ns: planned_ns(&self.plan.probe, self.plan.span),
+            planned_ns: self.plan.planned_ns(),
             worst: cells().filter_map(|(cells, cpu)| Some((cells.max_ns()?, cpu))).max(),
             missed: cells().map(|(cells, _)| cells.missed()).sum(),
         };

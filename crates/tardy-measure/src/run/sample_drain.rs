@@ -7,7 +7,7 @@ use tardy_record::plan::{ThreadPlan, TimerPlan};
 use tardy_record::samples::{self, SamplesFile};
 use tardy_sys::shared_map::{Block, SharedMap};
 
-use super::conduct::House;
+use super::house::House;
 use super::live_series::LiveSeries;
 use super::sample_file::{Owner, SampleFile};
 use crate::probe::cells::{HEADER_SAMPLES_KEPT, Stage, Total};

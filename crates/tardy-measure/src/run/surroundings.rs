@@ -3,7 +3,7 @@
 use tardy_record::load::LoadResult;
 use tardy_record::plan::PhasePlan;
 
-use super::conduct::House;
+use super::house::House;
 use crate::load::{self, LoadContext, Loads};
 
 /// Loads that run, and the record of those that have ended.

@@ -7,7 +7,6 @@ use anyhow::{Context, Result, bail};
 use tardy_measure::facts;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
-use tardy_record::Run;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_record::run::Origin;
@@ -70,12 +69,7 @@ fn present(
     if let Some(trouble) = trouble {
         bail!("{trouble}");
     }
-    Ok(exit_for(run))
-}
-
-/// What a shown run means for the exit status.
-pub(super) fn exit_for(run: &Run) -> Exit {
-    if run.validity.valid { Exit::Done } else { Exit::Invalid }
+    Ok(Exit::of_run(run))
 }
 
 fn plan(arguments: &RunArgs) -> Result<Plan> {

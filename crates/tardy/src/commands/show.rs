@@ -6,7 +6,6 @@ use tardy_present::summary;
 use tardy_record::Run;
 
 use super::output;
-use super::run::exit_for;
 use crate::args::ShowArgs;
 use crate::exit::Exit;
 
@@ -14,7 +13,7 @@ use crate::exit::Exit;
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     let run = output::open_run(&arguments.run)?;
     print(&run, arguments.json)?;
-    Ok(exit_for(&run))
+    Ok(Exit::of_run(&run))
 }
 
 /// Shows a run on standard output.
