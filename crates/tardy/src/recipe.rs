@@ -156,6 +156,20 @@ mod tests {
     }
 
     #[test]
+    fn help_names_every_recipe_and_every_load() {
+        use clap::CommandFactory;
+        let help =
+            crate::args::Cli::command().find_subcommand_mut("run").unwrap().render_long_help().to_string();
+        for (name, _) in BUILT_IN {
+            assert!(help.contains(name), "{name}");
+        }
+        for load in tardy_measure::load::KNOWN.iter().filter(|load| !load.name.starts_with("sink")) {
+            let word = load.name.split(':').next().unwrap();
+            assert!(help.contains(word), "{word}");
+        }
+    }
+
+    #[test]
     fn a_flag_displaces_the_other_end() {
         let recipe = Recipe::find("rpi3-4.9").unwrap();
         assert!(recipe.run.loops.is_some());

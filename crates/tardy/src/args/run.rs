@@ -9,7 +9,7 @@ use crate::recipe::{RunTable, TimerTable};
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A recipe by name, or a recipe file.
+    /// A recipe: quick, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers, or a file (docs/recipes.md).
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]
@@ -18,16 +18,16 @@ pub(crate) struct RunArgs {
     pub(crate) timer: TimerFlags,
 
     /// Multiply every duration and loop count, to try a long recipe out.
-    #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "What to run")]
     pub(crate) scale: f64,
     /// Room temperature in °C, as you read it.
-    #[arg(long, value_name = "CELSIUS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "CELSIUS", allow_negative_numbers = true, help_heading = "What to run")]
     pub(crate) ambient: Option<f64>,
     /// CPU for tardy's own second process: by default one that is not measured, if there is one.
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", help_heading = "What to run")]
     pub(crate) housekeeping_cpu: Option<u32>,
     /// Show what would be done, and do nothing.
-    #[arg(long)]
+    #[arg(long, help_heading = "What to run")]
     pub(crate) dry_run: bool,
 
     /// The run file.
@@ -74,7 +74,8 @@ pub(crate) struct RunFlags {
     /// Rounds of each wake method [default: 1]
     #[arg(long, value_name = "COUNT")]
     repeat: Option<u32>,
-    /// What runs meanwhile: none, doload, 'cmd:COMMAND'; may be given several times [default: none]
+    /// What runs meanwhile: none, doload or a part of it (scheduler, network, copy, listing), 'cmd:COMMAND'; may be
+    /// given several times [default: none]
     #[arg(long, value_name = "LOAD")]
     load: Option<Vec<String>>,
     /// The other host that network loads send to.
