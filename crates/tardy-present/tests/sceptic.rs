@@ -5,6 +5,7 @@ mod recorded;
 use recorded::run;
 use tardy_analyse::{compare, findings};
 use tardy_present::{plot, report, summary};
+use tardy_record::facts::Fact;
 use tardy_record::plan::{Policy, ProbePlan, Wake};
 use tardy_record::series::SeriesKind;
 use tardy_record::{Knowable, Run};
@@ -120,4 +121,23 @@ fn housekeeping_is_a_share_of_the_whole_run() {
     let text = shown(&run);
     assert!(text.contains("housekeeping took 47.4 % of cpu 0 over the 1.02s of the whole run"), "{text}");
     assert!(text.contains(" 1 involuntary switch,"), "{text}");
+}
+
+#[test]
+fn a_stop_by_the_throttle_is_not_the_machine() {
+    let mut run = run("rt");
+    run.facts.kernel.release = Fact::known("6.6.51-rt".into(), "made up");
+    run.facts.scheduling.rt_runtime_us = Fact::known(950_000, "made up");
+    run.facts.scheduling.rt_period_us = Fact::known(1_000_000, "made up");
+    for series in &mut run.series {
+        let SeriesKind::Timer(timer) = &mut series.kind;
+        timer.wake = Wake::Busy;
+    }
+    let note = "spins for more than 950ms of each 1s: its maxima of about 50 ms are that";
+    assert!(!shown(&run).contains(note), "nothing stood still for so long");
+    run.series[1].max_ns = Some(49_800_000);
+    assert!(shown(&run).contains(note), "{}", shown(&run));
+    assert!(page(&[&run]).contains("spins for more than 950ms of each 1s"));
+    run.facts.scheduling.rt_runtime_us = Fact::known(-1, "made up");
+    assert!(!shown(&run).contains("spins for more than"));
 }
