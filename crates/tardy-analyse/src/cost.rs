@@ -2,21 +2,35 @@
 
 use serde::Serialize;
 use tardy_record::Run;
+use tardy_record::plan::{ProbePlan, TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 
 /// What tardy itself cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// CPU time of the measuring threads for each cycle, in ns; absent where cycles are not known.
-    pub cpu_ns_per_cycle: Option<f64>,
+    /// CPU time of the measuring threads for each cycle, a figure for each wake method: one that spins takes all that
+    /// there is, and would hide the others in a common mean.
+    pub per_wake: Vec<WakeCost>,
     /// Page faults of the measuring threads; each is a delay that tardy made itself.
     pub page_faults: u64,
     /// Times that the measuring threads moved to another CPU; absent where the kernel does not say.
     pub migrations: Option<u64>,
     /// Times that the CPU was taken from a measuring thread.
     pub involuntary_switches: u64,
-    /// CPU time of the housekeeping process as a share of one CPU over the measured time.
+    /// CPU time of the housekeeping process as a share of one CPU over the whole run, as its own counts are:
+    /// warm-ups, and starting and ending loads, included.
     pub housekeeping_share: Option<f64>,
+    /// How long the whole run took, as far as its phases and events tell, in ns.
+    pub whole_run_ns: u64,
+}
+
+/// What cycles of one wake method cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WakeCost {
+    /// The method.
+    pub wake: Wake,
+    /// CPU time for each cycle, in ns.
+    pub cpu_ns_per_cycle: f64,
 }
 
 /// What tardy cost in `run`.
@@ -29,15 +43,48 @@ pub fn of(run: &Run) -> Option<Cost> {
     let sum = |part: fn(&ThreadCost) -> u64| {
         measuring.iter().fold(0u64, |sum, cost| sum.saturating_add(part(cost)))
     };
-    let cycles: Option<f64> = measuring.iter().map(|cost| cost.cycles.map(|cycles| cycles as f64)).sum();
-    let cpu: f64 = measuring.iter().map(|cost| cost.cpu_ns as f64).sum();
     let housekeeping_ns: f64 = housekeeping.iter().map(|cost| cost.cpu_ns as f64).sum();
-    let measured = run.progress.measured_ns as f64;
+    let whole_run_ns = whole_run_ns(run);
     Some(Cost {
-        cpu_ns_per_cycle: cycles.filter(|cycles| *cycles > 0.0).map(|cycles| cpu / cycles),
+        per_wake: per_wake(run, &measuring),
         page_faults: sum(|cost| cost.minor_faults.saturating_add(cost.major_faults)),
         migrations: measuring.iter().try_fold(0u64, |sum, cost| sum.checked_add(cost.migrations?)),
         involuntary_switches: sum(|cost| cost.involuntary_switches),
-        housekeeping_share: (measured > 0.0 && !housekeeping.is_empty()).then(|| housekeeping_ns / measured),
+        housekeeping_share: (whole_run_ns > 0 && !housekeeping.is_empty())
+            .then(|| housekeeping_ns / whole_run_ns as f64),
+        whole_run_ns,
     })
+}
+
+/// From the start of the run to the last thing that is known to have happened in it.
+fn whole_run_ns(run: &Run) -> u64 {
+    let events = run.events.iter().map(|event| event.at_ns.saturating_add(event.took_ns));
+    let phases = run.phases.iter().map(|phase| phase.end_ns.unwrap_or(phase.start_ns));
+    let series = run.series.iter().map(|series| {
+        let start_ns = run.phases.get(series.phase).map_or(0, |phase| phase.start_ns);
+        start_ns.saturating_add(series.counted_ns)
+    });
+    events.chain(phases).chain(series).max().unwrap_or(0)
+}
+
+/// A figure for each wake method whose cycles are all known, in the order in which they came.
+fn per_wake(run: &Run, measuring: &[&ThreadCost]) -> Vec<WakeCost> {
+    let mut sums: Vec<(Wake, f64, Option<f64>)> = Vec::new();
+    for cost in measuring {
+        let Some(plan) = cost.phase.and_then(|phase| run.plan.phases.get(phase)) else { continue };
+        let ProbePlan::Timer(TimerPlan { wake, .. }) = plan.probe;
+        let (cpu, cycles) = (cost.cpu_ns as f64, cost.cycles.map(|cycles| cycles as f64));
+        match sums.iter_mut().find(|(other, ..)| *other == wake) {
+            Some((_, cpu_sum, cycle_sum)) => {
+                *cpu_sum += cpu;
+                *cycle_sum = cycle_sum.zip(cycles).map(|(a, b)| a + b);
+            }
+            None => sums.push((wake, cpu, cycles)),
+        }
+    }
+    let figure = |(wake, cpu, cycles): (Wake, f64, Option<f64>)| {
+        let cycles = cycles.filter(|cycles| *cycles > 0.0)?;
+        Some(WakeCost { wake, cpu_ns_per_cycle: cpu / cycles })
+    };
+    sums.into_iter().filter_map(figure).collect()
 }

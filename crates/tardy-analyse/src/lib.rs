@@ -20,6 +20,7 @@ pub mod readiness;
 pub mod rounds;
 pub mod row;
 pub mod shape;
+pub mod stops;
 pub mod verdict;
 pub mod wakes;
 

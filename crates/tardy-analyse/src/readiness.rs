@@ -10,6 +10,7 @@ mod clock;
 mod cpu;
 mod kernel;
 mod scheduling;
+pub(crate) use scheduling::{fair_share, throttle};
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,9 +1,12 @@
 //! What a reader must know beside the numbers of one run: the same notes in the terminal and in the report.
 
 use tardy_analyse::findings::Findings;
+use tardy_analyse::stops::{self, StoppedBy, Stops};
 use tardy_record::plan::Wake;
+use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
+use crate::latency::with_unit;
 use crate::sentence;
 
 const UNPINNED: &str =
@@ -23,7 +26,24 @@ pub fn of(run: &Run, findings: &Findings) -> Vec<String> {
     if recorded().any(|series| series.timer().is_some_and(|timer| timer.wake == Wake::Deadline)) {
         notes.push(DEADLINE.to_owned());
     }
+    notes.extend(stops::of(run).map(stopped));
     notes
+}
+
+fn stopped(stops: Stops) -> String {
+    let (stop, period) = (with_unit(stops.stop_ns as f64), format_duration_ns(stops.period_ns));
+    match stops.by {
+        StoppedBy::Throttle => format!(
+            "busy: the kernel stops a real-time thread that spins for more than {} of each {period}: its maxima of \
+             about {stop} are that, not the machine; echo -1 > /proc/sys/kernel/sched_rt_runtime_us ends it.",
+            format_duration_ns(stops.period_ns.saturating_sub(stops.stop_ns)),
+        ),
+        StoppedBy::FairServer => format!(
+            "busy: the kernel's fair server stops a real-time thread that spins for up to {stop} of each {period}, for \
+             the tasks that it keeps waiting: its maxima of about {stop} are that, not the machine; \
+             /sys/kernel/debug/sched/fair_server sets it.",
+        ),
+    }
 }
 
 /// Whether `series` is of a thread that was pinned to no CPU.

@@ -1,9 +1,11 @@
 //! A run for the terminal.
 
+use tardy_analyse::cost::WakeCost;
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::loads::{LoadFindings, PartFindings};
 use tardy_analyse::pool;
 use tardy_analyse::row::Row;
+use tardy_record::plan::Wake;
 use tardy_record::run::State;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
@@ -222,23 +224,33 @@ pub(crate) fn part_text(part: &PartFindings) -> String {
 fn cost_block(run: &Run, findings: &Findings, width: usize) -> Vec<String> {
     let Some(cost) = &findings.cost else { return Vec::new() };
     let mut parts = Vec::new();
-    if let Some(ns) = cost.cpu_ns_per_cycle {
-        parts.push(format!("{} of CPU time a cycle", with_unit(ns)));
+    let cycle = |one: &WakeCost| {
+        let spins = if one.wake == Wake::Busy { ", spinning through it" } else { "" };
+        format!("{} of CPU time a cycle{spins}", with_unit(one.cpu_ns_per_cycle))
+    };
+    match cost.per_wake.as_slice() {
+        [one] => parts.push(cycle(one)),
+        several => parts.extend(several.iter().map(|one| format!("{} {}", one.wake.name(), cycle(one)))),
     }
-    parts.push(format!("{} page faults", count(cost.page_faults)));
+    parts.push(counted(cost.page_faults, "page fault", "page faults"));
     parts.push(
         cost.migrations
-            .map_or_else(|| "migrations unknown".to_owned(), |n| format!("{} migrations", count(n))),
+            .map_or_else(|| "migrations unknown".to_owned(), |n| counted(n, "migration", "migrations")),
     );
-    parts.push(format!("{} involuntary switches", count(cost.involuntary_switches)));
+    parts.push(counted(cost.involuntary_switches, "involuntary switch", "involuntary switches"));
     if let Some(share) = cost.housekeeping_share {
         parts.push(format!(
-            "housekeeping on cpu {} took {} of it",
+            "housekeeping took {} of cpu {} over the {} of the whole run",
+            per_cent(share),
             run.plan.housekeeping_cpu,
-            per_cent(share)
+            sentence::rounded(cost.whole_run_ns)
         ));
     }
     folded(&format!("tardy itself: {}.", parts.join(", ")), width)
+}
+
+fn counted(n: u64, one: &str, several: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { several })
 }
 
 fn conclusion(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {

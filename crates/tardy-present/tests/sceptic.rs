@@ -5,7 +5,8 @@ mod recorded;
 use recorded::run;
 use tardy_analyse::{compare, findings};
 use tardy_present::{plot, report, summary};
-use tardy_record::plan::{Policy, Wake};
+use tardy_record::facts::Fact;
+use tardy_record::plan::{Policy, ProbePlan, Wake};
 use tardy_record::series::SeriesKind;
 use tardy_record::{Knowable, Run};
 
@@ -89,4 +90,54 @@ fn a_policy_without_priorities_has_none() {
     assert!(text.contains("policy and priority: fifo 80 and deadline\n"), "{text}");
     assert!(text.contains("CPUs: 0-1 and any (2 unpinned)"), "{text}");
     assert!(text.contains("cpu 0 / thread 0, unpinned"), "{text}");
+}
+
+#[test]
+fn spinning_does_not_hide_what_the_others_cost() {
+    let mut run = run("wakes");
+    let ProbePlan::Timer(timer) = &mut run.plan.phases[1].probe;
+    timer.wake = Wake::Busy;
+    for cost in run.self_cost.iter_mut().filter(|cost| cost.phase == Some(1)) {
+        cost.cpu_ns = cost.cycles.unwrap() * 1_000_000;
+    }
+    let text = shown(&run);
+    assert!(text.contains(
+        "clock_nanosleep 1.87 us of CPU time a cycle, busy 1,000 us of CPU time a cycle, spinning"
+    ));
+}
+
+#[test]
+fn housekeeping_is_a_share_of_the_whole_run() {
+    let mut run = run("rt");
+    run.progress.measured_ns = 20_000_000;
+    run.phases[0].end_ns = Some(1_020_000_000);
+    run.events.truncate(0);
+    for series in &mut run.series {
+        series.counted_ns = 20_000_000;
+    }
+    run.self_cost.last_mut().unwrap().cpu_ns = 483_000_000;
+    run.self_cost[0].involuntary_switches = 1;
+    run.self_cost[1].involuntary_switches = 0;
+    let text = shown(&run);
+    assert!(text.contains("housekeeping took 47.4 % of cpu 0 over the 1.02s of the whole run"), "{text}");
+    assert!(text.contains(" 1 involuntary switch,"), "{text}");
+}
+
+#[test]
+fn a_stop_by_the_throttle_is_not_the_machine() {
+    let mut run = run("rt");
+    run.facts.kernel.release = Fact::known("6.6.51-rt".into(), "made up");
+    run.facts.scheduling.rt_runtime_us = Fact::known(950_000, "made up");
+    run.facts.scheduling.rt_period_us = Fact::known(1_000_000, "made up");
+    for series in &mut run.series {
+        let SeriesKind::Timer(timer) = &mut series.kind;
+        timer.wake = Wake::Busy;
+    }
+    let note = "spins for more than 950ms of each 1s: its maxima of about 50 ms are that";
+    assert!(!shown(&run).contains(note), "nothing stood still for so long");
+    run.series[1].max_ns = Some(49_800_000);
+    assert!(shown(&run).contains(note), "{}", shown(&run));
+    assert!(page(&[&run]).contains("spins for more than 950ms of each 1s"));
+    run.facts.scheduling.rt_runtime_us = Fact::known(-1, "made up");
+    assert!(!shown(&run).contains("spins for more than"));
 }

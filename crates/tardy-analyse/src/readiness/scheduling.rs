@@ -82,14 +82,20 @@ fn little_memory(facts: &Facts) -> Option<Finding> {
     Some(finding)
 }
 
+/// How long real-time tasks may run in which time, in us, before the kernel stops them; absent where it does not.
+///
 /// Since 6.12 nothing but real-time groups reads the limit; the fair server does that job.
-fn throttling(facts: &Facts) -> Option<Finding> {
+pub(crate) fn throttle(facts: &Facts) -> Option<(i64, i64)> {
     let runtime = *facts.scheduling.rt_runtime_us.get().filter(|us| **us >= 0)?;
     let groups = facts.kernel.config.get().is_none_or(|config| config.contains_key("RT_GROUP_SCHED"));
     if version(facts).is_some_and(|version| version >= (6, 12)) && !groups {
         return None;
     }
-    let period = facts.scheduling.rt_period_us.get().copied().unwrap_or(1_000_000);
+    Some((runtime, facts.scheduling.rt_period_us.get().copied().unwrap_or(1_000_000)))
+}
+
+fn throttling(facts: &Facts) -> Option<Finding> {
+    let (runtime, period) = throttle(facts)?;
     Some(Finding::new(
         Severity::Hurts,
         format!("Real-time tasks are throttled to {runtime} us in {period}"),
@@ -99,10 +105,15 @@ fn throttling(facts: &Facts) -> Option<Finding> {
     ))
 }
 
-fn fair_server(facts: &Facts) -> Option<Finding> {
+/// How long the fair server may run in which time, in ns; absent where there is none, or none is known.
+pub(crate) fn fair_share(facts: &Facts) -> Option<(u64, u64)> {
     let servers = facts.scheduling.fair_server.get()?;
     let server = servers.0.values().find(|server| server.runtime_ns > 0)?;
-    let (runtime, period) = (server.runtime_ns / 1_000_000, server.period_ns / 1_000_000);
+    Some((server.runtime_ns, server.period_ns))
+}
+
+fn fair_server(facts: &Facts) -> Option<Finding> {
+    let (runtime, period) = fair_share(facts).map(|(a, b)| (a / 1_000_000, b / 1_000_000))?;
     Some(Finding::new(
         Severity::Hurts,
         format!("The fair server takes up to {runtime} ms in {period} ms for ordinary tasks"),

@@ -1,0 +1,49 @@
+//! Stops that the kernel imposes on a real-time thread that spins: what is measured then is the kernel's own rule.
+
+use serde::Serialize;
+use tardy_record::plan::Wake;
+use tardy_record::{Run, Series};
+
+use crate::readiness;
+
+/// A rule of the kernel's as it shows in a spinning thread's latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Stops {
+    /// Which rule.
+    pub by: StoppedBy,
+    /// For how long it stops the thread…
+    pub stop_ns: u64,
+    /// …in this time.
+    pub period_ns: u64,
+}
+
+/// The kernel's rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedBy {
+    /// sched_rt_runtime_us.
+    Throttle,
+    /// The fair server of Linux 6.12 and later, where other tasks wait for the CPU.
+    FairServer,
+}
+
+/// The rule, where `run` has a real-time thread that spun under it and stood still for about as long as it stops one.
+pub fn of(run: &Run) -> Option<Stops> {
+    let stops = throttle(run).or_else(|| {
+        let (stop_ns, period_ns) = readiness::fair_share(&run.facts)?;
+        Some(Stops { by: StoppedBy::FairServer, stop_ns, period_ns })
+    })?;
+    let stopped = |series: &Series| {
+        let spins =
+            series.timer().is_some_and(|timer| timer.wake == Wake::Busy && timer.policy.has_priority());
+        spins && series.max_ns.is_some_and(|max| max >= 0 && max.unsigned_abs() >= stops.stop_ns / 2)
+    };
+    run.series.iter().any(stopped).then_some(stops)
+}
+
+fn throttle(run: &Run) -> Option<Stops> {
+    let (runtime_us, period_us) = readiness::throttle(&run.facts)?;
+    let period_ns = u64::try_from(period_us).ok()?.checked_mul(1000)?;
+    let stop_ns = period_ns.checked_sub(u64::try_from(runtime_us).ok()?.checked_mul(1000)?)?;
+    (stop_ns > 0).then_some(Stops { by: StoppedBy::Throttle, stop_ns, period_ns })
+}
