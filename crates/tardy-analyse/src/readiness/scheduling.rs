@@ -18,7 +18,7 @@ pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
 }
 
 fn setcap() -> Remedy {
-    Remedy::command("setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v tardy)\"")
+    Remedy::command("setcap cap_sys_nice,cap_ipc_lock+ep /path/to/tardy")
 }
 
 fn no_priority(facts: &Facts) -> Option<Finding> {
