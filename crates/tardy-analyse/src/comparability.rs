@@ -5,20 +5,25 @@ use tardy_record::series::TimerSeries;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, cpu_list};
 
+use crate::compare;
+
 /// Measured times that differ by more than this share make maxima incomparable: a maximum grows with time.
 const DURATION_TOLERANCE: f64 = 0.05;
 
 /// Why two runs are not comparable; empty where they are.
 pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     let mut reasons = Vec::new();
+    if !base.origin.id.is_empty() && base.origin == candidate.origin {
+        reasons.push(format!("it is the same run twice, {}: there is nothing to compare", base.origin.id));
+    }
     for (name, run) in [("the base", base), ("the candidate", candidate)] {
         reasons.extend(run.validity.spoilt_by.first().map(|why| format!("{name} is invalid: {why}")));
     }
     if base.phases.len() != candidate.phases.len() {
         reasons.push(format!("phases: {} and {}", base.phases.len(), candidate.phases.len()));
     }
-    for index in 0..base.phases.len().min(candidate.phases.len()) {
-        if let (Some(a), Some(b)) = (base.plan.phases.get(index), candidate.plan.phases.get(index)) {
+    for (ours, theirs) in compare::matching_phases(base, candidate) {
+        if let (Some(a), Some(b)) = (base.plan.phases.get(ours), candidate.plan.phases.get(theirs)) {
             reasons.extend(plan_obstacles(a, b));
         }
     }

@@ -1,6 +1,7 @@
 //! Two or more runs side by side: quantiles, maxima, ratios, and whether any of that may be concluded from.
 
 use serde::Serialize;
+use tardy_record::plan::ProbePlan;
 use tardy_record::{Run, Series};
 
 use crate::comparability;
@@ -133,14 +134,38 @@ fn pair(base: &Run, candidate: &Run) -> Pair {
     }
 }
 
-/// Phases that belong together: the only ones, or those of the same label.
-fn matching_phases(base: &Run, candidate: &Run) -> Vec<(usize, usize)> {
+/// Phases that belong together: the only ones, or those with the same wake method, loads and round. Of several such,
+/// the first goes with the first. What is left then goes by its label.
+pub(crate) fn matching_phases(base: &Run, candidate: &Run) -> Vec<(usize, usize)> {
     if base.phases.len() == 1 && candidate.phases.len() == 1 {
         return vec![(0, 0)];
     }
-    let find = |label: &str| candidate.phases.iter().position(|phase| phase.label == label);
-    let phases = base.phases.iter().enumerate();
-    phases.filter_map(|(index, phase)| Some((index, find(&phase.label)?))).collect()
+    let mut matched: Vec<(usize, usize)> = Vec::new();
+    let same_label =
+        |base: &Run, a: usize, candidate: &Run, b: usize| base.phases[a].label == candidate.phases[b].label;
+    for same in [same_phase, same_label] {
+        for index in 0..base.phases.len() {
+            if matched.iter().any(|(taken, _)| *taken == index) {
+                continue;
+            }
+            let free = |other: &usize| matched.iter().all(|(_, taken)| taken != other);
+            let found =
+                (0..candidate.phases.len()).filter(free).find(|other| same(base, index, candidate, *other));
+            matched.extend(found.map(|other| (index, other)));
+        }
+    }
+    matched.sort_unstable();
+    matched
+}
+
+fn same_phase(base: &Run, phase: usize, candidate: &Run, other: usize) -> bool {
+    match (base.plan.phases.get(phase), candidate.plan.phases.get(other)) {
+        (Some(a), Some(b)) => {
+            let (ProbePlan::Timer(one), ProbePlan::Timer(two)) = (&a.probe, &b.probe);
+            (one.wake, &a.loads, a.round) == (two.wake, &b.loads, b.round)
+        }
+        _ => base.phases[phase].label == candidate.phases[other].label,
+    }
 }
 
 /// Series of a phase that have no counterpart in the other run.

@@ -4,6 +4,8 @@ use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::plan::PhasePlan;
 
+use crate::name;
+
 /// The maxima of a phase that was done several times.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rounds {
@@ -30,7 +32,14 @@ pub fn of(run: &Run) -> Vec<Rounds> {
             None => groups.push((phase, vec![index])),
         }
     }
-    groups.into_iter().filter_map(|(first, phases)| spread(run, &first.label, &phases)).collect()
+    let mut all: Vec<Rounds> =
+        groups.into_iter().filter_map(|(first, phases)| spread(run, &first.label, &phases)).collect();
+    let labels: Vec<String> = all.iter().map(|rounds| rounds.label.clone()).collect();
+    let phases: Vec<usize> = all.iter().map(|rounds| rounds.phases[0]).collect();
+    for (rounds, label) in all.iter_mut().zip(name::told_apart(&labels, &phases)) {
+        rounds.label = label;
+    }
+    all
 }
 
 fn same_experiment(a: &PhasePlan, b: &PhasePlan) -> bool {

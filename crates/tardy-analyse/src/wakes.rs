@@ -1,9 +1,10 @@
 //! Wake methods side by side, where a run has several.
 
 use serde::Serialize;
-use tardy_record::plan::Wake;
+use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::{Run, Series};
 
+use crate::name;
 use crate::row::{self, Row};
 
 /// One wake method under one set of loads, all its rounds and CPUs together.
@@ -21,21 +22,43 @@ pub struct WakeRow {
 
 /// The methods of `run` in the order in which they came; empty where there is only one.
 pub fn of(run: &Run) -> Vec<WakeRow> {
-    let mut groups: Vec<(Wake, &[String], Vec<&Series>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for series in &run.series {
         let Some(timer) = series.timer() else { continue };
-        let loads = run.plan.phases.get(series.phase).map_or(&[][..], |phase| &phase.loads[..]);
-        match groups.iter_mut().find(|(wake, under, _)| *wake == timer.wake && *under == loads) {
-            Some((_, _, group)) => group.push(series),
-            None => groups.push((timer.wake, loads, vec![series])),
+        let plan = run.plan.phases.get(series.phase);
+        let (loads, probe) = (plan.map_or(&[][..], |plan| &plan.loads[..]), plan.map(|plan| &plan.probe));
+        let same =
+            |group: &&mut Group<'_>| (group.wake, group.loads, group.probe) == (timer.wake, loads, probe);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.series.push(series),
+            None => groups.push(Group { wake: timer.wake, loads, probe, series: vec![series] }),
         }
     }
-    if groups.iter().all(|(wake, _, _)| *wake == groups[0].0) {
+    if groups.iter().all(|group| group.wake == groups[0].wake) {
         return Vec::new();
     }
-    let row = |(wake, loads, series): (Wake, &[String], Vec<&Series>)| {
-        let row = row::of_several(wake.name(), &series).ok()?;
-        Some(WakeRow { wake, loads: loads.to_vec(), has_schedule: wake.has_schedule(), row })
+    let labels: Vec<String> = groups.iter().map(Group::label).collect();
+    let phases: Vec<usize> = groups.iter().map(|group| group.series[0].phase).collect();
+    let row = |(group, label): (Group<'_>, String)| {
+        let row = row::of_several(&label, &group.series).ok()?;
+        let has_schedule = group.wake.has_schedule();
+        Some(WakeRow { wake: group.wake, loads: group.loads.to_vec(), has_schedule, row })
     };
-    groups.into_iter().filter_map(row).collect()
+    groups.into_iter().zip(name::told_apart(&labels, &phases)).filter_map(row).collect()
+}
+
+/// Series of the same experiment.
+struct Group<'a> {
+    wake: Wake,
+    loads: &'a [String],
+    probe: Option<&'a ProbePlan>,
+    series: Vec<&'a Series>,
+}
+
+impl Group<'_> {
+    fn label(&self) -> String {
+        let under =
+            if self.loads.is_empty() { String::new() } else { format!(", {}", self.loads.join(" + ")) };
+        format!("{}{under}", self.wake.name())
+    }
 }

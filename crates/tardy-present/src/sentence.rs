@@ -12,6 +12,12 @@ use crate::latency::{count, harmless, one_in, per_cent, with_unit};
 pub const NO_GUARANTEE: &str = "This is no guarantee: loads, temperatures and rare events that this run did not have \
                                 are not in its numbers.";
 
+/// What stands where the table of a phase without any series would.
+pub const NO_SERIES: &str = "Nothing was measured in this phase.";
+
+/// An upper bound above this says nothing.
+const NO_BOUND_FROM: f64 = 0.99;
+
 /// Why a run's numbers must not be used, one reason a line; empty for a valid run.
 pub fn spoilt(run: &Run) -> Vec<String> {
     if run.validity.valid {
@@ -105,6 +111,17 @@ fn late(verdict: &Verdict) -> String {
 
 fn supports(verdict: &Verdict) -> String {
     let bound = &verdict.bound;
+    if bound.upper > NO_BOUND_FROM {
+        let (late, of) = (count(bound.late), count(bound.wakeups));
+        let label = harmless(&bound.label);
+        return if bound.late as f64 >= 0.9 * bound.wakeups as f64 {
+            format!("Nearly all wake-ups on {label} were late, {late} of {of}: there is no share to bound.")
+        } else {
+            format!(
+                "{late} of {of} wake-ups on {label} were late: too few, or too clustered, to bound their share."
+            )
+        };
+    }
     let confidence = per_cent(verdict.confidence);
     let assumption = match bound.dispersion {
         Some(dispersion) if dispersion > 1.0 => format!(

@@ -82,6 +82,10 @@ fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
 fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, ink: Ink) -> Vec<String> {
     let mut lines = folded(&phase_title(run, phase, phases), width);
     lines.push(String::new());
+    if phase.rows.is_empty() {
+        lines[1] = sentence::NO_SERIES.to_owned();
+        return lines;
+    }
     lines.extend(row_table(
         phase.rows.iter().chain(phase.all.as_ref().filter(|_| phase.rows.len() > 1)),
         width,
@@ -163,16 +167,7 @@ fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {
         return Vec::new();
     }
     let mut lines = vec!["Wake methods, all CPUs and rounds".to_owned(), String::new()];
-    let rows: Vec<Row> = findings
-        .wakes
-        .iter()
-        .map(|wake| {
-            let under =
-                if wake.loads.is_empty() { String::new() } else { format!(", {}", wake.loads.join(" + ")) };
-            Row { label: format!("{}{under}", wake.wake.name()), ..wake.row.clone() }
-        })
-        .collect();
-    lines.extend(row_table(rows.iter(), width));
+    lines.extend(row_table(findings.wakes.iter().map(|wake| &wake.row), width));
     lines
 }
 

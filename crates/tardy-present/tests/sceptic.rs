@@ -141,3 +141,70 @@ fn a_stop_by_the_throttle_is_not_the_machine() {
     run.facts.scheduling.rt_runtime_us = Fact::known(-1, "made up");
     assert!(!shown(&run).contains("spins for more than"));
 }
+
+fn compared(base: &Run, candidate: &Run) -> String {
+    tardy_present::compare::text(&compare::of(&[base, candidate]).unwrap(), 400)
+}
+
+#[test]
+fn a_run_against_itself_is_no_comparison() {
+    let rt = run("rt");
+    assert!(compared(&rt, &rt).contains("the same run twice, rt"));
+    assert!(page(&[&rt, &rt]).contains("the same run twice, rt"));
+    assert!(!compared(&rt, &run("standard")).contains("same run twice"));
+}
+
+#[test]
+fn a_phase_without_series_has_no_table() {
+    let mut run = run("rt");
+    run.series.clear();
+    let text = shown(&run);
+    assert!(text.contains("Nothing was measured in this phase.") && !text.contains("missed"), "{text}");
+    assert!(page(&[&run]).contains("<p>Nothing was measured in this phase.</p>"));
+}
+
+#[test]
+fn phases_of_the_same_label_are_told_apart() {
+    let mut run = run("wakes");
+    for (index, phase) in run.plan.phases.iter_mut().enumerate() {
+        let ProbePlan::Timer(timer) = &mut phase.probe;
+        phase.label = timer.wake.name().to_owned();
+        timer.dither_ns = index as u64;
+        run.phases[index].label = phase.label.clone();
+    }
+    let text = shown(&run);
+    assert!(
+        text.contains("\nclock_nanosleep, phase 1 ") && text.contains("\nclock_nanosleep, phase 4 "),
+        "{text}"
+    );
+    let labels: Vec<String> = plot::curve::curves(&[&run]).into_iter().map(|curve| curve.label).collect();
+    assert_eq!(labels[3], "clock_nanosleep, phase 4");
+}
+
+#[test]
+fn one_round_is_compared_with_the_first_of_several() {
+    let several = run("wakes");
+    let mut one = run("wakes");
+    one.phases.truncate(3);
+    one.plan.phases.truncate(3);
+    one.series.retain(|series| series.phase < 3);
+    for index in 0..3 {
+        let label = one.phases[index].label.replace(", round 1", "");
+        one.plan.phases[index].label = label.clone();
+        one.phases[index].label = label;
+    }
+    let text = compared(&one, &several);
+    assert!(text.contains("\nclock_nanosleep, all CPUs") && text.contains("\nnanosleep, all CPUs"), "{text}");
+    assert!(
+        text.contains("'nanosleep, round 2' is in the candidate only") && !text.contains("the base only")
+    );
+}
+
+#[test]
+fn a_bound_of_everything_is_none() {
+    let run = run("rt");
+    let options = findings::Options { limit_ns: Some(1) };
+    let text = summary::text(&run, &findings::of(&run, &options), 400, false);
+    assert!(text.contains("Nearly all wake-ups on cpu"), "{text}");
+    assert!(!text.contains("at most 100 %"), "{text}");
+}

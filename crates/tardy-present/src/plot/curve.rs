@@ -41,7 +41,10 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     let curves: Vec<Option<Curve>> = match runs {
         [run] if run.phases.len() > 1 => {
             let of_phase = |phase: usize| run.series.iter().filter(|series| series.phase == phase).collect();
-            run.phases.iter().enumerate().map(|(i, phase)| pooled(phase.label.clone(), of_phase(i))).collect()
+            let labels: Vec<String> = run.phases.iter().map(|phase| phase.label.clone()).collect();
+            let phases: Vec<usize> = (0..labels.len()).collect();
+            let labels = name::told_apart(&labels, &phases);
+            labels.into_iter().zip(phases).map(|(label, phase)| pooled(label, of_phase(phase))).collect()
         }
         [run] => run.series.iter().map(|series| pooled(name::of(series), vec![series])).collect(),
         runs => {
