@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[(
 )];
 
 /// So many rounds at least; more, up to a limit, where a noisy machine leaves the answer open.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 const ROUNDS_MOST: usize = 15;
 /// Each of 20 senders sends this many messages to each of 20 receivers: some seconds' worth.
 const LOOPS: u64 = 6000;
