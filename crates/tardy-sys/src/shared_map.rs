@@ -72,7 +72,7 @@ pub struct SharedMap {
     start: NonNull<u8>,
     bytes: usize,
     shape: Shape,
-    _file: File,
+    file: File,
 }
 
 /// What a map holds.
@@ -176,7 +176,7 @@ impl SharedMap {
             return Err(fail("cannot be locked", io::Error::last_os_error()));
         }
         let start = NonNull::new(start.cast()).expect("mmap succeeded");
-        Ok(Self { path: path.to_owned(), start, bytes, shape, _file: file })
+        Ok(Self { path: path.to_owned(), start, bytes, shape, file })
     }
 
     /// The map's file.
@@ -262,14 +262,23 @@ impl Drop for SharedMap {
     fn drop(&mut self) {
         // SAFETY: this is the mapping that `map` made, and no reference into it outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        unlock(&self.file);
     }
+}
+
+/// Takes a lock back at once. Closing the file would not do: a child that another thread forks at this moment has
+/// the descriptor too until it executes its program, and the lock with it.
+fn unlock(file: &File) {
+    // SAFETY: flock takes integers only.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
 }
 
 /// Whether any process has the map at `path` open.
 pub fn is_in_use(path: &Path) -> io::Result<bool> {
     let file = File::open(path)?;
-    // SAFETY: flock takes integers only. The lock goes when `file` is closed.
+    // SAFETY: flock takes integers only.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        unlock(&file);
         return Ok(false);
     }
     match io::Error::last_os_error() {
