@@ -116,7 +116,8 @@ impl<'a> LiveSeries<'a> {
     /// Notes what the watchers saw around worst samples that are new since the last reading.
     pub(super) fn annotate_worst(&mut self, changes: &[Change]) {
         let Some(cells) = self.cells() else { return };
-        let worst: Vec<u64> = cells.series(self.place).worst.iter().map(|outlier| outlier.at_ns).collect();
+        let worst = cells.worst(self.place.run_start_ns);
+        let worst: Vec<u64> = worst.iter().map(|outlier| outlier.at_ns).collect();
         self.around.retain(|at_ns, _| worst.contains(at_ns));
         for at_ns in worst {
             self.around.entry(at_ns).or_insert_with(|| changes.to_vec());

@@ -86,6 +86,22 @@ impl SampleFile {
         Ok(())
     }
 
+    /// The account of a file of which nothing is written yet.
+    fn over(path: PathBuf, file: File, is_new: bool) -> Self {
+        Self {
+            path,
+            file,
+            is_new,
+            waiting: String::with_capacity(WRITE_BYTES + LINE_BYTES),
+            waiting_lines: 0,
+            written_bytes: 0,
+            kept: 0,
+            lost: 0,
+            failed: false,
+            overrun: false,
+        }
+    }
+
     /// Makes the file, with its header line and no more.
     pub(super) fn create(path: &Path, force: bool) -> Result<Self, SampleFileError> {
         let fail = |source| SampleFileError::Io { path: path.to_owned(), source };
@@ -97,18 +113,7 @@ impl SampleFile {
             false => options.create_new(true).open(path),
         }
         .map_err(fail)?;
-        let mut made = Self {
-            path: path.to_owned(),
-            file,
-            is_new,
-            waiting: String::with_capacity(WRITE_BYTES + LINE_BYTES),
-            waiting_lines: 0,
-            written_bytes: 0,
-            kept: 0,
-            lost: 0,
-            failed: false,
-            overrun: false,
-        };
+        let mut made = Self::over(path.to_owned(), file, is_new);
         if let Err(error) = made.begin() {
             made.discard();
             return Err(fail(error));
@@ -287,18 +292,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_said_once_and_all_that_follows_is_lost() {
-        let mut file = SampleFile {
-            path: "/dev/full".into(),
-            file: OpenOptions::new().append(true).open("/dev/full").unwrap(),
-            is_new: false,
-            waiting: String::new(),
-            waiting_lines: 0,
-            written_bytes: 0,
-            kept: 0,
-            lost: 0,
-            failed: false,
-            overrun: false,
-        };
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let mut file = SampleFile::over("/dev/full".into(), full, false);
         let mut said = Vec::new();
         for cycle in 0..1000 {
             said.extend(file.add(OWNER, sample(cycle)).err());

@@ -181,7 +181,8 @@ impl Cells<'_> {
         (0..cells::THRESHOLD_COUNT).map(count).filter(|threshold| threshold.limit_ns > 0).collect()
     }
 
-    fn worst(self, run_start_ns: u64) -> Vec<Outlier> {
+    /// The worst samples so far, worst first, in times since `run_start_ns`.
+    pub fn worst(self, run_start_ns: u64) -> Vec<Outlier> {
         let count = (self.total(Total::WorstCount) as usize).min(WORST_COUNT);
         let sample = |slot: usize| {
             let cell = |field: Worst| self.0[cells::WORST + slot * cells::WORST_CELLS + field as usize];

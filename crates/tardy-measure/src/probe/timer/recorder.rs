@@ -289,7 +289,10 @@ impl<'a> Recorder<'a> {
     pub(super) fn finish(&mut self, usage: tardy_sys::thread_usage::ThreadUsage) {
         let block = self.block;
         block.write(|| {
-            if self.open_maximum_ns != cells::NO_MAXIMUM && self.maxima_count < BLOCK_COUNT {
+            if self.open_maximum_ns != cells::NO_MAXIMUM {
+                if self.maxima_count == BLOCK_COUNT {
+                    self.double_blocks();
+                }
                 self.maxima[self.maxima_count].set(self.open_maximum_ns as u64);
                 self.maxima_count += 1;
                 self.total(Total::MaximaCount).set(self.maxima_count as u64);
@@ -436,10 +439,16 @@ mod tests {
 
     #[test]
     fn doubling_blocks_keeps_every_maximum_and_the_time_axis() {
-        // Ten times as many blocks as there is room for, one of them with a stall.
-        let blocks = BLOCK_COUNT * 10;
-        let lates: Vec<i64> =
-            (0..blocks).map(|i| if i == 12_345 { 777_000 } else { 1000 + (i % 10) as i64 }).collect();
+        // Ten times as many blocks as there is room for; and one more than that, which is still open at the end.
+        for blocks in [BLOCK_COUNT * 10, BLOCK_COUNT + 1] {
+            doubling_keeps_every_maximum_of(blocks);
+        }
+    }
+
+    fn doubling_keeps_every_maximum_of(blocks: usize) {
+        let lates: Vec<i64> = (0..blocks)
+            .map(|i| if i == 12_345 || i + 1 == blocks { 777_000 } else { 1000 + (i % 10) as i64 })
+            .collect();
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
         let mut recorder = Recorder::new(map.block(0), cells::MAXIMA_BLOCK_NS, &[], START_NS);
