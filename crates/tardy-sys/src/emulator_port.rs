@@ -1,0 +1,169 @@
+//! The emulator's own way out of a guest: bytes to a file of the host's, and the end of the machine with a status.
+//!
+//! Both ways are synchronous: the emulated CPU stands still until the bytes are written, so nothing of the host's
+//! timing reaches the guest. On x86 that is QEMU's isa-debugcon and isa-debug-exit, reached from user space with
+//! ioperm(2) and string output; on arm64 semihosting, a trap instruction with a request in two registers (Arm's
+//! "Semihosting for AArch32 and AArch64"). The roads not taken: virtio-serial, whose interrupts come when the host
+//! gets round to it, and the console, which the kernel writes to as well.
+//!
+//! On a machine that is not the lab's the instructions mean something else or nothing; [`EmulatorPort::open`] is for
+//! the first process of a guest only, and refuses everywhere else.
+
+use std::io;
+
+/// The way out. Only the first process of a machine gets one.
+#[derive(Debug)]
+pub struct EmulatorPort {
+    #[cfg(target_arch = "aarch64")]
+    handle: u64,
+}
+
+impl EmulatorPort {
+    /// Opens the way out.
+    ///
+    /// # Errors
+    /// In any process but the first; on other processors than x86-64 and arm64; without the right to use I/O ports.
+    pub fn open() -> io::Result<Self> {
+        if std::process::id() != 1 {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "only the first process of a lab guest speaks to the emulator",
+            ));
+        }
+        way_out::open()
+    }
+}
+
+impl io::Write for EmulatorPort {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        way_out::write(self, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod way_out {
+    use super::EmulatorPort;
+    use std::arch::asm;
+    use std::io;
+
+    /// isa-debugcon's port, as the lab gives it to QEMU: Bochs' port of old.
+    const OUT: u16 = 0xe9;
+    /// isa-debug-exit's port, as the lab gives it to QEMU.
+    const EXIT: u16 = 0x501;
+
+    pub(super) fn open() -> io::Result<EmulatorPort> {
+        for (port, count) in [(OUT, 1), (EXIT, 2)] {
+            // SAFETY: ioperm(2) takes integers only.
+            if unsafe { libc::ioperm(libc::c_ulong::from(port), count, 1) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(EmulatorPort {})
+    }
+
+    pub(super) fn write(_port: &EmulatorPort, bytes: &[u8]) -> io::Result<usize> {
+        // SAFETY: the bytes are readable for their length, the direction flag is clear by the ABI, and ioperm was
+        // granted when the port was opened. The instruction writes no memory.
+        unsafe {
+            asm!(
+                "rep outsb",
+                in("dx") OUT,
+                inout("rsi") bytes.as_ptr() => _,
+                inout("rcx") bytes.len() => _,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+        Ok(bytes.len())
+    }
+
+    pub(super) fn exit(_port: &EmulatorPort, status: u8) {
+        // SAFETY: ioperm was granted when the port was opened; the emulator ends.
+        unsafe { asm!("out dx, al", in("dx") EXIT, in("al") status, options(nomem, nostack, preserves_flags)) }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod way_out {
+    use super::EmulatorPort;
+    use std::arch::asm;
+    use std::io;
+
+    const SYS_OPEN: u64 = 0x01;
+    const SYS_WRITE: u64 = 0x05;
+    const SYS_EXIT: u64 = 0x18;
+    /// The mode "w".
+    const WRITE: u64 = 4;
+    /// ADP_Stopped_ApplicationExit: the second word of the block is the status.
+    const APPLICATION_EXIT: u64 = 0x2_0026;
+    /// What is handed over at once: QEMU takes a lock of its own size for it.
+    const CHUNK_BYTES: usize = 4096;
+
+    fn call(operation: u64, block: &[u64; 3]) -> u64 {
+        let mut result = operation;
+        // SAFETY: HLT 0xF000 is semihosting's trap. The emulator reads the block, which lives on the stack and so is
+        // mapped, and what it points to.
+        unsafe {
+            asm!("hlt #0xf000", inout("x0") result, in("x1") block.as_ptr(), options(nostack));
+        }
+        result
+    }
+
+    pub(super) fn open() -> io::Result<EmulatorPort> {
+        // The console of semihosting, which the lab connects to its own channel; no file of the host's is named.
+        let name = b":tt\0";
+        let handle = call(SYS_OPEN, &[name.as_ptr() as u64, WRITE, name.len() as u64 - 1]);
+        if handle == u64::MAX { Err(io::ErrorKind::NotFound.into()) } else { Ok(EmulatorPort { handle }) }
+    }
+
+    pub(super) fn write(port: &EmulatorPort, bytes: &[u8]) -> io::Result<usize> {
+        let now = &bytes[..bytes.len().min(CHUNK_BYTES)];
+        let left = call(SYS_WRITE, &[port.handle, now.as_ptr() as u64, now.len() as u64]) as usize;
+        if left > now.len() || (left == now.len() && left > 0) {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        Ok(now.len() - left)
+    }
+
+    pub(super) fn exit(_port: &EmulatorPort, status: u8) {
+        call(SYS_EXIT, &[APPLICATION_EXIT, u64::from(status), 0]);
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod way_out {
+    use super::EmulatorPort;
+    use std::io;
+
+    pub(super) fn open() -> io::Result<EmulatorPort> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn write(_port: &EmulatorPort, _bytes: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn exit(_port: &EmulatorPort, _status: u8) {}
+}
+
+impl EmulatorPort {
+    /// Ends the machine at once. QEMU exits with `2 * status + 1` on x86 and with `status` on arm64.
+    ///
+    /// Returns only where there is no such device, which a guest then says by ending some other way.
+    pub fn end_machine(&self, status: u8) {
+        way_out::exit(self, status);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_ordinary_process_reaches_for_the_ports() {
+        assert_eq!(EmulatorPort::open().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+}
