@@ -17,6 +17,7 @@ pub mod file;
 pub mod fill;
 pub mod histogram;
 pub mod knowable;
+pub mod lab;
 pub mod layout;
 pub mod load;
 pub mod per_cpu;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Environment;
 use crate::event::Event;
 use crate::facts::Facts;
+use crate::lab::Lab;
 use crate::load::LoadResult;
 use crate::plan::Plan;
 use crate::samples::SamplesFile;
@@ -33,6 +34,9 @@ pub struct Run {
     pub plan: Plan,
     /// What is known of the machine.
     pub facts: Facts,
+    /// The emulated machine that it ran on; absent for a real one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Lab>,
     /// What really happened of the plan's phases.
     pub phases: Vec<Phase>,
     /// The readings.

@@ -16,6 +16,8 @@ pub mod kernel_log;
 pub mod kernel_modules;
 pub mod memory;
 pub mod mounts;
+pub mod netlink;
+pub mod network;
 pub mod ring;
 pub mod scheduling;
 pub mod shared_map;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 /// What a thread has used since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,19 @@ pub fn of_this_process() -> io::Result<ThreadUsage> {
     usage.cpu_ns = cpu_time_ns(libc::CLOCK_PROCESS_CPUTIME_ID)?;
     usage.migrations = migrations("/proc/self/sched");
     Ok(usage)
+}
+
+/// CPU time that the process `pid` has used, with all its threads (clock_getcpuclockid(3)).
+///
+/// # Errors
+/// ESRCH when there is no such process, and EPERM where the kernel does not tell about others'.
+pub fn of_process(pid: u32) -> io::Result<Duration> {
+    let mut clock = 0;
+    // SAFETY: `clock` is valid to write to.
+    match unsafe { libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) } {
+        0 => cpu_time_ns(clock).map(Duration::from_nanos),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
 }
 
 fn rusage(who: libc::c_int) -> io::Result<ThreadUsage> {

@@ -54,6 +54,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),
         Command::Probe => commands::inner::probe(),
+        Command::Guest => commands::inner::guest(),
         Command::LoadWorker { arguments } => commands::inner::load(arguments),
     }
 }

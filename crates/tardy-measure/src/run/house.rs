@@ -178,6 +178,7 @@ fn empty_run(request: &Request) -> Run {
         validity: validity::Validity::default(),
         plan: request.plan.clone(),
         facts: request.facts.clone(),
+        lab: None,
         phases: Vec::new(),
         series: Vec::new(),
         samples: None,

@@ -163,6 +163,7 @@ fn bare(id: &str, facts: tardy_record::facts::Facts, phases: &[(Wake, u32, u64, 
             ..Plan::default()
         },
         facts,
+        lab: None,
         phases: happened,
         series: Vec::<Series>::new(),
         samples: None,

@@ -56,6 +56,9 @@ pub(crate) enum Command {
     /// The probe process.
     #[command(name = "__probe", hide = true)]
     Probe,
+    /// The first program of a lab's guest.
+    #[command(name = "__guest", hide = true)]
+    Guest,
     /// A load's process.
     #[command(name = "__load", hide = true)]
     LoadWorker {

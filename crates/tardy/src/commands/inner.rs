@@ -11,6 +11,14 @@ pub(crate) fn probe() -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The first program of a lab's guest.
+pub(crate) fn guest() -> Result<Exit> {
+    match tardy_lab::guest::init::main() {
+        Ok(never) => match never {},
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A load's process.
 pub(crate) fn load(arguments: Vec<String>) -> Result<Exit> {
     let _ = tardy_measure::load::worker::worker_main(arguments);

@@ -1,0 +1,69 @@
+//! The guest's first and only file system.
+//!
+//! Built from parts by a pure function ([`build`]): the same tardy, orders, modules and tools give the same bytes.
+
+use super::cpio::{Archive, Entry};
+use super::orders::{self, Orders};
+
+/// Directories on which something is mounted, or in which programs expect to be able to write.
+const DIRECTORIES: [&str; 8] = ["dev", "proc", "root", "run", "sys", "tmp", "var", "etc"];
+
+/// What goes into an initramfs beside its orders.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// tardy, statically linked for the guest's processor.
+    pub tardy: Vec<u8>,
+    /// The kernel's name and configuration, for tardy to read in /boot.
+    pub config: Option<(String, Vec<u8>)>,
+    /// Modules by name, in the order in which they are loaded.
+    pub modules: Vec<(String, Vec<u8>)>,
+    /// Files of a person's or a recipe's choosing: the recipe, tools and what these need.
+    pub files: Vec<(String, Entry)>,
+}
+
+/// The initramfs of a guest. The modules of `parts` are added to the orders' own.
+pub fn build(parts: &Parts, orders: &Orders) -> Archive {
+    let mut archive = Archive::default();
+    for directory in DIRECTORIES {
+        archive.put(directory, Entry::Directory);
+    }
+    // The kernel opens it for the first program; everything else in /dev is devtmpfs's.
+    archive.put("dev/console", Entry::CharacterDevice { major: 5, minor: 1 });
+    for (path, entry) in &parts.files {
+        archive.put(path, entry.clone());
+    }
+    if let Some((release, config)) = &parts.config {
+        archive.put_file(&format!("boot/config-{release}"), config.clone());
+    }
+    let mut orders = orders.clone();
+    for (number, (name, image)) in parts.modules.iter().enumerate() {
+        let path = format!("/lab/modules/{number:02}-{name}.ko");
+        archive.put_file(&path, image.clone());
+        orders.modules.push(path);
+    }
+    archive.put_program(orders::PROGRAM, parts.tardy.clone());
+    let text = serde_json::to_vec_pretty(&orders).expect("orders are made of texts and numbers");
+    archive.put_file(orders::PATH, text);
+    archive
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_parts_give_the_same_bytes_and_the_order_of_modules_is_kept() {
+        let parts = Parts {
+            tardy: b"ELF".to_vec(),
+            config: Some(("6.12".into(), b"CONFIG_A=y\n".to_vec())),
+            modules: vec![("veth".into(), vec![1, 2, 3]), ("a".into(), vec![4])],
+            files: vec![(
+                "lab/recipe.toml".into(),
+                Entry::File { content: b"x".to_vec(), executable: false },
+            )],
+        };
+        let archive = build(&parts, &Orders::default());
+        insta::assert_snapshot!(archive.paths().collect::<Vec<_>>().join("\n"));
+        assert_eq!(archive.to_bytes(), build(&parts, &Orders::default()).to_bytes());
+    }
+}

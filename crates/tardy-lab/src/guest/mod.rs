@@ -1,0 +1,9 @@
+//! All that happens inside a guest, and what it is made of.
+
+pub mod cpio;
+pub mod init;
+pub mod initramfs;
+pub mod orders;
+mod peer;
+mod settle;
+pub mod words;
