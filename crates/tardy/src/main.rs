@@ -50,6 +50,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
+        Command::Lab(command) => commands::lab::run(&command),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The recipes that are part of tardy, by name.
@@ -19,7 +19,7 @@ const BUILT_IN: [(&str, &str); 6] = [
 const SIZE_MAX: u64 = 1 << 20;
 
 /// What a run shall be, as typed: times are texts with units, and what is absent takes its default.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
     #[serde(skip)]
@@ -33,10 +33,30 @@ pub(crate) struct Recipe {
     pub(crate) run: RunTable,
     #[serde(default)]
     pub(crate) timer: TimerTable,
+    #[serde(default, skip_serializing)]
+    pub(crate) lab: LabTable,
+}
+
+/// `[lab]`: what only `tardy lab` needs to know.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LabTable {
+    pub(crate) machine: Option<String>,
+    pub(crate) kernels: Option<Vec<String>>,
+    pub(crate) memory_mib: Option<u32>,
+    /// Modules to load before anything else.
+    #[serde(default)]
+    pub(crate) modules: Vec<String>,
+    /// Programs from Debian's packages: `PACKAGE:PATH`.
+    #[serde(default)]
+    pub(crate) tools: Vec<String>,
+    /// Commands that run on the other host, which is a network namespace of the guest.
+    #[serde(default)]
+    pub(crate) outside: Vec<String>,
 }
 
 /// `[run]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunTable {
     pub(crate) duration: Option<String>,
@@ -51,7 +71,7 @@ pub(crate) struct RunTable {
 }
 
 /// `[timer]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimerTable {
     pub(crate) wake: Option<Vec<String>>,

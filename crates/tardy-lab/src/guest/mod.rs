@@ -3,6 +3,7 @@
 pub mod cpio;
 pub mod init;
 pub mod initramfs;
+pub mod libraries;
 pub mod orders;
 mod peer;
 mod settle;

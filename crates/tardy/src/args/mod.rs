@@ -1,11 +1,13 @@
 //! What can be typed. Nothing here asks the machine anything; `resolve.rs` does.
 
+mod lab;
 mod run;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
 
 const EXAMPLES: &str = "\
@@ -40,6 +42,9 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// What differs between two or more runs, and whether they may be compared at all.
     Compare(CompareArgs),
+    /// The same experiment on emulated machines with real kernels, the same to the byte every time.
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// The JSON Schema of run files.
     Schema,
     /// Completions for a shell.

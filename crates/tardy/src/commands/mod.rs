@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod generate;
 pub(crate) mod inner;
+pub(crate) mod lab;
 pub(crate) mod load;
 pub(crate) mod output;
 pub(crate) mod plot;

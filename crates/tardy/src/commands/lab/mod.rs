@@ -1,0 +1,22 @@
+//! `tardy lab`: kernels found, guests prepared, booted and compared.
+
+mod guest_tardy;
+mod kernels;
+mod prepare;
+mod results;
+mod run;
+mod verify;
+
+use anyhow::Result;
+
+use crate::args::LabCommand;
+use crate::exit::Exit;
+
+/// Does what was typed after `tardy lab`.
+pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
+    match command {
+        LabCommand::Run(arguments) => run::run(arguments),
+        LabCommand::Verify(arguments) => verify::run(arguments),
+        LabCommand::Kernels(arguments) => kernels::run(arguments),
+    }
+}
