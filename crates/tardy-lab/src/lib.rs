@@ -12,3 +12,4 @@
 
 pub mod arch;
 pub mod kernel;
+pub mod packages;

@@ -82,7 +82,9 @@ mod way_out {
 
     pub(super) fn exit(_port: &EmulatorPort, status: u8) {
         // SAFETY: ioperm was granted when the port was opened; the emulator ends.
-        unsafe { asm!("out dx, al", in("dx") EXIT, in("al") status, options(nomem, nostack, preserves_flags)) }
+        unsafe {
+            asm!("out dx, al", in("dx") EXIT, in("al") status, options(nomem, nostack, preserves_flags))
+        }
     }
 }
 

@@ -13,7 +13,12 @@ pub fn load(image: &[u8], parameters: &str) -> io::Result<()> {
     let parameters = CString::new(parameters).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the image is readable for its length, the parameters are a valid C string.
     let result = unsafe {
-        libc::syscall(libc::SYS_init_module, image.as_ptr(), image.len() as libc::c_ulong, parameters.as_ptr())
+        libc::syscall(
+            libc::SYS_init_module,
+            image.as_ptr(),
+            image.len() as libc::c_ulong,
+            parameters.as_ptr(),
+        )
     };
     let error = io::Error::last_os_error();
     if result == 0 || error.raw_os_error() == Some(libc::EEXIST) { Ok(()) } else { Err(error) }
