@@ -16,4 +16,5 @@ pub mod experiment;
 pub mod guest;
 pub mod kernel;
 pub mod machine;
+pub mod packages;
 pub mod session;

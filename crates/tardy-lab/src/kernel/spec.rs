@@ -1,0 +1,329 @@
+//! Which kernel is wanted, as a person writes it.
+//!
+//! `debian:6.12`, `debian:6.12-rt`, `debian:6.12=6.12.117-1~deb12u1`, or the path of an image; then, each after a
+//! comma and in any order, `append='words'`, and for a path `modules=DIR`, `config=FILE` and `dtbs=DIR`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// A kernel that somebody asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KernelSpec {
+    /// Where it comes from.
+    pub source: Source,
+    /// Words that are added to its command line; empty for none.
+    pub append: String,
+}
+
+/// Where a kernel comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The distribution's packages.
+    Debian(DebianKernel),
+    /// Files of one's own.
+    Own(OwnKernel),
+}
+
+/// One of Debian's kernels.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DebianKernel {
+    /// The first two numbers of its version, such as `6.12`.
+    pub series: String,
+    /// Whether the PREEMPT_RT one is meant.
+    pub rt: bool,
+    /// The package's version to the letter; absent for the newest.
+    pub exact: Option<String>,
+}
+
+/// A kernel by its files.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OwnKernel {
+    /// The image.
+    pub image: PathBuf,
+    /// The directory of its modules, or one that holds `lib/modules/RELEASE`.
+    pub modules: Option<PathBuf>,
+    /// The configuration that it was built with.
+    pub config: Option<PathBuf>,
+    /// The directory of its device trees.
+    pub device_trees: Option<PathBuf>,
+}
+
+/// Why a text names no kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// There is nothing before the first comma.
+    #[error("no kernel in {0:?}: write debian:SERIES, debian:SERIES-rt or the path of an image")]
+    Nothing(String),
+    /// What stands after `debian:` is no series.
+    #[error(
+        "{0:?} is no series of Debian's kernels: write two numbers as in debian:6.12, with -rt behind them for the \
+         RT kernel (debian:6.12-rt), and =VERSION for one version of the package (debian:6.12=6.12.117-1~deb12u1)"
+    )]
+    Series(String),
+    /// What stands after `=` is no version of that series.
+    #[error(
+        "{version:?} is no version of a {series} kernel: write a package's version to the letter, as `tardy lab \
+         kernels` lists them, such as debian:6.12=6.12.117-1~deb12u1"
+    )]
+    Exact {
+        /// As written.
+        version: String,
+        /// The series that it should be of.
+        series: String,
+    },
+    /// An option that there is not.
+    #[error(
+        "{option:?} is no option of {whose}: there are {known}; a comma inside a value needs quotes around it"
+    )]
+    Option {
+        /// As written.
+        option: String,
+        /// Whose options these are.
+        whose: &'static str,
+        /// The options that there are.
+        known: &'static str,
+    },
+    /// An option without a value.
+    #[error("{0}= stands there without a value: write {0}=VALUE, or leave it out")]
+    Empty(&'static str),
+    /// An option given twice.
+    #[error(
+        "{0}= is given twice: once is enough (several words for the command line go into one append='…')"
+    )]
+    Twice(&'static str),
+    /// A quote that is opened and not closed, or closed before the value's end.
+    #[error("the quote {quote} in {text:?} is not closed before the next comma or the end")]
+    Quote {
+        /// The quote.
+        quote: char,
+        /// From the quote on.
+        text: String,
+    },
+    /// A character that no command line and no path holds.
+    #[error("a kernel is named in one line of text, without control characters: {0:?}")]
+    Control(String),
+}
+
+impl KernelSpec {
+    /// Reads a kernel as a person writes it.
+    ///
+    /// # Errors
+    /// When it is not one, with what would be.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        if text.chars().any(char::is_control) {
+            return Err(SpecError::Control(text.to_owned()));
+        }
+        let mut pieces = pieces(text)?.into_iter();
+        let head = pieces.next().unwrap_or_default();
+        if head.value.is_empty() || head.name.is_some() {
+            return Err(SpecError::Nothing(text.to_owned()));
+        }
+        match head.value.strip_prefix("debian:") {
+            Some(kernel) => {
+                let [append] = options(pieces, "a Debian kernel", "append=", ["append"])?;
+                Ok(Self { source: Source::Debian(debian(kernel)?), append: append.unwrap_or_default() })
+            }
+            None => {
+                let [append, modules, config, dtbs] = options(
+                    pieces,
+                    "a kernel by path",
+                    "modules=, config=, dtbs= and append=",
+                    ["append", "modules", "config", "dtbs"],
+                )?;
+                let own = OwnKernel {
+                    image: head.value.into(),
+                    modules: modules.map(Into::into),
+                    config: config.map(Into::into),
+                    device_trees: dtbs.map(Into::into),
+                };
+                Ok(Self { source: Source::Own(own), append: append.unwrap_or_default() })
+            }
+        }
+    }
+
+    /// A name for files: letters, digits and `.+_=-` only. Two kernels never have the same one: what does not show in
+    /// it, shows in eight figures of a hash behind it.
+    pub fn slug(&self) -> String {
+        let (plain, is_whole) = match &self.source {
+            Source::Debian(kernel) => {
+                let exact = kernel.exact.as_ref().map(|exact| format!("={exact}")).unwrap_or_default();
+                let rt = if kernel.rt { "-rt" } else { "" };
+                let append = if self.append.is_empty() { String::new() } else { format!("-{}", self.append) };
+                (
+                    format!("debian-{}{rt}{exact}{append}", kernel.series),
+                    self.append.is_empty() || is_one_setting(&self.append),
+                )
+            }
+            Source::Own(own) => {
+                let name = own.image.file_name().map(|name| name.to_string_lossy().into_owned());
+                (name.unwrap_or_else(|| "kernel".into()), false)
+            }
+        };
+        let safe: String = plain.chars().map(|c| if is_safe(c) { c } else { '-' }).collect();
+        let safe = safe.trim_start_matches(['-', '.']);
+        if is_whole && safe == plain {
+            return plain;
+        }
+        let hash = Sha256::digest(self.to_string());
+        let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        // File names end at 255 bytes, and callers put theirs behind this one.
+        format!("{}-{hash}", &safe[..safe.len().min(80)])
+    }
+}
+
+impl FromStr for KernelSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for DebianKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "debian:{}{}", self.series, if self.rt { "-rt" } else { "" })?;
+        self.exact.iter().try_for_each(|exact| write!(f, "={exact}"))
+    }
+}
+
+impl fmt::Display for KernelSpec {
+    /// In the one way that [`KernelSpec::parse`] reads back as the same kernel.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Source::Debian(kernel) => kernel.fmt(f)?,
+            Source::Own(own) => {
+                f.write_str(&quoted(&own.image.to_string_lossy()))?;
+                for (name, path) in
+                    [("modules", &own.modules), ("config", &own.config), ("dtbs", &own.device_trees)]
+                {
+                    if let Some(path) = path {
+                        write!(f, ",{name}={}", quoted(&path.to_string_lossy()))?;
+                    }
+                }
+            }
+        }
+        if self.append.is_empty() { Ok(()) } else { write!(f, ",append={}", quoted(&self.append)) }
+    }
+}
+
+fn quoted(value: &str) -> String {
+    let begins_quoted = value.starts_with(['\'', '"']);
+    match () {
+        () if !value.contains([',', ' ']) && !begins_quoted => value.to_owned(),
+        () if !value.contains('\'') => format!("'{value}'"),
+        // A value with both quotes cannot be written down; without a comma it needs no quotes either.
+        () if !value.contains('"') => format!("\"{value}\""),
+        () => value.to_owned(),
+    }
+}
+
+/// One setting such as `preempt=none`: written behind a dash, it cannot be taken for anything else.
+fn is_one_setting(append: &str) -> bool {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'))
+    };
+    append.split_once('=').is_some_and(|(name, value)| is_word(name) && is_word(value))
+}
+
+fn is_safe(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '_' | '=' | '-')
+}
+
+fn debian(text: &str) -> Result<DebianKernel, SpecError> {
+    let (kernel, exact) = match text.split_once('=') {
+        Some((kernel, exact)) => (kernel, Some(exact)),
+        None => (text, None),
+    };
+    let (series, rt) = kernel.strip_suffix("-rt").map_or((kernel, false), |series| (series, true));
+    let is_number =
+        |part: &str| (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !series.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor)) {
+        return Err(SpecError::Series(text.to_owned()));
+    }
+    if let Some(version) = exact {
+        let is_version =
+            version.strip_prefix(series).is_some_and(|rest| rest.starts_with(['.', '-', '~', '+']))
+                && version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '~' | '-'));
+        if !is_version {
+            return Err(SpecError::Exact { version: version.to_owned(), series: series.to_owned() });
+        }
+    }
+    Ok(DebianKernel { series: series.to_owned(), rt, exact: exact.map(str::to_owned) })
+}
+
+/// What stands between two commas: a value, and the option's name before it.
+#[derive(Default)]
+struct Piece {
+    name: Option<String>,
+    value: String,
+    /// Whether the value stood in quotes: then it may be empty on purpose.
+    is_quoted: bool,
+}
+
+/// Cuts at commas that do not stand in quotes. The first piece is the kernel itself, in which `=` means nothing.
+fn pieces(text: &str) -> Result<Vec<Piece>, SpecError> {
+    let mut pieces = Vec::new();
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        let name = if pieces.is_empty() {
+            None
+        } else {
+            let end = text.find([',', '=']).filter(|at| text.as_bytes()[*at] == b'=');
+            end.map(|end| &text[..end])
+        };
+        let value = &text[name.map_or(0, |name| name.len() + 1)..];
+        let (value, is_quoted, after) = match value.chars().next() {
+            Some(quote @ ('\'' | '"')) => {
+                let wrong = || SpecError::Quote { quote, text: value.to_owned() };
+                let (inside, after) = value[1..].split_once(quote).ok_or_else(wrong)?;
+                match after.strip_prefix(',') {
+                    Some(after) => (inside, true, Some(after)),
+                    None if after.is_empty() => (inside, true, None),
+                    None => return Err(wrong()),
+                }
+            }
+            _ => match value.split_once(',') {
+                Some((value, after)) => (value, false, Some(after)),
+                None => (value, false, None),
+            },
+        };
+        pieces.push(Piece {
+            name: name.map(|name| name.trim().to_owned()),
+            value: value.trim().to_owned(),
+            is_quoted,
+        });
+        rest = after;
+    }
+    Ok(pieces)
+}
+
+/// Sorts options into the places of their names.
+fn options<const N: usize>(
+    pieces: impl Iterator<Item = Piece>,
+    whose: &'static str,
+    known: &'static str,
+    names: [&'static str; N],
+) -> Result<[Option<String>; N], SpecError> {
+    let mut values = [const { None }; N];
+    for piece in pieces {
+        let place = piece.name.as_ref().and_then(|name| names.iter().position(|known| known == name));
+        let Some(place) = place else {
+            let option = piece.name.unwrap_or(piece.value);
+            return Err(SpecError::Option { option, whose, known });
+        };
+        if piece.value.is_empty() && !piece.is_quoted {
+            return Err(SpecError::Empty(names[place]));
+        }
+        if values[place].replace(piece.value).is_some() {
+            return Err(SpecError::Twice(names[place]));
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! The configuration that apt runs with.
+
+use std::path::{Path, PathBuf};
+
+use super::super::PackageError;
+use crate::arch::Arch;
+
+/// One suite of the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suite {
+    /// Such as `bookworm-security`.
+    pub name: &'static str,
+    /// Whether it is on the mirror of security updates.
+    pub is_security: bool,
+}
+
+/// The suites that packages come from; those that a mirror does not have are left out.
+pub const SUITES: [Suite; 6] = [
+    Suite { name: "bookworm", is_security: false },
+    Suite { name: "bookworm-backports", is_security: false },
+    Suite { name: "bookworm-security", is_security: true },
+    Suite { name: "trixie", is_security: false },
+    Suite { name: "trixie-backports", is_security: false },
+    Suite { name: "trixie-security", is_security: true },
+];
+
+/// Tools and what they depend on come from one release where they can, not each package from whichever release has
+/// the highest version. A package that is asked for by its version is not affected.
+pub(super) const PREFERENCES: &str = "\
+Package: *
+Pin: release n=trixie
+Pin-Priority: 700
+
+Package: *
+Pin: release n=trixie-security
+Pin-Priority: 700
+";
+
+/// Where the archive is, and what it is checked with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mirrors {
+    /// The archive itself.
+    pub main: String,
+    /// That of security updates.
+    pub security: String,
+    /// The keys that it is signed with.
+    pub keyring: PathBuf,
+}
+
+impl Default for Mirrors {
+    fn default() -> Self {
+        Self {
+            main: "http://deb.debian.org/debian".to_owned(),
+            security: "http://deb.debian.org/debian-security".to_owned(),
+            keyring: "/usr/share/keyrings/debian-archive-keyring.gpg".into(),
+        }
+    }
+}
+
+impl Mirrors {
+    /// Debian's own addresses, or those in TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR: another mirror, or a
+    /// day of snapshot.debian.org for a kernel that the archive no longer has.
+    ///
+    /// # Errors
+    /// When one of them is no address.
+    pub fn of_environment() -> Result<Self, PackageError> {
+        let mut mirrors = Self::default();
+        for (name, place) in [
+            ("TARDY_DEBIAN_MIRROR", &mut mirrors.main),
+            ("TARDY_DEBIAN_SECURITY_MIRROR", &mut mirrors.security),
+        ] {
+            if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+                *place = address(name, &value.to_string_lossy())?;
+            }
+        }
+        Ok(mirrors)
+    }
+}
+
+/// What goes into a sources list must be one word, without the brackets of options.
+fn address(name: &'static str, value: &str) -> Result<String, PackageError> {
+    let is_word =
+        |text: &str| text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '[' | ']' | '"' | '#' | '\\'));
+    let scheme = value.split_once(':').map_or("", |(scheme, _)| scheme);
+    if is_word(value) && matches!(scheme, "http" | "https" | "file" | "copy") {
+        Ok(value.trim_end_matches('/').to_owned())
+    } else {
+        Err(PackageError::Mirror { name, value: value.to_owned() })
+    }
+}
+
+/// The sources list.
+pub(super) fn sources(mirrors: &Mirrors) -> String {
+    SUITES
+        .iter()
+        .map(|suite| {
+            let mirror = if suite.is_security { &mirrors.security } else { &mirrors.main };
+            format!("deb [signed-by={}] {mirror} {} main\n", mirrors.keyring.display(), suite.name)
+        })
+        .collect()
+}
+
+/// apt.conf, with the inherited lines in it.
+pub(super) fn apt_conf(state: &Path, arch: Arch, inherited: &str) -> Result<String, PackageError> {
+    let place =
+        state.to_str().filter(|place| !place.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')));
+    let place = place.ok_or_else(|| PackageError::CachePath(state.to_owned()))?;
+    let arch = arch.debian_name();
+    // What follows stands behind what is inherited, so that it wins. Lists stay compressed: they are 110 MB otherwise.
+    Ok(format!(
+        "{inherited}\
+Dir::Etc::main \"/dev/null\";
+Dir::Etc::parts \"/dev/null\";
+Dir::Etc::sourcelist \"{place}/sources.list\";
+Dir::Etc::sourceparts \"/dev/null\";
+Dir::Etc::preferences \"{place}/preferences\";
+Dir::Etc::preferencesparts \"/dev/null\";
+Dir::Etc::trusted \"/dev/null\";
+Dir::Etc::trustedparts \"/dev/null\";
+Dir::State \"{place}/state\";
+Dir::State::status \"{place}/state/status\";
+Dir::Cache \"{place}/cache\";
+Dir::Cache::srcpkgcache \"\";
+Dir::Log \"{place}/state\";
+APT::Architecture \"{arch}\";
+APT::Architectures {{ \"{arch}\"; }};
+APT::Sandbox::User \"root\";
+APT::Install-Recommends \"false\";
+APT::Get::AllowUnauthenticated \"false\";
+Acquire::AllowInsecureRepositories \"false\";
+Acquire::AllowDowngradeToInsecureRepositories \"false\";
+Acquire::AllowWeakRepositories \"false\";
+Acquire::GzipIndexes \"true\";
+Acquire::Languages {{ \"none\"; }};
+"
+    ))
+}
+
+/// The lines of `apt-config dump` that say how archives are reached, and which dates the host takes for right.
+/// Everything else, hooks and directories above all, stays the host's.
+pub(super) fn inherited(dump: &str) -> String {
+    let is_inherited = |name: &str| {
+        let Some(name) = name.strip_prefix("Acquire::") else { return false };
+        let first = name.split("::").next().unwrap_or_default();
+        ["http", "https", "tor", "socks"].contains(&first)
+            || [
+                "Retries",
+                "ForceIPv4",
+                "ForceIPv6",
+                "EnableSrvRecords",
+                "Queue-Mode",
+                "Check-Date",
+                "Check-Valid-Until",
+                "Max-FutureTime",
+            ]
+            .contains(&name)
+    };
+    dump.lines()
+        .filter_map(|line| {
+            let (name, value) = line.split_once(" \"")?;
+            let value = value.strip_suffix("\";")?;
+            // A name or value that would end its place early is left out.
+            let is_plain = |text: &str| !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'));
+            let is_name = !name.contains([' ', ';', '{', '}', '"']);
+            (is_inherited(name) && is_name && !value.is_empty() && is_plain(value))
+                .then(|| format!("{name} \"{value}\";\n"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_inherited_and_hooks_are_not() {
+        let dump = r#"APT::Update::Post-Invoke:: "touch /tmp/hook";
+DPkg::Post-Invoke:: "touch /tmp/hook";
+Acquire "";
+Acquire::AllowInsecureRepositories "1";
+Acquire::IndexTargets::deb::DEP-11::MetaKey "x";
+Acquire::http "";
+Acquire::http::Proxy "http://proxy.example:3128";
+Acquire::http::Proxy::deb.debian.org "DIRECT";
+Acquire::https::CaInfo "/etc/ssl/our.pem";
+Acquire::http::User-Agent "a\"; APT::Update::Pre-Invoke:: "x";
+Acquire::Retries "3";
+Acquire::Languages:: "de";
+Acquire::Check-Valid-Until "false";
+Dir::Etc::parts "apt.conf.d";
+"#;
+        assert_eq!(
+            inherited(dump),
+            "Acquire::http::Proxy \"http://proxy.example:3128\";\n\
+             Acquire::http::Proxy::deb.debian.org \"DIRECT\";\n\
+             Acquire::https::CaInfo \"/etc/ssl/our.pem\";\n\
+             Acquire::Retries \"3\";\n\
+             Acquire::Check-Valid-Until \"false\";\n"
+        );
+    }
+
+    #[test]
+    fn the_configuration_names_only_private_places() {
+        let text = apt_conf(
+            Path::new("/home/a user/.cache/tardy/apt/arm64"),
+            Arch::Aarch64,
+            "Acquire::Retries \"3\";\n",
+        );
+        insta::assert_snapshot!(text.unwrap());
+        insta::assert_snapshot!(sources(&Mirrors::default()));
+    }
+
+    #[test]
+    fn a_place_that_apt_cannot_read_is_refused() {
+        for place in ["/a\"b", "/a\\b", "/a\nb"] {
+            assert!(
+                matches!(apt_conf(Path::new(place), Arch::X86_64, ""), Err(PackageError::CachePath(_))),
+                "{place}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_an_address_is_a_mirror() {
+        let read = |value| address("TARDY_DEBIAN_MIRROR", value).ok();
+        assert_eq!(read("http://mirror.example/debian/").as_deref(), Some("http://mirror.example/debian"));
+        assert_eq!(read("file:/srv/debian").as_deref(), Some("file:/srv/debian"));
+        for wrong in
+            ["mirror.example/debian", "http://a b", "[trusted=yes] http://a", "ftp://a", "", "http://a#b"]
+        {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

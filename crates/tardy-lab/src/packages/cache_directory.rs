@@ -1,0 +1,182 @@
+//! Where the cache is, and what is where in it.
+//!
+//! ```text
+//! tardy/lock                             held by whoever changes anything
+//! tardy/apt/amd64/                       apt's state: sources, lists, offered.json
+//! tardy/kernels/amd64/NAME_VERSION/      a kernel: kernel.json, boot, lib/modules
+//! tardy/packages/amd64/NAME_VERSION/     a package: packages.json, root
+//! tardy/unions/amd64/NAMES/              several packages over each other, the same way
+//! tardy/tools/amd64/NAMES/               packages with all that they depend on, the same way
+//! tardy/scratch/                         what is being made
+//! ```
+//!
+//! Everything comes to its place by a rename, complete: a reader needs no lock, and what a crash left half done is not
+//! there.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{Notice, PackageError};
+use crate::arch::Arch;
+
+/// The directory of everything that tardy keeps between sessions and can fetch again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheDirectory {
+    root: PathBuf,
+}
+
+/// The cache is this process's to change until this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Lock {
+    _file: File,
+}
+
+impl CacheDirectory {
+    /// Under XDG_CACHE_HOME, or under `~/.cache` where that is not an absolute path (XDG Base Directory
+    /// Specification).
+    ///
+    /// # Errors
+    /// When the environment has neither.
+    pub fn of_this_user() -> Result<Self, PackageError> {
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = absolute("XDG_CACHE_HOME")
+            .or_else(|| Some(absolute("HOME")?.join(".cache")))
+            .ok_or(PackageError::NoCacheDirectory)?;
+        Ok(Self { root: base.join("tardy") })
+    }
+
+    /// At a place of one's own.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// apt's private state for an architecture.
+    pub fn apt(&self, arch: Arch) -> PathBuf {
+        self.root.join("apt").join(arch.debian_name())
+    }
+
+    /// The kernels of an architecture.
+    pub fn kernels(&self, arch: Arch) -> PathBuf {
+        self.root.join("kernels").join(arch.debian_name())
+    }
+
+    /// Single packages.
+    pub fn packages(&self, arch: Arch) -> PathBuf {
+        self.root.join("packages").join(arch.debian_name())
+    }
+
+    /// Several packages over each other.
+    pub fn unions(&self, arch: Arch) -> PathBuf {
+        self.root.join("unions").join(arch.debian_name())
+    }
+
+    /// Packages with all that they depend on.
+    pub fn tools(&self, arch: Arch) -> PathBuf {
+        self.root.join("tools").join(arch.debian_name())
+    }
+
+    /// For what is being made.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.root.join("scratch")
+    }
+
+    /// Waits until no other process changes the cache, and keeps others from it.
+    ///
+    /// # Errors
+    /// When the directory cannot be written.
+    pub fn lock(&self, notice: Notice<'_>) -> Result<Lock, PackageError> {
+        create_directory(&self.root)?;
+        let path = self.root.join("lock");
+        let failed = || PackageError::file("locking the cache with", &path);
+        let file = File::create(&path).map_err(failed())?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                notice("another tardy is filling the cache; waiting for it");
+                file.lock().map_err(failed())?;
+            }
+            Err(TryLockError::Error(error)) => return Err(failed()(error)),
+        }
+        Ok(Lock { _file: file })
+    }
+}
+
+/// A package's directory. Neither part can hold a slash, by Debian's own rules; whatever comes from elsewhere loses
+/// it.
+pub(crate) fn file_name(name: &str, version: &str) -> String {
+    format!("{name}_{version}").replace(['/', ':'], "%")
+}
+
+pub(crate) fn create_directory(path: &Path) -> Result<(), PackageError> {
+    fs::create_dir_all(path).map_err(PackageError::file("making the directory", path))
+}
+
+/// Writes a file whole or not at all, for its owner only: a proxy's password may be in it.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), PackageError> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options
+        .open(&temporary)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .map_err(PackageError::file("writing", &temporary))?;
+    fs::rename(&temporary, path).map_err(PackageError::file("writing", path))
+}
+
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), PackageError> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| PackageError::file("writing", path)(error.into()))?;
+    text.push(b'\n');
+    write_whole(path, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_one_waits_and_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = CacheDirectory::at(directory.path().join("deeper/cache"));
+        let mut said = Vec::new();
+        let lock = cache.lock(&mut |line| said.push(line.to_owned())).unwrap();
+        assert!(said.is_empty());
+        let (send, receive) = std::sync::mpsc::channel();
+        let other = std::thread::spawn({
+            let cache = cache.clone();
+            move || {
+                let _lock = cache.lock(&mut |line| send.send(line.to_owned()).unwrap()).unwrap();
+            }
+        });
+        // It says that it waits before it does.
+        assert!(receive.recv().unwrap().contains("waiting"));
+        drop(lock);
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn a_file_is_written_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.json");
+        write_json(&path, &[1, 2]).unwrap();
+        write_json(&path, &[3]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[\n  3\n]\n");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,171 @@
+//! Packages' files, out of their archives and into one directory.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::apt::Programs;
+use super::cache_directory::{CacheDirectory, create_directory};
+use super::{PackageError, PackageVersion};
+
+/// A directory in the making: it becomes part of the cache in one step, or is removed.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// An empty one. The cache must be locked: what an earlier process left behind is removed.
+    pub(crate) fn new(cache: &CacheDirectory) -> Result<Self, PackageError> {
+        let path = cache.scratch();
+        if path.exists() {
+            fs::remove_dir_all(&path)
+                .map_err(PackageError::file("removing the left-over directory", &path))?;
+        }
+        create_directory(&path)?;
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts it in its place. Whatever stands there was no complete thing, or it would have been used.
+    pub(crate) fn become_directory(self, place: &Path) -> Result<(), PackageError> {
+        if let Some(parent) = place.parent() {
+            create_directory(parent)?;
+        }
+        if place.exists() {
+            fs::remove_dir_all(place)
+                .map_err(PackageError::file("removing the incomplete directory", place))?;
+        }
+        fs::rename(&self.path, place).map_err(PackageError::file("making", place))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // After become_directory there is nothing left; a failure here only leaves what the next one removes.
+        drop(fs::remove_dir_all(&self.path));
+    }
+}
+
+/// Unpacks a package archive into a directory of its own.
+pub(crate) fn extract(programs: &Programs, archive: &Path, directory: &Path) -> Result<(), PackageError> {
+    create_directory(directory)?;
+    let name = archive.file_name().unwrap_or_default().to_string_lossy();
+    programs
+        .dpkg_deb(&format!("unpacking {name}"), ["-x".as_ref(), archive.as_os_str(), directory.as_os_str()])
+}
+
+/// Unpacks a package archive over what a directory holds already.
+///
+/// Releases before and after the merge of `/lib` into `/usr/lib` differ in where a library's file is, so everything
+/// goes under `usr`, with links as on an installed system.
+pub(super) fn extract_over(programs: &Programs, archive: &Path, root: &Path) -> Result<(), PackageError> {
+    for name in ["bin", "lib", "lib64", "sbin"] {
+        create_directory(&root.join("usr").join(name))?;
+        let link = root.join(name);
+        if link.symlink_metadata().is_err() {
+            symlink(Path::new("usr").join(name), &link)
+                .map_err(PackageError::file("making the link", &link))?;
+        }
+    }
+    let own = root.with_extension("one");
+    extract(programs, archive, &own)?;
+    move_over(&own, root)?;
+    fs::remove_dir_all(&own).map_err(PackageError::file("removing", &own))
+}
+
+/// Moves a tree over another; a file that both have becomes the moved one.
+fn move_over(from: &Path, to: &Path) -> Result<(), PackageError> {
+    let reading = || PackageError::file("reading", from);
+    for entry in fs::read_dir(from).map_err(reading())? {
+        let entry = entry.map_err(reading())?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let is_directory = entry.file_type().map_err(reading())?.is_dir();
+        // Follows links: a directory goes into the one that a link such as lib -> usr/lib leads to.
+        if is_directory && target.is_dir() {
+            move_over(&source, &target)?;
+        } else {
+            fs::rename(&source, &target).map_err(PackageError::file("moving to", &target))?;
+        }
+    }
+    Ok(())
+}
+
+/// A directory's name for several packages: their names, and a hash of the versions.
+pub(super) fn union_name(packages: &[PackageVersion]) -> String {
+    let all: Vec<String> =
+        packages.iter().map(|package| format!("{}={}", package.name, package.version)).collect();
+    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+    short_name(&names, &all.join(" "))
+}
+
+/// The first names, as far as they fit into a file name, and a hash of everything.
+pub(super) fn short_name(names: &[&str], everything: &str) -> String {
+    let hash: String = Sha256::digest(everything).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let names: String = names.join("_").chars().filter(|c| c.is_ascii() && *c != '/').take(120).collect();
+    format!("{names}_{hash}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_are_moved_over_each_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        for (path, text) in
+            [("from/lib/a", "new"), ("from/usr/share/b", "b"), ("to/usr/lib/a", "old"), ("to/usr/c", "c")]
+        {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        symlink("usr/lib", to.join("lib")).unwrap();
+        symlink("b", from.join("usr/share/link")).unwrap();
+        move_over(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("usr/lib/a")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(to.join("usr/share/link")).unwrap(), "b");
+        assert!(to.join("lib").is_symlink() && to.join("usr/c").exists());
+    }
+
+    #[test]
+    fn a_scratch_directory_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = CacheDirectory::at(directory.path());
+        let left_over = cache.scratch().join("old/file");
+        fs::create_dir_all(&left_over).unwrap();
+        let scratch = Scratch::new(&cache).unwrap();
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+        drop(scratch);
+        assert!(!cache.scratch().exists());
+    }
+
+    #[test]
+    fn a_directory_in_the_way_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = CacheDirectory::at(directory.path());
+        let place = directory.path().join("kernels/amd64/one");
+        fs::create_dir_all(place.join("half")).unwrap();
+        let scratch = Scratch::new(&cache).unwrap();
+        fs::write(scratch.path().join("whole"), "").unwrap();
+        scratch.become_directory(&place).unwrap();
+        assert!(place.join("whole").exists() && !place.join("half").exists());
+    }
+
+    #[test]
+    fn names_of_unions_fit_and_differ() {
+        let one =
+            PackageVersion { name: "linux-headers-6.12.117+deb12-common".into(), version: "1:1/2".into() };
+        let mut other = one.clone();
+        other.version = "2".into();
+        let many: Vec<PackageVersion> = std::iter::repeat_n(one.clone(), 20).collect();
+        assert!(union_name(&many).len() < 140);
+        assert_ne!(union_name(&[one]), union_name(&[other]));
+    }
+}
