@@ -165,6 +165,11 @@ impl Experiment {
         Ok(Outcome { lab, files: brought.files, status: brought.status, console })
     }
 
+    /// What the emulator is told for `kernel`.
+    pub fn words(&self, kernel: &Kernel) -> Vec<String> {
+        machine::words(&self.setup(kernel))
+    }
+
     fn check(&self, kernel: &Kernel) -> Result<(), ExperimentError> {
         if kernel.arch == self.machine.arch() {
             return Ok(());

@@ -132,7 +132,9 @@ impl Needs {
             let at = dynamic.offset.checked_add(index * 16)?;
             tags.push((number64(file, at)?, number64(file, at + 8)?));
         }
-        let Some((_, address)) = tags.iter().find(|(tag, _)| *tag == STRING_TABLE) else { return Some(needs) };
+        let Some((_, address)) = tags.iter().find(|(tag, _)| *tag == STRING_TABLE) else {
+            return Some(needs);
+        };
         let table = headers.iter().filter(|header| header.kind == LOAD).find_map(|header| {
             let into = address.checked_sub(header.address)?;
             (into < header.size).then(|| header.offset.checked_add(into))?

@@ -9,11 +9,10 @@ use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
-use tardy_record::run::Origin;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
-use super::{output, report, show};
+use super::{origin, output, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -30,7 +29,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     let started = SystemTime::now();
     let request = Request {
         output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
-        origin: origin(started, arguments.fake),
+        origin: origin::of_this_command(started, arguments.fake),
         facts: facts(arguments),
         samples: arguments.samples.clone(),
         force: arguments.force,
@@ -97,28 +96,9 @@ fn facts(arguments: &RunArgs) -> Facts {
     facts::collect(&files, &answers)
 }
 
-fn origin(started: SystemTime, fake: Option<u64>) -> Origin {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let unique = since_epoch.subsec_nanos() ^ std::process::id().rotate_left(20);
-    Origin {
-        id: format!("{}-{unique:08x}", stamp(started)),
-        host: if fake.is_some() { "fake".to_owned() } else { read("/proc/sys/kernel/hostname") },
-        boot_id: read("/proc/sys/kernel/random/boot_id"),
-        started_at: humantime::format_rfc3339_seconds(started).to_string(),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-    }
-}
-
-/// `20261121-093000`.
-fn stamp(time: SystemTime) -> String {
-    let text = humantime::format_rfc3339_seconds(time).to_string();
-    text.replace(['-', ':', 'Z'], "").replace('T', "-")
-}
-
 /// A name that is free: another run may have been started in the same second.
 fn default_output(started: SystemTime) -> PathBuf {
-    let stamp = stamp(started);
+    let stamp = origin::stamp(started);
     let numbered = (2..).map(|number| format!("tardy-{stamp}-{number}.run.json"));
     let mut names = std::iter::once(format!("tardy-{stamp}.run.json")).chain(numbered).map(PathBuf::from);
     names.find(|name| name.symlink_metadata().is_err()).expect("there is no end of numbers")

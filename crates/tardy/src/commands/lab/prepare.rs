@@ -1,0 +1,218 @@
+//! From what was typed and what the recipe says to guests that can be booted.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tardy_lab::experiment::Experiment;
+use tardy_lab::guest::cpio::Entry;
+use tardy_lab::guest::initramfs::Parts;
+use tardy_lab::guest::libraries;
+use tardy_lab::guest::orders::{self, Orders, Settle};
+use tardy_lab::kernel::{self, Kernel, KernelSpec};
+use tardy_lab::machine::{Machine, Pace};
+use tardy_lab::packages::PackageStore;
+use tardy_record::units::parse_duration_ns;
+use tardy_sys::scheduling;
+
+use super::guest_tardy;
+use crate::args::{ExperimentArgs, GuestFlags};
+use crate::commands::output;
+use crate::recipe::Recipe;
+use crate::resolve::{UsageError, wrong};
+
+/// The recipe where none is named.
+const DEFAULT_RECIPE: &str = "lab-quick";
+/// The kernels where neither flags nor recipe name any: the question that most people come with.
+const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
+const DEFAULT_MEMORY_MIB: u32 = 512;
+const DEFAULT_GUEST_CPUS: u32 = 2;
+/// Where the run is written in the guest, and its name there.
+pub(super) const RUN_FILE: &str = "run.run.json";
+/// Loads that send to another host; in a guest there is one.
+const NETWORK_LOADS: [&str; 2] = ["doload", "network"];
+/// What a shell command of a recipe may name: busybox goes by these names where it is taken along.
+const BUSYBOX_NAMES: [&str; 16] = [
+    "sh", "cat", "cp", "dd", "echo", "find", "ls", "nc", "ping", "rm", "seq", "sleep", "tar", "true", "yes",
+    "gzip",
+];
+
+/// Guests that can be booted.
+pub(super) struct Prepared {
+    /// The recipe's name.
+    pub(super) recipe: String,
+    /// What happens in each guest.
+    pub(super) experiment: Experiment,
+    /// The kernels, in the order asked for.
+    pub(super) guests: Vec<Guest>,
+    /// CPUs of this machine that guests may be pinned to.
+    pub(super) cores: Vec<u32>,
+}
+
+/// One of them.
+pub(super) struct Guest {
+    /// For file names.
+    pub(super) slug: String,
+    pub(super) kernel: Kernel,
+    /// Modules to load, in their order.
+    pub(super) modules: Vec<(String, Vec<u8>)>,
+}
+
+/// Finds kernels, tools and the guest's tardy, and puts the orders together. `notice` is told what takes time.
+pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
+    let recipe = Recipe::find(arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE))?;
+    let recipe = recipe.overridden_by(arguments.run.table(), arguments.timer.table());
+    let flags = &arguments.guest;
+    let machine = machine(flags, &recipe)?;
+    let specs = kernel_specs(flags, &recipe)?;
+    let mut orders = orders(&recipe, arguments.scale)?;
+    let mut files = tools(&recipe, machine, notice)?;
+    files.push(recipe_file(&recipe)?);
+    let modules = modules_wanted(&recipe, &mut orders);
+    let guests = guests(&specs, machine, flags.refresh, &modules, notice)?;
+    let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
+    Ok(Prepared {
+        recipe: recipe.name.clone().unwrap_or_default(),
+        experiment: Experiment {
+            machine,
+            pace: pace(flags)?,
+            memory_mib: flags.memory.or(recipe.lab.memory_mib).unwrap_or(DEFAULT_MEMORY_MIB),
+            patience: patience(flags)?,
+            orders,
+            parts: Parts { tardy, files, ..Parts::default() },
+        },
+        guests,
+        cores: scheduling::affinity().context("the kernel does not say which CPUs this process may use")?,
+    })
+}
+
+fn machine(flags: &GuestFlags, recipe: &Recipe) -> Result<Machine, UsageError> {
+    let Some(name) = flags.machine.as_ref().or(recipe.lab.machine.as_ref()) else {
+        return Ok(Machine::default());
+    };
+    Machine::ALL.into_iter().find(|machine| machine.name() == name).ok_or_else(|| {
+        wrong("machine", format!("'{name}' is none of {}", Machine::ALL.map(Machine::name).join(", ")))
+    })
+}
+
+fn kernel_specs(flags: &GuestFlags, recipe: &Recipe) -> Result<Vec<KernelSpec>, UsageError> {
+    let default = || DEFAULT_KERNELS.map(str::to_owned).to_vec();
+    let of_recipe = || recipe.lab.kernels.clone().unwrap_or_else(default);
+    let texts = if flags.kernel.is_empty() { of_recipe() } else { flags.kernel.clone() };
+    let specs: Result<Vec<KernelSpec>, UsageError> = texts
+        .iter()
+        .map(|text| KernelSpec::parse(text).map_err(|error| wrong("kernel", error.to_string())))
+        .collect();
+    let specs = specs?;
+    for (number, spec) in specs.iter().enumerate() {
+        if specs[..number].iter().any(|other| other.slug() == spec.slug()) {
+            return Err(wrong("kernel", format!("'{}' is given twice", texts[number])));
+        }
+    }
+    Ok(specs)
+}
+
+fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
+    let cpus = flags.guest_cpus.unwrap_or(DEFAULT_GUEST_CPUS);
+    match (flags.realtime, flags.kvm) {
+        (true, _) => Ok(Pace::Realtime { cpus }),
+        (_, true) => Ok(Pace::Kvm { cpus }),
+        _ if flags.guest_cpus.is_some_and(|cpus| cpus != 1) => Err(wrong(
+            "guest-cpus",
+            "a guest whose clock counts instructions has one CPU, because the emulator runs several in turn on one \
+             counter and a latency across them would be that of its turns; add --realtime for a functional run"
+                .to_owned(),
+        )),
+        _ => Ok(Pace::default()),
+    }
+}
+
+fn patience(flags: &GuestFlags) -> Result<Duration, UsageError> {
+    let ns = parse_duration_ns(&flags.patience).map_err(|error| wrong("patience", error.to_string()))?;
+    Ok(Duration::from_nanos(ns))
+}
+
+fn orders(recipe: &Recipe, scale: f64) -> Result<Orders> {
+    let mut run = vec![orders::PROGRAM.to_owned(), "run".to_owned(), recipe_path(recipe)];
+    run.extend(["-o".to_owned(), format!("{}/{RUN_FILE}", orders::RESULTS)]);
+    if scale != 1.0 {
+        run.extend(["--scale".to_owned(), scale.to_string()]);
+    }
+    let mut orders = Orders { settle: Settle::default(), commands: vec![run], ..Orders::default() };
+    for line in &recipe.lab.outside {
+        orders.peer = true;
+        orders.outside.push(line.split_whitespace().map(str::to_owned).collect());
+    }
+    let sends = |load: &String| NETWORK_LOADS.contains(&load.as_str());
+    if recipe.run.load.iter().flatten().any(sends) {
+        orders.peer = true;
+        orders
+            .outside
+            .push([orders::PROGRAM, "load", "sink", orders::BOARD_ADDRESS].map(str::to_owned).to_vec());
+    }
+    Ok(orders)
+}
+
+/// Where the recipe lies in the guest. Its name is part of the run.
+fn recipe_path(recipe: &Recipe) -> String {
+    format!("/lab/{}.toml", recipe.name.as_deref().unwrap_or("recipe"))
+}
+
+/// The recipe as the guest reads it: what was typed laid over it, and without what only people read.
+fn recipe_file(recipe: &Recipe) -> Result<(String, Entry)> {
+    let mut told = Recipe { notes: None, ..recipe.clone() };
+    let sends = recipe.run.load.iter().flatten().any(|load| NETWORK_LOADS.contains(&load.as_str()));
+    if sends && told.run.peer.is_none() {
+        told.run.peer = Some(orders::PEER_ADDRESS.to_owned());
+    }
+    let text = toml::to_string(&told).context("the recipe cannot be written for the guest")?;
+    Ok((recipe_path(recipe), Entry::File { content: text.into_bytes(), executable: false }))
+}
+
+/// Programs that the recipe names, with what they need, from the distribution's packages.
+fn tools(recipe: &Recipe, machine: Machine, notice: &mut dyn FnMut(&str)) -> Result<Vec<(String, Entry)>> {
+    let mut files = Vec::new();
+    for tool in &recipe.lab.tools {
+        let (package, path) = tool.split_once(':').ok_or_else(|| {
+            wrong(
+                "tools",
+                format!("'{tool}' does not say PACKAGE:PATH, such as rt-tests:/usr/bin/cyclictest"),
+            )
+        })?;
+        let root = PackageStore::of_this_user()?.fetch_tool_root(machine.arch(), &[package], notice)?;
+        files.extend(libraries::tool(&root.root, path)?);
+        if path.ends_with("/busybox") {
+            let link = |name: &str| (format!("bin/{name}"), Entry::Link { target: path.to_owned() });
+            files.extend(BUSYBOX_NAMES.map(link));
+        }
+    }
+    Ok(files)
+}
+
+fn modules_wanted(recipe: &Recipe, orders: &mut Orders) -> Vec<String> {
+    let mut modules = recipe.lab.modules.clone();
+    if orders.peer && !modules.iter().any(|module| module == "veth") {
+        modules.push("veth".to_owned());
+    }
+    modules
+}
+
+fn guests(
+    specs: &[KernelSpec],
+    machine: Machine,
+    refresh: bool,
+    modules: &[String],
+    notice: &mut dyn FnMut(&str),
+) -> Result<Vec<Guest>> {
+    let guest = |spec: &KernelSpec| -> Result<Guest> {
+        let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
+        let loaded = kernel::modules::resolve(&kernel, modules)?;
+        let modules = loaded.into_iter().map(|module| (module.name, module.image)).collect();
+        Ok(Guest { slug: spec.slug(), kernel, modules })
+    };
+    specs.iter().map(guest).collect()
+}
+
+/// For errors about one of the guests.
+pub(super) fn tell_notice() -> impl FnMut(&str) {
+    |text: &str| output::tell(text)
+}

@@ -1,0 +1,145 @@
+//! `tardy lab verify`: the same bytes every time, whatever else the host does.
+
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+use tardy_lab::crew;
+use tardy_lab::experiment::Host;
+use tardy_lab::machine::Pace;
+use tardy_sys::scheduling;
+use tardy_sys::signals::EndSignals;
+
+use super::prepare::{Guest, Prepared, prepare, tell_notice};
+use super::results::{comparable, run_of};
+use crate::args::LabVerifyArgs;
+use crate::commands::output;
+use crate::exit::Exit;
+use crate::resolve::wrong;
+
+/// What else the host does while a guest runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Disturbance {
+    /// Nothing of tardy's.
+    None,
+    /// The same guest beside it, on every other CPU there is.
+    Neighbours,
+    /// A busy loop on the very CPU that the emulator is pinned to.
+    Hog,
+}
+
+impl Disturbance {
+    const ALL: [Self; 3] = [Self::None, Self::Neighbours, Self::Hog];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "alone",
+            Self::Neighbours => "with the same guest on every other CPU",
+            Self::Hog => "with a busy loop on its CPU",
+        }
+    }
+}
+
+/// Boots each kernel several times, and compares the bytes.
+pub(super) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
+    let prepared = prepare(&arguments.experiment, &mut tell_notice())?;
+    if !matches!(prepared.experiment.pace, Pace::Instructions { .. }) {
+        return Err(wrong(
+            "realtime",
+            "only a guest whose clock counts instructions is the same every time; leave --realtime and --kvm out"
+                .to_owned(),
+        )
+        .into());
+    }
+    let signals = EndSignals::catch().context("signals cannot be caught")?;
+    let mut all_equal = true;
+    for guest in &prepared.guests {
+        all_equal &= verify(&prepared, guest, arguments.rounds, &signals)?;
+    }
+    Ok(if all_equal { Exit::Done } else { Exit::Failed })
+}
+
+/// Boots one kernel as often as asked, under each disturbance in turn.
+fn verify(prepared: &Prepared, guest: &Guest, rounds: u32, signals: &EndSignals) -> Result<bool> {
+    let mut first: Option<String> = None;
+    let mut differing = 0;
+    let mut booted = 0;
+    for round in 0..rounds {
+        let disturbance = Disturbance::ALL[round as usize % Disturbance::ALL.len()];
+        for run in boot(prepared, guest, disturbance, signals)? {
+            booted += 1;
+            let first = first.get_or_insert_with(|| run.clone());
+            if *first != run {
+                differing += 1;
+                let what = first_difference(first, &run);
+                output::print(&format!(
+                    "{}: round {}, {}: differs {what}\n",
+                    guest.slug,
+                    round + 1,
+                    disturbance.name()
+                ))?;
+            }
+        }
+    }
+    let verdict = match differing {
+        0 => "the same bytes every time".to_owned(),
+        _ => format!("{differing} of them differ from the first"),
+    };
+    output::print(&format!("{}: {booted} boots in {rounds} rounds, {verdict}\n", guest.slug))?;
+    Ok(differing == 0)
+}
+
+/// One round: the runs as bytes, one for each guest that ran.
+fn boot(
+    prepared: &Prepared,
+    guest: &Guest,
+    disturbance: Disturbance,
+    signals: &EndSignals,
+) -> Result<Vec<String>> {
+    let count = if disturbance == Disturbance::Neighbours { prepared.cores.len().max(2) } else { 1 };
+    let stop = AtomicBool::new(false);
+    let outcomes = thread::scope(|scope| {
+        if disturbance == Disturbance::Hog {
+            let (core, stop) = (prepared.cores[0], &stop);
+            scope.spawn(move || hog(core, stop));
+        }
+        let job = |_, core, tell: crew::Tell<'_>| {
+            let host = Host { core: Some(core), cancel: Some(signals.as_raw_fd()) };
+            prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, tell)
+        };
+        let outcomes = crew::run(count, &prepared.cores, job, |_, _| {});
+        stop.store(true, Ordering::Relaxed);
+        outcomes
+    });
+    outcomes.into_iter().map(|outcome| Ok(comparable(&run_of(&outcome?)?))).collect()
+}
+
+fn hog(core: u32, stop: &AtomicBool) {
+    // Without the CPU it would still be a hog, elsewhere.
+    let _ = scheduling::set_affinity(&[core]);
+    while !stop.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Where two run files part, for a person to look at.
+fn first_difference(first: &str, second: &str) -> String {
+    for (number, (a, b)) in first.lines().zip(second.lines()).enumerate() {
+        if a != b {
+            return format!("from line {}: '{}' was '{}'", number + 1, b.trim(), a.trim());
+        }
+    }
+    "in length".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_where_two_runs_part_is_named() {
+        assert_eq!(first_difference("a\nb\nc", "a\nB\nc"), "from line 2: 'B' was 'b'");
+        assert_eq!(first_difference("a\n", "a\nb\n"), "in length");
+    }
+}

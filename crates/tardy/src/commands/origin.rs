@@ -1,0 +1,25 @@
+//! Whose run it is, and when it was.
+
+use std::time::SystemTime;
+
+use tardy_record::run::Origin;
+
+/// The origin of a run that this command makes.
+pub(super) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let unique = since_epoch.subsec_nanos() ^ std::process::id().rotate_left(20);
+    Origin {
+        id: format!("{}-{unique:08x}", stamp(started)),
+        host: if fake.is_some() { "fake".to_owned() } else { read("/proc/sys/kernel/hostname") },
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        started_at: humantime::format_rfc3339_seconds(started).to_string(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+    }
+}
+
+/// `20261121-093000`.
+pub(super) fn stamp(time: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(time).to_string();
+    text.replace(['-', ':', 'Z'], "").replace('T', "-")
+}
