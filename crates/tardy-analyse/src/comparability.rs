@@ -35,8 +35,18 @@ pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
 }
 
 fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
-    let (ProbePlan::Timer(one), ProbePlan::Timer(other)) = (&a.probe, &b.probe);
     let mut reasons = Vec::new();
+    let mut differ = |what: &str, base: String, candidate: String| {
+        if base != candidate {
+            reasons.push(format!("{what}: {base} and {candidate}"));
+        }
+    };
+    differ("probe", a.probe.name().to_owned(), b.probe.name().to_owned());
+    differ("loads", loads(a), loads(b));
+    if let (ProbePlan::Tracer(one), ProbePlan::Tracer(other)) = (&a.probe, &b.probe) {
+        differ("period", format_duration_ns(one.period_ns), format_duration_ns(other.period_ns));
+    }
+    let (Some(one), Some(other)) = (a.probe.timer(), b.probe.timer()) else { return reasons };
     let mut differ = |what: &str, base: String, candidate: String| {
         if base != candidate {
             reasons.push(format!("{what}: {base} and {candidate}"));
@@ -46,7 +56,6 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     differ("clock", one.clock.name().to_owned(), other.clock.name().to_owned());
     differ("interval", intervals(one), intervals(other));
     differ("dither", format_duration_ns(one.dither_ns), format_duration_ns(other.dither_ns));
-    differ("loads", loads(a), loads(b));
     reasons
 }
 

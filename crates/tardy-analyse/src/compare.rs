@@ -1,7 +1,7 @@
 //! Two or more runs side by side: quantiles, maxima, ratios, and whether any of that may be concluded from.
 
 use serde::Serialize;
-use tardy_record::plan::ProbePlan;
+use tardy_record::plan::PhasePlan;
 use tardy_record::{Run, Series};
 
 use crate::comparability;
@@ -161,8 +161,8 @@ pub(crate) fn matching_phases(base: &Run, candidate: &Run) -> Vec<(usize, usize)
 fn same_phase(base: &Run, phase: usize, candidate: &Run, other: usize) -> bool {
     match (base.plan.phases.get(phase), candidate.plan.phases.get(other)) {
         (Some(a), Some(b)) => {
-            let (ProbePlan::Timer(one), ProbePlan::Timer(two)) = (&a.probe, &b.probe);
-            (one.wake, &a.loads, a.round) == (two.wake, &b.loads, b.round)
+            let wake = |plan: &PhasePlan| plan.probe.timer().map(|timer| timer.wake);
+            (a.probe.name(), wake(a), &a.loads, a.round) == (b.probe.name(), wake(b), &b.loads, b.round)
         }
         _ => base.phases[phase].label == candidate.phases[other].label,
     }

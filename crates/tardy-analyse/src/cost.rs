@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tardy_record::Run;
-use tardy_record::plan::{ProbePlan, TimerPlan, Wake};
+use tardy_record::plan::{TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 
 /// What tardy itself cost.
@@ -72,7 +72,7 @@ fn per_wake(run: &Run, measuring: &[&ThreadCost]) -> Vec<WakeCost> {
     let mut sums: Vec<(Wake, f64, Option<f64>)> = Vec::new();
     for cost in measuring {
         let Some(plan) = cost.phase.and_then(|phase| run.plan.phases.get(phase)) else { continue };
-        let ProbePlan::Timer(TimerPlan { wake, .. }) = plan.probe;
+        let Some(TimerPlan { wake, .. }) = plan.probe.timer().cloned() else { continue };
         let (cpu, cycles) = (cost.cpu_ns as f64, cost.cycles.map(|cycles| cycles as f64));
         match sums.iter_mut().find(|(other, ..)| *other == wake) {
             Some((_, cpu_sum, cycle_sum)) => {

@@ -1,11 +1,12 @@
 //! All that one run says: what a summary prints and `--json` gives.
 
 use serde::Serialize;
-use tardy_record::plan::{ProbePlan, Wake};
+use tardy_record::plan::Wake;
 use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
 use crate::cost::{self, Cost};
+use crate::levels::{self, Levels};
 use crate::loads::{self, LoadFindings};
 use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
@@ -30,6 +31,8 @@ pub struct Findings {
     pub phases: Vec<PhaseFindings>,
     /// Wake methods side by side; empty where there is only one.
     pub wakes: Vec<WakeRow>,
+    /// Where on the way to the thread it got late; absent where nothing was traced.
+    pub levels: Option<Levels>,
     /// Repeated phases; empty where none was.
     pub rounds: Vec<Rounds>,
     /// What the loads achieved.
@@ -48,6 +51,8 @@ pub struct PhaseFindings {
     pub phase: usize,
     /// Its label.
     pub label: String,
+    /// What measured: `timer`, `kernel`, or one of the kernel's tracers.
+    pub probe: &'static str,
     /// How its threads waited.
     pub wake: Wake,
     /// Loads meanwhile, as the person wrote them.
@@ -58,7 +63,7 @@ pub struct PhaseFindings {
     pub rows: Vec<Row>,
     /// All of them together; absent where their bins do not fit each other.
     pub all: Option<Row>,
-    /// Indices of its series.
+    /// Indices of its series, but for those of lower levels that stand beside them.
     pub series: Vec<usize>,
 }
 
@@ -70,6 +75,7 @@ pub fn of(run: &Run, options: &Options) -> Findings {
         limit_ns: limit,
         phases: (0..run.phases.len()).map(|phase| phase_findings(run, phase)).collect(),
         wakes: wakes::of(run),
+        levels: levels::of(run),
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),
@@ -80,15 +86,14 @@ pub fn of(run: &Run, options: &Options) -> Findings {
 fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
     let phase = &run.phases[index];
     let plan = run.plan.phases.get(index);
-    let indices: Vec<usize> = (0..run.series.len()).filter(|i| run.series[*i].phase == index).collect();
+    let of_its_own = |i: &usize| run.series[*i].phase == index && !run.series[*i].stands_beside();
+    let indices: Vec<usize> = (0..run.series.len()).filter(of_its_own).collect();
     let series: Vec<&Series> = indices.iter().map(|i| &run.series[*i]).collect();
     PhaseFindings {
         phase: index,
         label: phase.label.clone(),
-        wake: plan.map_or(Wake::default(), |plan| {
-            let ProbePlan::Timer(timer) = &plan.probe;
-            timer.wake
-        }),
+        wake: plan.and_then(|plan| plan.probe.timer()).map_or(Wake::default(), |timer| timer.wake),
+        probe: plan.map_or("timer", |plan| plan.probe.name()),
         loads: plan.map_or_else(Vec::new, |plan| plan.loads.clone()),
         measured_ns: series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0),
         rows: series.iter().map(|one| row::of_series(one)).collect(),

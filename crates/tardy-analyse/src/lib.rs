@@ -12,6 +12,7 @@ pub mod dependence;
 pub mod difference;
 pub mod findings;
 pub mod late;
+pub mod levels;
 pub mod loads;
 pub mod name;
 pub mod pool;

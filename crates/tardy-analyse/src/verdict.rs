@@ -60,7 +60,7 @@ pub struct ShareBound {
 
 /// What `run` says about `limit_ns`; nothing where nothing was recorded.
 pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
-    let recorded = |(_, series): &(usize, &Series)| series.max_ns.is_some();
+    let recorded = |(_, series): &(usize, &Series)| series.is_of_wakeups() && series.max_ns.is_some();
     let (worst_series, worst_ns) = run
         .series
         .iter()
@@ -68,13 +68,13 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         .filter(recorded)
         .map(|(index, series)| (index, series.max_ns.unwrap_or(i64::MIN)))
         .max_by_key(|(index, max)| (*max, std::cmp::Reverse(*index)))?;
-    let late: Vec<late::Late> = run.series.iter().map(|series| late::beyond(series, limit_ns)).collect();
-    let bounds: Vec<ShareBound> = run
-        .series
+    let wakeups = run.series.iter().enumerate().filter(|(_, series)| series.is_of_wakeups());
+    let late: Vec<(usize, late::Late)> =
+        wakeups.map(|(index, series)| (index, late::beyond(series, limit_ns))).collect();
+    let bounds: Vec<ShareBound> = late
         .iter()
-        .enumerate()
-        .filter(recorded)
-        .map(|(index, series)| bound(index, series, &late[index]))
+        .filter(|(index, _)| run.series[*index].max_ns.is_some())
+        .map(|(index, late)| bound(*index, &run.series[*index], late))
         .collect();
     let highest = bounds.iter().max_by(|a, b| a.upper.total_cmp(&b.upper))?.clone();
     Some(Verdict {
@@ -93,8 +93,8 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
     })
 }
 
-fn sum(late: &[late::Late], part: impl Fn(&late::Late) -> u64) -> u64 {
-    late.iter().fold(0, |sum, one| sum.saturating_add(part(one)))
+fn sum(late: &[(usize, late::Late)], part: impl Fn(&late::Late) -> u64) -> u64 {
+    late.iter().fold(0, |sum, (_, one)| sum.saturating_add(part(one)))
 }
 
 fn bound(index: usize, series: &Series, late: &late::Late) -> ShareBound {

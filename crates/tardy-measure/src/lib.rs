@@ -6,7 +6,9 @@
 //! share one map of counters and a pipe each way, and nothing else.
 
 pub mod facts;
+pub mod journal;
 pub mod load;
 pub mod probe;
 pub mod run;
+pub mod trace;
 pub mod watch;

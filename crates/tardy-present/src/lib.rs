@@ -7,6 +7,7 @@ pub mod bars;
 pub mod check;
 pub mod compare;
 pub mod latency;
+mod levels;
 pub mod notes;
 pub mod plot;
 pub mod report;

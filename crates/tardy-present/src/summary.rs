@@ -12,7 +12,7 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, notes, sentence};
+use crate::{bars, levels, notes, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -54,6 +54,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
         blocks.push(phase_block(run, phase, findings.phases.len(), width, ink));
     }
     blocks.push(folded_all(&notes::of(run, findings), width, |line| ink.faint(line)));
+    blocks.push(levels_block(findings, width, ink));
     blocks.push(wakes_block(findings, width));
     blocks.push(rounds_block(findings, width));
     blocks.push(loads_block(findings, width));
@@ -160,6 +161,17 @@ fn row_cells(row: &Row) -> Vec<String> {
     }));
     cells.push(us(row.max_ns.map(|ns| ns as f64)));
     cells
+}
+
+fn levels_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
+    let Some(found) = &findings.levels else { return Vec::new() };
+    let mut table = Table::new(&levels::HEADS);
+    levels::rows(found).into_iter().for_each(|row| table.push(row));
+    let mut lines =
+        vec!["Where it got late: levels side by side, all CPUs and rounds".to_owned(), String::new()];
+    lines.extend(table.lines(width));
+    lines.extend(folded_all(&levels::notes(found), width, |line| ink.faint(line)));
+    lines
 }
 
 fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {

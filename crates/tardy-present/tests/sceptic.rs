@@ -35,7 +35,7 @@ fn where_there_is_no_schedule_nothing_counts_as_missed() {
 fn roaming() -> Run {
     let mut run = run("rt");
     for series in &mut run.series {
-        let SeriesKind::Timer(timer) = &mut series.kind;
+        let SeriesKind::Timer(timer) = &mut series.kind else { unreachable!("made runs are of timers") };
         (timer.pinned, timer.wake, timer.policy, timer.priority) =
             (false, Wake::Deadline, Policy::Deadline, 0);
     }
@@ -95,7 +95,9 @@ fn a_policy_without_priorities_has_none() {
 #[test]
 fn spinning_does_not_hide_what_the_others_cost() {
     let mut run = run("wakes");
-    let ProbePlan::Timer(timer) = &mut run.plan.phases[1].probe;
+    let ProbePlan::Timer(timer) = &mut run.plan.phases[1].probe else {
+        unreachable!("made runs are of timers")
+    };
     timer.wake = Wake::Busy;
     for cost in run.self_cost.iter_mut().filter(|cost| cost.phase == Some(1)) {
         cost.cpu_ns = cost.cycles.unwrap() * 1_000_000;
@@ -130,7 +132,7 @@ fn a_stop_by_the_throttle_is_not_the_machine() {
     run.facts.scheduling.rt_runtime_us = Fact::known(950_000, "made up");
     run.facts.scheduling.rt_period_us = Fact::known(1_000_000, "made up");
     for series in &mut run.series {
-        let SeriesKind::Timer(timer) = &mut series.kind;
+        let SeriesKind::Timer(timer) = &mut series.kind else { unreachable!("made runs are of timers") };
         timer.wake = Wake::Busy;
     }
     let note = "spins for more than 950ms of each 1s: its maxima of about 50 ms are that";
@@ -167,7 +169,7 @@ fn a_phase_without_series_has_no_table() {
 fn phases_of_the_same_label_are_told_apart() {
     let mut run = run("wakes");
     for (index, phase) in run.plan.phases.iter_mut().enumerate() {
-        let ProbePlan::Timer(timer) = &mut phase.probe;
+        let ProbePlan::Timer(timer) = &mut phase.probe else { unreachable!("made runs are of timers") };
         phase.label = timer.wake.name().to_owned();
         timer.dither_ns = index as u64;
         run.phases[index].label = phase.label.clone();

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// How many blocks a series keeps; when full, neighbours merge and a block lasts twice as long.
 pub const BLOCK_COUNT: usize = 4096;
 
+/// How long a block lasts at first, in ns; it doubles whenever [`BLOCK_COUNT`] of them are full.
+pub const BLOCK_NS: u64 = 100_000_000;
+
 /// Block maxima of a series.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockMaxima {

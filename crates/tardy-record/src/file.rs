@@ -10,7 +10,7 @@ use crate::environment::{EnvSeries, POINT_COUNT};
 use crate::histogram::HistogramError;
 use crate::load::LoadPart;
 use crate::run::{Run, SCHEMA_VERSION, State};
-use crate::series::{Series, WORST_COUNT};
+use crate::series::{Series, SeriesKind, WORST_COUNT};
 use crate::slice::SLICE_COUNT;
 
 /// Largest run file that is read, in bytes: several times what the largest machine's longest run writes.
@@ -145,8 +145,13 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
     if series.worst.len() > WORST_COUNT {
         return Err(("worst", format!("more than {WORST_COUNT} samples")));
     }
-    if let Some(timer) = series.timer().filter(|timer| timer.interval_ns == 0) {
-        return Err(("kind.interval_ns", format!("an interval of 0 on cpu {}", timer.cpu)));
+    let interval_ns = match &series.kind {
+        SeriesKind::Timer(timer) => timer.interval_ns,
+        SeriesKind::Trace(trace) => trace.interval_ns,
+        SeriesKind::Noise(noise) => noise.period_ns,
+    };
+    if interval_ns == 0 {
+        return Err(("kind.interval_ns", format!("an interval of 0 on cpu {}", series.cpu())));
     }
     Ok(())
 }

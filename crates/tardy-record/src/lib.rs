@@ -26,6 +26,7 @@ pub mod run;
 pub mod samples;
 pub mod self_cost;
 pub mod series;
+pub mod series_builder;
 pub mod slice;
 pub mod threshold;
 pub mod units;

@@ -38,11 +38,7 @@ pub struct Plan {
 impl Plan {
     /// The CPUs that any phase measures, in ascending order.
     pub fn measured_cpus(&self) -> Vec<u32> {
-        let of_phase = |phase: &PhasePlan| {
-            let ProbePlan::Timer(timer) = &phase.probe;
-            timer.threads.iter().map(|thread| thread.cpu).collect::<Vec<_>>()
-        };
-        let mut cpus: Vec<u32> = self.phases.iter().flat_map(of_phase).collect();
+        let mut cpus: Vec<u32> = self.phases.iter().flat_map(|phase| phase.probe.cpus()).collect();
         cpus.sort_unstable();
         cpus.dedup();
         cpus
@@ -69,13 +65,29 @@ pub struct PhasePlan {
 impl PhasePlan {
     /// How long it takes if all goes as planned, warm-up not counted.
     pub fn planned_ns(&self) -> u64 {
-        let ProbePlan::Timer(timer) = &self.probe;
         match self.span {
             Span::DurationNs(ns) => ns,
-            Span::Loops(loops) => {
-                let longest = timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
-                loops.saturating_mul(longest)
+            Span::Loops(loops) => loops.saturating_mul(self.probe.longest_interval_ns()),
+        }
+    }
+
+    /// How many cycles a schedule of this interval has in `span`.
+    pub fn cycles_of(span: Span, interval_ns: u64) -> u64 {
+        match span {
+            Span::Loops(loops) => loops,
+            Span::DurationNs(ns) => (ns / interval_ns.max(1)).max(1),
+        }
+    }
+
+    /// How many cycles it makes, all CPUs; absent where only the clock decides.
+    pub fn cycles_planned(&self) -> Option<u64> {
+        let of = |interval_ns: u64| Self::cycles_of(self.span, interval_ns);
+        match &self.probe {
+            ProbePlan::Timer(timer) | ProbePlan::Kernel(KernelPlan { timer, .. }) => {
+                let by_clock = matches!(self.span, Span::DurationNs(_)) && !timer.wake.has_schedule();
+                (!by_clock).then(|| timer.threads.iter().map(|thread| of(thread.interval_ns)).sum())
             }
+            ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
         }
     }
 }
@@ -96,6 +108,111 @@ pub enum Span {
 pub enum ProbePlan {
     /// Timers: how late a thread wakes.
     Timer(TimerPlan),
+    /// The same, with the kernel's own events beside it: where on the way from the timer's interrupt to the thread the
+    /// lateness arises.
+    Kernel(KernelPlan),
+    /// One of the kernel's own latency tracers.
+    Tracer(TracerPlan),
+}
+
+impl ProbePlan {
+    /// The timer threads, where it has any.
+    pub fn timer(&self) -> Option<&TimerPlan> {
+        match self {
+            Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
+            Self::Tracer(_) => None,
+        }
+    }
+
+    /// What it is called on the command line and in recipes.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Timer(_) => "timer",
+            Self::Kernel(_) => "kernel",
+            Self::Tracer(plan) => plan.tracer.name(),
+        }
+    }
+
+    /// The CPUs that it measures, in its own order.
+    pub fn cpus(&self) -> Vec<u32> {
+        match self {
+            Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => {
+                timer.threads.iter().map(|thread| thread.cpu).collect()
+            }
+            Self::Tracer(tracer) => tracer.cpus.clone(),
+        }
+    }
+
+    /// The longest time between two of its readings, in ns.
+    pub fn longest_interval_ns(&self) -> u64 {
+        match self {
+            Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => {
+                timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0)
+            }
+            Self::Tracer(tracer) => tracer.period_ns,
+        }
+    }
+}
+
+/// A timer probe with the kernel's events recorded beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelPlan {
+    /// The threads, and how they wait.
+    pub timer: TimerPlan,
+    /// Room for events that wait to be read, in KiB for each CPU.
+    pub buffer_kib: u32,
+}
+
+/// One of the kernel's latency tracers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TracerPlan {
+    /// Which.
+    pub tracer: Tracer,
+    /// The CPUs that it measures.
+    pub cpus: Vec<u32>,
+    /// From one reading to the next, in ns: timerlat's period, osnoise's period, hwlat's window.
+    pub period_ns: u64,
+    /// How much of each period is watched, in ns: osnoise's runtime, hwlat's width; absent for timerlat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_ns: Option<u64>,
+    /// Real-time priority of timerlat's user thread; absent for the others, which have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Shorter gaps are not noise, in ns; absent for timerlat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold_ns: Option<u64>,
+}
+
+/// A latency tracer of the kernel (Documentation/trace/).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tracer {
+    /// A timer of the kernel's own, its thread, and a user thread (timerlat-tracer.rst).
+    Timerlat,
+    /// What takes the CPU from a thread that does not stop (osnoise-tracer.rst).
+    Osnoise,
+    /// What takes the CPU from the kernel itself, with interrupts off (hwlat_detector.rst).
+    Hwlat,
+}
+
+impl Tracer {
+    /// Its name in the kernel, on the command line and in recipes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timerlat => "timerlat",
+            Self::Osnoise => "osnoise",
+            Self::Hwlat => "hwlat",
+        }
+    }
+
+    /// The kernel configuration option that brings it.
+    pub fn config_option(self) -> &'static str {
+        match self {
+            Self::Timerlat => "CONFIG_TIMERLAT_TRACER",
+            Self::Osnoise => "CONFIG_OSNOISE_TRACER",
+            Self::Hwlat => "CONFIG_HWLAT_TRACER",
+        }
+    }
 }
 
 /// A timer probe.

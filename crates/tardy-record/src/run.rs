@@ -119,7 +119,8 @@ pub struct Phase {
 impl Run {
     /// Counts anew how far the run got.
     pub fn refresh_progress(&mut self) {
-        self.progress.cycles = self.series.iter().filter_map(|series| series.tally.attempted.get()).sum();
+        let of_its_own = self.series.iter().filter(|series| !series.stands_beside());
+        self.progress.cycles = of_its_own.filter_map(|series| series.tally.attempted.get()).sum();
         let counted = |index: usize| {
             let of_phase = self.series.iter().filter(|series| series.phase == index);
             of_phase.map(|series| series.counted_ns).max().unwrap_or(0)

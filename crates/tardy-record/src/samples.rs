@@ -20,9 +20,10 @@ pub struct SamplesFile {
     pub lost: u64,
 }
 
-/// How many samples a run's series recorded; at most `u64::MAX`, which no real run comes near.
+/// How many samples a run's timer threads recorded, which are those that a samples file holds; at most `u64::MAX`, which no real run comes near.
 pub fn recorded(run: &Run) -> u64 {
-    run.series.iter().fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
+    let of_threads = run.series.iter().filter(|series| series.timer().is_some());
+    of_threads.fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
 }
 
 impl SamplesFile {

@@ -1,10 +1,12 @@
 //! A stream of readings: a head that is common to all kinds, and a kind with fields of its own.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block_maxima::BlockMaxima;
-use crate::plan::{ClockId, Policy, Wake};
+use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
 use crate::{Histogram, Knowable};
@@ -77,7 +79,37 @@ impl Series {
     pub fn timer(&self) -> Option<&TimerSeries> {
         match &self.kind {
             SeriesKind::Timer(timer) => Some(timer),
+            SeriesKind::Trace(_) | SeriesKind::Noise(_) => None,
         }
+    }
+
+    /// The fields of a series from the kernel's trace, if this is one.
+    pub fn trace(&self) -> Option<&TraceSeries> {
+        match &self.kind {
+            SeriesKind::Trace(trace) => Some(trace),
+            SeriesKind::Timer(_) | SeriesKind::Noise(_) => None,
+        }
+    }
+
+    /// The CPU that it is of; a thread that roams has the one that it was for.
+    pub fn cpu(&self) -> u32 {
+        match &self.kind {
+            SeriesKind::Timer(timer) => timer.cpu,
+            SeriesKind::Trace(trace) => trace.cpu,
+            SeriesKind::Noise(noise) => noise.cpu,
+        }
+    }
+
+    /// Whether it looks at cycles that another series of its phase answers for: how far they had come at a lower
+    /// level. Such a series is no measurement of its own: neither its cycles nor its latenesses are added to a run's.
+    pub fn stands_beside(&self) -> bool {
+        self.trace().is_some_and(|trace| trace.beside)
+    }
+
+    /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held
+    /// against.
+    pub fn is_of_wakeups(&self) -> bool {
+        self.quantity == Quantity::Latency && !self.stands_beside()
     }
 }
 
@@ -87,14 +119,18 @@ impl Series {
 pub enum Quantity {
     /// From the time that was asked for to the time that it happened.
     Latency,
+    /// For how long a CPU was taken away from what ran on it.
+    Noise,
 }
 
-/// Where it is measured (DESIGN.md, "Levels").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Where it is measured, from the hardware up (docs/levels.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// In the interrupt handler.
     Irq,
+    /// When the kernel makes the thread ready to run.
+    Wakeup,
     /// In a kernel thread, or when the scheduler picks the user's.
     KernelThread,
     /// In a program.
@@ -149,6 +185,65 @@ pub struct Change {
 pub enum SeriesKind {
     /// A timer's wake-ups.
     Timer(TimerSeries),
+    /// One level of wake-ups as the kernel's trace shows it.
+    Trace(TraceSeries),
+    /// Noise, as one of the kernel's tracers finds it.
+    Noise(NoiseSeries),
+}
+
+/// One level of wake-ups as the kernel's trace shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TraceSeries {
+    /// The CPU that the thread was for.
+    pub cpu: u32,
+    /// Who wrote the trace.
+    pub source: TraceSource,
+    /// From one deadline to the next.
+    pub interval_ns: u64,
+    /// Whether another series of the phase answers for the same cycles: the thread's own, or the highest level's.
+    pub beside: bool,
+    /// Events that the kernel's buffers of all CPUs lost, in the whole phase.
+    pub lost_events: u64,
+}
+
+/// Who wrote a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceSource {
+    /// The kernel's timer and scheduler events, of tardy's own thread.
+    Events,
+    /// The timerlat tracer, of its own timer and thread.
+    Timerlat,
+}
+
+impl TraceSource {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Timerlat => "timerlat",
+        }
+    }
+}
+
+/// Noise, as one of the kernel's tracers finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoiseSeries {
+    /// The CPU.
+    pub cpu: u32,
+    /// The tracer.
+    pub tracer: Tracer,
+    /// From one period that is watched to the next.
+    pub period_ns: u64,
+    /// How long is watched in each.
+    pub runtime_ns: u64,
+    /// Shorter gaps did not count.
+    pub threshold_ns: u64,
+    /// The longest single gap, where the tracer tells.
+    pub longest_ns: Option<u64>,
+    /// How often each source took the CPU, such as `irq`, where the tracer tells.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_source: BTreeMap<String, u64>,
 }
 
 /// A timer thread as it really ran.

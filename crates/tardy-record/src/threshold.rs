@@ -3,6 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Exceedances with at most this many cycles between them are one episode.
+pub const CLUSTER_GAP_CYCLES: u64 = 10;
+/// Length of the blocks over which exceedances are counted for their dispersion, in ns.
+pub const THRESHOLD_BLOCK_NS: u64 = 1_000_000_000;
+
 /// Exceedances of one threshold. Dependence between them is judged from `clusters` and from the dispersion of the
 /// counts per block: Var(k)/mean(k) over the blocks (the Fano factor).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -23,5 +23,6 @@ pub mod scheduling;
 pub mod shared_map;
 pub mod signals;
 pub mod thread_usage;
+pub mod trace_files;
 pub mod uname;
 pub mod waiting;

@@ -124,6 +124,12 @@ fn native_words(mask: CpuMask) -> CpuMask {
     mask
 }
 
+/// The calling thread's id (gettid(2)), as this process's pid namespace has it.
+pub fn thread_id() -> u32 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
 /// Gives up the CPU (sched_yield(2)); for a SCHED_DEADLINE thread, until its next period.
 #[inline(always)]
 pub fn yield_now() {

@@ -6,6 +6,7 @@ mod exit;
 mod progress;
 mod recipe;
 mod resolve;
+mod resolve_probe;
 
 use std::process::ExitCode;
 

@@ -59,6 +59,7 @@ pub(crate) struct LabTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunTable {
+    pub(crate) probe: Option<String>,
     pub(crate) duration: Option<String>,
     pub(crate) loops: Option<u64>,
     pub(crate) warmup: Option<String>,
@@ -154,7 +155,7 @@ impl Recipe {
         macro_rules! take {
             ($table:ident: $($key:ident),*) => { $( if $table.$key.is_some() { self.$table.$key = $table.$key; } )* };
         }
-        take!(run: duration, loops, warmup, repeat, load, peer, limit, thresholds, seed);
+        take!(run: probe, duration, loops, warmup, repeat, load, peer, limit, thresholds, seed);
         take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency);
         self
     }

@@ -3,11 +3,13 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use tardy_record::plan::{ClockId, PhasePlan, Plan, Policy, ProbePlan, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_measure::trace::tracefs::Offer;
+use tardy_record::plan::{ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use thiserror::Error;
 
 use crate::recipe::{Recipe, TimerTable};
+use crate::resolve_probe;
 
 /// How many thresholds a series counts; the probe has room for so many.
 const THRESHOLD_COUNT_MAX: usize = tardy_measure::probe::cells::THRESHOLD_COUNT;
@@ -31,6 +33,8 @@ pub(crate) struct UsageError {
 pub(crate) struct Machine {
     /// CPUs that this process may use, in ascending order.
     pub(crate) allowed: Vec<u32>,
+    /// What its kernel's trace offers.
+    pub(crate) trace: Offer,
 }
 
 /// What the command line adds beside the recipe's keys.
@@ -104,10 +108,12 @@ fn phases(
     for wake in &wakes {
         let timer = timer(&recipe.timer, *wake, cpus, machine)?;
         for round in 1..=rounds {
-            let label =
-                if rounds > 1 { format!("{}, round {round}", wake.name()) } else { wake.name().to_owned() };
-            let (loads, probe) = (loads.clone(), ProbePlan::Timer(timer.clone()));
-            phases.push(PhasePlan { label, round, loads, warmup_ns, span, probe });
+            for part in resolve_probe::parts(recipe, &timer, span, machine)? {
+                let label = part.label;
+                let label = if rounds > 1 { format!("{label}, round {round}") } else { label };
+                let (loads, span, probe) = (loads.clone(), part.span, part.probe);
+                phases.push(PhasePlan { label, round, loads, warmup_ns, span, probe });
+            }
         }
     }
     Ok(phases)
@@ -336,7 +342,7 @@ fn wake(name: &str) -> Result<Wake, UsageError> {
     choice("wake", Some(name.trim()), Wake::ALL, Wake::name)
 }
 
-fn choice<T: Copy + Default + PartialEq, const N: usize>(
+pub(crate) fn choice<T: Copy + Default + PartialEq, const N: usize>(
     key: &'static str,
     given: Option<&str>,
     all: [T; N],
@@ -367,7 +373,7 @@ mod tests {
     const EXTRAS: Extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
 
     fn machine() -> Machine {
-        Machine { allowed: vec![0, 1, 2, 3] }
+        Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none() }
     }
 
     fn of(run: RunTable, timer: TimerTable) -> Result<Plan, String> {
@@ -384,7 +390,7 @@ mod tests {
         let plan = of(RunTable::default(), TimerTable::default()).unwrap();
         assert_eq!(plan.phases.len(), 1);
         assert_eq!(plan.phases[0].span, Span::DurationNs(60_000_000_000));
-        let ProbePlan::Timer(timer) = &plan.phases[0].probe;
+        let timer = plan.phases[0].probe.timer().unwrap();
         assert_eq!(timer.threads.iter().map(|thread| thread.cpu).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert!(timer.threads.iter().all(|thread| thread.priority == 90 && thread.interval_ns == 200_000));
     }
@@ -449,9 +455,8 @@ mod tests {
         let table = TimerTable { policy: text("deadline"), ..TimerTable::default() };
         let recipe = Recipe::default().overridden_by(RunTable::default(), table);
         let pinned = |allowed: Vec<u32>| {
-            let plan = resolve(&recipe, EXTRAS, &Machine { allowed }).unwrap();
-            let ProbePlan::Timer(timer) = &plan.phases[0].probe;
-            timer.threads[0].pinned
+            let plan = resolve(&recipe, EXTRAS, &Machine { allowed, trace: Offer::none() }).unwrap();
+            plan.phases[0].probe.timer().unwrap().threads[0].pinned
         };
         assert!(!pinned(vec![0, 1]));
         assert!(pinned(vec![2]));

@@ -5,17 +5,13 @@
 //! not here: the house cuts them by taking differences of the histograms, which costs the probe nothing.
 
 use tardy_record::block_maxima::BLOCK_COUNT;
+pub use tardy_record::block_maxima::BLOCK_NS as MAXIMA_BLOCK_NS;
 use tardy_record::layout::FINE;
 use tardy_record::series::WORST_COUNT;
+pub use tardy_record::threshold::{CLUSTER_GAP_CYCLES, THRESHOLD_BLOCK_NS};
 
 /// How many thresholds a series can count.
 pub const THRESHOLD_COUNT: usize = 8;
-/// Exceedances with at most this many cycles between them are one episode.
-pub const CLUSTER_GAP_CYCLES: u64 = 10;
-/// Length of the blocks over which exceedances are counted for their dispersion.
-pub const THRESHOLD_BLOCK_NS: u64 = 1_000_000_000;
-/// Length of a block of maxima at first; it doubles whenever [`BLOCK_COUNT`] of them are full.
-pub const MAXIMA_BLOCK_NS: u64 = 100_000_000;
 /// A block in which nothing was recorded.
 pub const NO_MAXIMUM: i64 = i64::MIN;
 

@@ -44,6 +44,8 @@ pub enum Reply {
     Ready {
         /// How each of them will run.
         threads: Vec<Granted>,
+        /// The kernel's ids of them.
+        tids: Vec<u32>,
         /// What was asked for and refused, in words.
         refused: Vec<String>,
     },

@@ -85,7 +85,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                         return Ok(());
                     }
                 };
-                let _ = ready.send((index, Ok((prepared.granted, prepared.refused.clone()))));
+                let _ = ready.send((index, Ok((prepared.granted, prepared.tid, prepared.refused.clone()))));
                 drop(ready);
                 if let Some(start_ns) = wait_for_go(go) {
                     thread.measure(start_ns)?;
@@ -98,7 +98,8 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         drop(ready);
         let threads = all_ready(&prepared, count, &mut refused);
         let started = threads.and_then(|threads| {
-            say(&Reply::Ready { threads, refused })?;
+            let (threads, tids) = threads.into_iter().unzip();
+            say(&Reply::Ready { threads, tids, refused })?;
             hear::<Go>()
         });
         *go.0.lock().expect("no thread panics while it holds the lock") =
@@ -113,18 +114,18 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
     })
 }
 
-/// A thread's number, and how it will run and what was refused, or why it cannot.
-type Ready = (usize, Result<(Granted, Vec<String>), String>);
+/// A thread's number, and how it will run, its id and what was refused, or why it cannot.
+type Ready = (usize, Result<(Granted, u32, Vec<String>), String>);
 
 fn all_ready(
     prepared: &mpsc::Receiver<Ready>,
     count: usize,
     refused: &mut Vec<String>,
-) -> Result<Vec<Granted>, String> {
+) -> Result<Vec<(Granted, u32)>, String> {
     let mut threads = vec![None; count];
     for (index, thread) in prepared.iter().take(count) {
-        let (granted, reasons) = thread?;
-        threads[index] = Some(granted);
+        let (granted, tid, reasons) = thread?;
+        threads[index] = Some((granted, tid));
         for reason in reasons {
             if !refused.contains(&reason) {
                 refused.push(reason);

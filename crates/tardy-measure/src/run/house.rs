@@ -2,7 +2,6 @@
 
 use tardy_record::Run;
 use tardy_record::event::{self, Event, EventKind};
-use tardy_record::plan::{Plan, ProbePlan, Span};
 use tardy_record::run::{Progress, SCHEMA_VERSION, State};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
@@ -172,7 +171,7 @@ fn empty_run(request: &Request) -> Run {
         progress: Progress {
             state: State::Running,
             planned_ns: request.plan.phases.iter().map(|phase| phase.planned_ns()).sum(),
-            cycles_planned: cycles_planned(&request.plan),
+            cycles_planned: request.plan.phases.iter().map(|phase| phase.cycles_planned()).sum(),
             ..Progress::default()
         },
         validity: validity::Validity::default(),
@@ -187,19 +186,4 @@ fn empty_run(request: &Request) -> Run {
         self_cost: Vec::new(),
         events: Vec::new(),
     }
-}
-
-fn cycles_planned(plan: &Plan) -> Option<u64> {
-    let of_phase = |phase: &tardy_record::plan::PhasePlan| {
-        let ProbePlan::Timer(timer) = &phase.probe;
-        timer
-            .threads
-            .iter()
-            .map(|thread| match phase.span {
-                Span::Loops(loops) => Some(loops),
-                Span::DurationNs(ns) => timer.wake.has_schedule().then(|| (ns / thread.interval_ns).max(1)),
-            })
-            .sum::<Option<u64>>()
-    };
-    plan.phases.iter().map(of_phase).sum()
 }

@@ -4,6 +4,7 @@ mod checkpoint;
 mod conduct;
 mod house;
 mod house_clock;
+mod level_watch;
 mod live_series;
 mod map_place;
 mod observer;

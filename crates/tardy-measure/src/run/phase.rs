@@ -9,6 +9,7 @@ use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
 use super::house::House;
+use super::level_watch::LevelWatch;
 use super::live_series::LiveSeries;
 use super::map_place;
 use super::observer::Standing;
@@ -41,14 +42,21 @@ pub(super) enum End {
 /// Runs phase `index` of the plan.
 pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let plan = house.request.plan.phases[index].clone();
-    let ProbePlan::Timer(timer) = &plan.probe;
+    let Some(timer) = plan.probe.timer() else { return Err("unsupported".to_owned()) };
     house.start_loads(&plan)?;
     let map = make_map(house, index, timer)?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
     let mut probes = start_probes(house, &map, index, &plan, timer)?;
     let mut live = live_series(house, &map, index, &plan, timer);
-    get_ready(house, &mut probes, &mut live, index, &plan)?;
+    let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
+    let mut levels = match &plan.probe {
+        ProbePlan::Kernel(kernel) => Some(LevelWatch::start(house, index, &plan, kernel, &tids)?),
+        _ => None,
+    };
     let start_ns = house.clock.start_ns() + house.clock.now_ns() + START_DELAY_NS;
+    if let Some(levels) = &mut levels {
+        levels.set_start(start_ns);
+    }
     for probe in &mut probes {
         probe.go(start_ns)?;
     }
@@ -60,6 +68,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         probes,
         live,
         drain: SampleDrain::new(&map, index, timer, house_start_ns),
+        levels,
         plan: &plan,
         index,
         counts_from_ns: Some(counted_from_ns),
@@ -129,14 +138,15 @@ fn live_series<'a>(
     timer.threads.iter().enumerate().map(series).collect()
 }
 
-/// Waits until every probe stands ready, and notes what was refused.
+/// Waits until every probe stands ready, and notes what was refused. Gives the ids of the threads.
 fn get_ready(
     house: &mut House<'_>,
     probes: &mut [ProbeChild],
     live: &mut [LiveSeries<'_>],
     index: usize,
     plan: &PhasePlan,
-) -> Result<(), String> {
+) -> Result<Vec<u32>, String> {
+    let mut all_tids = Vec::new();
     let mut remarks: Vec<String> = Vec::new();
     let mut next = live.iter_mut();
     for probe in probes {
@@ -149,7 +159,8 @@ fn get_ready(
             ));
         }
         match probe.reply()? {
-            Reply::Ready { threads, refused } => {
+            Reply::Ready { threads, tids, refused } => {
+                all_tids.extend(tids);
                 threads.into_iter().zip(&mut next).for_each(|(granted, series)| series.set_granted(granted));
                 remarks.extend(refused);
             }
@@ -171,7 +182,7 @@ fn get_ready(
     house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
     // From here on the map alone is not enough: whoever recovers the run must find its phase in the file.
     house.checkpoint();
-    Ok(())
+    Ok(all_tids)
 }
 
 /// A phase that is under way.
@@ -182,6 +193,8 @@ struct Watch<'h, 'o, 'm> {
     live: Vec<LiveSeries<'m>>,
     /// If every sample is kept.
     drain: Option<SampleDrain<'m>>,
+    /// If the kernel's events are recorded beside.
+    levels: Option<LevelWatch>,
     plan: &'m PhasePlan,
     index: usize,
     /// When the counted part begins, until it has.
@@ -264,9 +277,7 @@ impl Watch<'_, '_, '_> {
 
     /// A probe that waits on a clock that was set back would never see that it shall stop.
     fn give_up_on_the_deaf(&mut self) {
-        let ProbePlan::Timer(timer) = &self.plan.probe;
-        let longest_ns = timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
-        let patience_ns = STOP_GRACE_NS + 2 * longest_ns;
+        let patience_ns = STOP_GRACE_NS + 2 * self.plan.probe.longest_interval_ns();
         if self.stopping_since.is_some_and(|since| self.house.clock.now_ns() > since + patience_ns) {
             for probe in self.probes.drain(..) {
                 let reason =
@@ -282,16 +293,32 @@ impl Watch<'_, '_, '_> {
         self.house.watchers.read(now_ns);
         self.house.read_loads(now_ns);
         let changes = self.house.watchers.recent_changes();
+        let collected = self.levels.as_mut().map_or(Ok(()), LevelWatch::collect);
+        self.note_trouble(collected);
         for series in &mut self.live {
             series.read();
             series.cut_slice(false);
             series.annotate_worst(&changes);
+        }
+        if let Some(levels) = &mut self.levels {
+            levels.count(&self.live);
+            levels.annotate_worst(now_ns, &changes);
         }
         self.take_samples();
         self.report();
         if self.house.file.is_due(now_ns) {
             self.refresh();
             self.house.checkpoint();
+        }
+    }
+
+    /// Notes, once, that the kernel's trace could not be read.
+    fn note_trouble(&mut self, outcome: Result<(), String>) {
+        let Err(reason) = outcome else { return };
+        let spoilt_by = &mut self.house.run.phases[self.index].spoilt_by;
+        if !spoilt_by.contains(&reason) {
+            self.house.observer.say(&reason);
+            spoilt_by.push(reason);
         }
     }
 
@@ -334,6 +361,7 @@ impl Watch<'_, '_, '_> {
         let run = &mut self.house.run;
         run.series.retain(|series| series.phase < self.index);
         run.series.extend(self.live.iter().filter_map(LiveSeries::series));
+        run.series.extend(self.levels.iter().flat_map(LevelWatch::series));
         let counted: Vec<_> = self.live.iter().filter_map(LiveSeries::cells).collect();
         if let Some(from_ns) = counted.iter().map(|cells| cells.counted_from_ns()).min() {
             run.phases[self.index].start_ns = from_ns.saturating_sub(self.house.clock.start_ns());
@@ -365,6 +393,13 @@ impl Watch<'_, '_, '_> {
             series.cut_slice(true);
             series.annotate_worst(&changes);
         }
+        let now_ns = self.house.clock.now_ns();
+        let finished = self.levels.as_mut().map_or(Ok(()), |levels| {
+            let outcome = levels.finish(&self.live);
+            levels.annotate_worst(now_ns, &changes);
+            outcome
+        });
+        self.note_trouble(finished);
         self.house.run.self_cost.extend(self.live.iter().filter_map(LiveSeries::cost));
         self.house.run.phases[self.index].end_ns = Some(self.counted_to_ns());
         self.refresh();

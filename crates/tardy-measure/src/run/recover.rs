@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tardy_record::file::{self, RunFileError, SIZE_MAX};
-use tardy_record::plan::{Policy, ProbePlan, ThreadPlan, TimerPlan};
+use tardy_record::plan::{Policy, ThreadPlan, TimerPlan};
 use tardy_record::run::State;
 use tardy_record::{Run, Series, samples, validity};
 use tardy_sys::shared_map::{self, SharedMap};
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
 /// Puts the map's numbers in the place of the last checkpoint's. Whether any were there.
 fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
     let Some(plan) = run.plan.phases.get(phase).cloned() else { return false };
-    let ProbePlan::Timer(timer) = &plan.probe;
+    let Some(timer) = plan.probe.timer() else { return false };
     if phase >= run.phases.len() || map.block_count() != timer.threads.len() || map.cell_count() != CELLS {
         return false;
     }

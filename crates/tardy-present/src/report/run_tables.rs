@@ -5,7 +5,7 @@ use tardy_analyse::findings::Findings;
 use tardy_analyse::loads::LoadFindings;
 use tardy_analyse::name;
 use tardy_record::environment::SourceTotal;
-use tardy_record::plan::{PhasePlan, ProbePlan, Span};
+use tardy_record::plan::{PhasePlan, ProbePlan, Span, TimerPlan};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Outlier, Series};
 use tardy_record::{Run, facts};
@@ -291,23 +291,31 @@ fn phases(run: &Run) -> TableView {
 }
 
 fn phase(phase: &PhasePlan) -> Vec<String> {
-    let ProbePlan::Timer(timer) = &phase.probe;
     let distinct = |mut values: Vec<u64>| {
         values.sort_unstable();
         values.dedup();
         values
     };
-    let priorities = distinct(timer.threads.iter().map(|thread| u64::from(thread.priority)).collect());
-    let intervals = distinct(timer.threads.iter().map(|thread| thread.interval_ns).collect());
+    let timer = phase.probe.timer();
+    let threads = timer.map_or(&[][..], |timer| &timer.threads[..]);
+    let priorities = match &phase.probe {
+        ProbePlan::Tracer(tracer) => tracer.priority.map(u64::from).into_iter().collect(),
+        _ => distinct(threads.iter().map(|thread| u64::from(thread.priority)).collect()),
+    };
+    let intervals = match &phase.probe {
+        ProbePlan::Tracer(tracer) => vec![tracer.period_ns],
+        _ => distinct(threads.iter().map(|thread| thread.interval_ns).collect()),
+    };
+    let of_timer = |part: fn(&TimerPlan) -> &'static str| timer.map_or("–", part).to_owned();
     let span = match phase.span {
         Span::DurationNs(ns) => duration(ns),
         Span::Loops(loops) => format!("{} cycles", count(loops)),
     };
     vec![
         short(&harmless(&phase.label), 40),
-        timer.wake.name().to_owned(),
-        timer.clock.name().to_owned(),
-        timer.policy.name().to_owned(),
+        timer.map_or(phase.probe.name(), |timer| timer.wake.name()).to_owned(),
+        of_timer(|timer| timer.clock.name()),
+        of_timer(|timer| timer.policy.name()),
         priorities.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
         intervals.into_iter().map(duration).collect::<Vec<_>>().join(", "),
         duration(phase.warmup_ns),

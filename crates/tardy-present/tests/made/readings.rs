@@ -3,7 +3,7 @@
 use tardy_record::block_maxima::BlockMaxima;
 use tardy_record::fill::{fill, filled_beyond, filled_sum_ns, missed_behind};
 use tardy_record::layout::{COARSE, FINE};
-use tardy_record::plan::{ClockId, Policy, ProbePlan, Span};
+use tardy_record::plan::{ClockId, Policy, Span};
 use tardy_record::series::{Change, Level, Outlier, Quantity, SeriesKind, Tally, TimerSeries, WORST_COUNT};
 use tardy_record::slice::Slice;
 use tardy_record::threshold::ThresholdCount;
@@ -54,7 +54,7 @@ impl Counts {
 
 /// A series that has recorded nothing yet.
 pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
-    let ProbePlan::Timer(timer) = &run.plan.phases[phase].probe;
+    let timer = run.plan.phases[phase].probe.timer().expect("made runs are of timers");
     Series {
         label: format!("cpu {cpu}"),
         phase,

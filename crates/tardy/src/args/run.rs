@@ -62,6 +62,10 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to run")]
 pub(crate) struct RunFlags {
+    /// What measures: timer; kernel: where on the way from the timer's interrupt to the thread it gets late; timerlat,
+    /// osnoise, hwlat: the kernel's own tracers (docs/levels.md) [default: timer]
+    #[arg(long, value_name = "WHAT")]
+    probe: Option<String>,
     /// How long each phase lasts, such as 90s or 5h33m [default: 1m]
     #[arg(long, value_name = "TIME", conflicts_with = "loops")]
     duration: Option<String>,
@@ -133,6 +137,7 @@ impl RunFlags {
     /// As a recipe would say it.
     pub(crate) fn table(&self) -> RunTable {
         RunTable {
+            probe: self.probe.clone(),
             duration: self.duration.clone(),
             loops: self.loops,
             warmup: self.warmup.clone(),

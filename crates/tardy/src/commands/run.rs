@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use tardy_measure::facts;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
+use tardy_measure::trace::tracefs::Offer;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
@@ -79,12 +80,16 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
         Some(_) => vec![0, 1],
         None => scheduling::affinity().context("the kernel does not say which CPUs this process may use")?,
     };
+    let trace = match arguments.fake {
+        Some(_) => Offer::fake(),
+        None => Offer::of(&KernelFiles::under(&arguments.kernel_root)),
+    };
     let extras = Extras {
         scale: arguments.scale,
         ambient_c: arguments.ambient,
         housekeeping_cpu: arguments.housekeeping_cpu,
     };
-    Ok(resolve(&recipe, extras, &Machine { allowed })?)
+    Ok(resolve(&recipe, extras, &Machine { allowed, trace })?)
 }
 
 fn facts(arguments: &RunArgs) -> Facts {

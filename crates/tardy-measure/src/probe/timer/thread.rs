@@ -11,6 +11,7 @@ use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage;
 
 use super::fake::{Fake, PatientFake};
+use super::fake_trace::FakeTrace;
 use super::pace::Pace;
 use super::recorder::{Recorder, Wakeup};
 use super::waiter::{
@@ -36,6 +37,8 @@ pub struct Prepared {
     pub granted: Granted,
     /// What was asked for and refused, in words.
     pub refused: Vec<String>,
+    /// The kernel's id of it.
+    pub tid: u32,
     migrations: Option<u64>,
 }
 
@@ -76,7 +79,12 @@ impl<'a> TimerThread<'a> {
         }
         memory::prefault_stack();
         let migrations = thread_usage::migrations_of_this_thread();
-        Ok(Prepared { granted: Granted { policy, priority, pinned }, refused, migrations })
+        let granted = Granted { policy, priority, pinned };
+        let tid = match self.order.fake {
+            Some(_) => FakeTrace::tid(self.index as usize),
+            None => scheduling::thread_id(),
+        };
+        Ok(Prepared { granted, refused, tid, migrations })
     }
 
     fn scheduling(&self, timer: &TimerPlan) -> Scheduling {

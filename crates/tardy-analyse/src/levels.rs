@@ -1,0 +1,160 @@
+//! Levels side by side: the timer's interrupt, the wake-up, the kernel's switch to the thread, and the thread.
+
+use serde::Serialize;
+use tardy_record::plan::ProbePlan;
+use tardy_record::series::{Level, TraceSource};
+use tardy_record::{Run, Series};
+
+use crate::row::{self, Row};
+
+/// The levels of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Levels {
+    /// A line for each load, source and level, lowest level first. All CPUs and rounds.
+    pub rows: Vec<LevelRow>,
+    /// What the events themselves cost, for each load.
+    pub events_cost: Vec<EventsCost>,
+    /// How far the sources agree, for each load and level that both have.
+    pub agreement: Vec<Agreement>,
+}
+
+/// One level as one source shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LevelRow {
+    /// Loads meanwhile.
+    pub loads: Vec<String>,
+    /// Who tells.
+    pub source: TraceSource,
+    /// Where.
+    pub level: Level,
+    /// What it came to.
+    pub row: Row,
+    /// Events that the kernel's buffers lost.
+    pub lost_events: u64,
+}
+
+/// What the events cost: how much later the same thread woke at the median while they were recorded, in ns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EventsCost {
+    /// Loads meanwhile.
+    pub loads: Vec<String>,
+    /// The median without events.
+    pub plain_ns: i64,
+    /// The median with them.
+    pub traced_ns: i64,
+    /// Their difference; negative: chance was larger than the cost.
+    pub cost_ns: i64,
+}
+
+/// The medians of one level from both sources, in ns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Loads meanwhile.
+    pub loads: Vec<String>,
+    /// The level.
+    pub level: Level,
+    /// timerlat's median less the events'.
+    pub timerlat_less_events_ns: i64,
+    /// Whether that is no more than the events' own cost; absent where the cost is not known.
+    pub within_events_cost: Option<bool>,
+}
+
+/// What a level is called in tables.
+pub fn name(level: Level) -> &'static str {
+    match level {
+        Level::Irq => "timer IRQ",
+        Level::Wakeup => "wake-up",
+        Level::KernelThread => "kernel thread",
+        Level::UserThread => "user thread",
+        Level::Wire => "wire",
+    }
+}
+
+/// The levels of `run`; nothing where it traced none.
+pub fn of(run: &Run) -> Option<Levels> {
+    let mut groups: Vec<(Key<'_>, Vec<&Series>)> = Vec::new();
+    for series in &run.series {
+        let Some(key) = key(run, series) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, members)) => members.push(series),
+            None => groups.push((key, vec![series])),
+        }
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    groups.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let rows: Vec<LevelRow> = groups.iter().filter_map(|(key, series)| level_row(*key, series)).collect();
+    let mut all_loads: Vec<&[String]> = groups.iter().map(|(key, _)| key.0).collect();
+    all_loads.dedup();
+    let events_cost: Vec<EventsCost> =
+        all_loads.iter().filter_map(|loads| events_cost(run, loads, &rows)).collect();
+    let agreement = agreement(&rows, &events_cost);
+    Some(Levels { rows, events_cost, agreement })
+}
+
+/// What belongs into one line: loads, source, level.
+type Key<'a> = (&'a [String], TraceSource, Level);
+
+fn key<'a>(run: &'a Run, series: &Series) -> Option<Key<'a>> {
+    let plan = run.plan.phases.get(series.phase)?;
+    let source = match (&plan.probe, series.trace()) {
+        (_, Some(trace)) => trace.source,
+        // The thread whose events were recorded is the highest of their levels.
+        (ProbePlan::Kernel(_), None) => TraceSource::Events,
+        _ => return None,
+    };
+    Some((&plan.loads, source, series.level))
+}
+
+fn level_row((loads, source, level): Key<'_>, series: &[&Series]) -> Option<LevelRow> {
+    // Every series of a phase has the same count.
+    let mut lost: Vec<(usize, u64)> =
+        series.iter().filter_map(|one| Some((one.phase, one.trace()?.lost_events))).collect();
+    lost.dedup_by_key(|(phase, _)| *phase);
+    let lost_events = lost.iter().fold(0u64, |sum, (_, lost)| sum.saturating_add(*lost));
+    let row = row::of_several(name(level), series).ok()?;
+    Some(LevelRow { loads: loads.to_vec(), source, level, row, lost_events })
+}
+
+fn median_ns(row: &Row) -> Option<i64> {
+    row.quantiles.iter().find(|quantile| quantile.level == "p50")?.value.map(|value| value.quoted_ns())
+}
+
+/// The plain phases under the same loads beside the traced ones.
+fn events_cost(run: &Run, loads: &[String], rows: &[LevelRow]) -> Option<EventsCost> {
+    let is_plain = |series: &&Series| {
+        let plan = run.plan.phases.get(series.phase);
+        plan.is_some_and(|plan| matches!(plan.probe, ProbePlan::Timer(_)) && plan.loads == loads)
+    };
+    let plain: Vec<&Series> = run.series.iter().filter(is_plain).collect();
+    let plain_ns = median_ns(&row::of_several("plain", &plain).ok()?)?;
+    let of_thread = |row: &&LevelRow| {
+        (row.loads.as_slice(), row.source, row.level) == (loads, TraceSource::Events, Level::UserThread)
+    };
+    let traced_ns = median_ns(&rows.iter().find(of_thread)?.row)?;
+    Some(EventsCost {
+        loads: loads.to_vec(),
+        plain_ns,
+        traced_ns,
+        cost_ns: traced_ns.saturating_sub(plain_ns),
+    })
+}
+
+fn agreement(rows: &[LevelRow], costs: &[EventsCost]) -> Vec<Agreement> {
+    let of = |source: TraceSource| rows.iter().filter(move |row| row.source == source);
+    let both = of(TraceSource::Events).filter_map(|events| {
+        let same = |other: &&LevelRow| (&other.loads, other.level) == (&events.loads, events.level);
+        let timerlat = of(TraceSource::Timerlat).find(same)?;
+        let difference = median_ns(&timerlat.row)?.saturating_sub(median_ns(&events.row)?);
+        let cost = costs.iter().find(|cost| cost.loads == events.loads);
+        Some(Agreement {
+            loads: events.loads.clone(),
+            level: events.level,
+            timerlat_less_events_ns: difference,
+            within_events_cost: cost
+                .map(|cost| difference.unsigned_abs() <= cost.cost_ns.max(0).unsigned_abs()),
+        })
+    });
+    both.collect()
+}

@@ -1,0 +1,189 @@
+//! Undoing what a crash left.
+
+use std::fs;
+use std::path::Path;
+
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::{Line, Owner, Place};
+
+/// What became of one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// What the entry is about, for people.
+    pub what: String,
+    /// What was done.
+    pub fate: Fate,
+}
+
+/// What was done with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The setting is as it was.
+    Undone,
+    /// Its owner is alive and will put it back itself.
+    InUse {
+        /// The owner's process id.
+        pid: u32,
+    },
+    /// It could not be undone; the entry stays.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Undoes every entry in `place` whose owner is dead, the latest first, with settings under `files`.
+///
+/// # Errors
+/// In words, if the journal is there and cannot be read.
+pub fn restore(place: &Place, files: &KernelFiles) -> Result<Vec<Restored>, String> {
+    let directory = &place.directory;
+    let mut entries = match fs::read_dir(directory) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(format!("{} cannot be read: {error}", directory.display())),
+    };
+    entries.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    entries.sort_by_key(|path| std::cmp::Reverse((owner_in_name(path), number_in_name(path))));
+    Ok(entries.iter().map(|path| one(place, files, path)).collect())
+}
+
+fn one(place: &Place, files: &KernelFiles, path: &Path) -> Restored {
+    let line = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Line>(&text).ok());
+    let Some(Line { owner, setting }) = line else {
+        return unreadable(place, path);
+    };
+    let what = setting.in_words();
+    if is_alive(place, owner) {
+        return Restored { what, fate: Fate::InUse { pid: owner.pid } };
+    }
+    let fate = match setting.undo(files) {
+        Ok(()) => {
+            let _ = fs::remove_file(path);
+            Fate::Undone
+        }
+        Err(reason) => Fate::Failed { reason },
+    };
+    Restored { what, fate }
+}
+
+/// An entry that was cut short: its owner died while it wrote, before it changed anything.
+fn unreadable(place: &Place, path: &Path) -> Restored {
+    let what = format!("{}, which was never finished", path.display());
+    let owner = owner_in_name(path).filter(|pid| place.started_ticks(*pid).is_some());
+    if let Some(pid) = owner {
+        return Restored { what, fate: Fate::InUse { pid } };
+    }
+    let fate = match fs::remove_file(path) {
+        Ok(()) => Fate::Undone,
+        Err(error) => Fate::Failed { reason: error.to_string() },
+    };
+    Restored { what, fate }
+}
+
+fn is_alive(place: &Place, owner: Owner) -> bool {
+    let started = place.started_ticks(owner.pid);
+    started.is_some() && (started == owner.started_ticks || owner.started_ticks.is_none())
+}
+
+fn owner_in_name(path: &Path) -> Option<u32> {
+    path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
+}
+
+fn number_in_name(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.split_once('-')?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Setting;
+
+    /// A process id that no process has: the highest is 2^22.
+    const NOBODY: u32 = u32::MAX;
+
+    struct Scene {
+        root: tempfile::TempDir,
+        place: Place,
+        files: KernelFiles,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            let place = Place::at(&root.path().join("journal"));
+            let files = KernelFiles::under(root.path());
+            fs::create_dir_all(root.path().join("journal")).unwrap();
+            fs::create_dir_all(root.path().join("proc/sys/kernel")).unwrap();
+            Self { root, place, files }
+        }
+
+        fn dead_entry(&self, number: u32, setting: &Setting) {
+            let owner = Owner { pid: NOBODY, started_ticks: Some(1) };
+            let text = serde_json::to_string(&Line { owner, setting: setting.clone() }).unwrap();
+            fs::write(self.root.path().join(format!("journal/{NOBODY}-{number}.json")), text).unwrap();
+        }
+
+        fn entries(&self) -> usize {
+            fs::read_dir(self.root.path().join("journal")).unwrap().count()
+        }
+    }
+
+    fn file(old: &str) -> Setting {
+        Setting::File { path: "/proc/sys/kernel/x".to_owned(), old: old.to_owned() }
+    }
+
+    #[test]
+    fn the_first_of_two_changes_is_what_comes_back() {
+        let scene = Scene::new();
+        fs::write(scene.root.path().join("proc/sys/kernel/x"), "3").unwrap();
+        scene.dead_entry(9, &file("1"));
+        scene.dead_entry(10, &file("2"));
+        let restored = restore(&scene.place, &scene.files).unwrap();
+        assert!(restored.iter().all(|one| one.fate == Fate::Undone), "{restored:?}");
+        assert_eq!(scene.files.text("/proc/sys/kernel/x").unwrap(), "1");
+        assert_eq!(scene.entries(), 0);
+    }
+
+    #[test]
+    fn what_a_living_process_holds_is_left_alone() {
+        let scene = Scene::new();
+        let entry = scene.place.note(&file("1")).unwrap();
+        let restored = restore(&scene.place, &scene.files).unwrap();
+        assert_eq!(restored[0].fate, Fate::InUse { pid: std::process::id() });
+        assert_eq!(scene.entries(), 1);
+        entry.strike();
+        assert_eq!(scene.entries(), 0);
+    }
+
+    #[test]
+    fn an_id_that_was_given_out_again_is_another_process() {
+        let scene = Scene::new();
+        let owner = Owner { pid: std::process::id(), started_ticks: Some(0) };
+        assert!(!is_alive(&scene.place, owner));
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays_in_the_journal_and_says_why() {
+        let scene = Scene::new();
+        scene.dead_entry(0, &file("1"));
+        let restored = restore(&scene.place, &scene.files).unwrap();
+        assert!(matches!(&restored[0].fate, Fate::Failed { reason } if reason.contains("proc/sys/kernel/x")));
+        assert_eq!(scene.entries(), 1);
+    }
+
+    #[test]
+    fn an_entry_that_was_cut_short_changed_nothing() {
+        let scene = Scene::new();
+        fs::write(scene.root.path().join(format!("journal/{NOBODY}-0.json")), "{\"own").unwrap();
+        assert_eq!(restore(&scene.place, &scene.files).unwrap()[0].fate, Fate::Undone);
+        assert_eq!(scene.entries(), 0);
+    }
+
+    #[test]
+    fn no_journal_is_nothing_to_do() {
+        let place = Place::at(Path::new("/nonexistent/journal"));
+        assert_eq!(restore(&place, &KernelFiles::real()), Ok(Vec::new()));
+    }
+}

@@ -1,0 +1,150 @@
+//! A trace instance of tardy's own: a ring buffer and settings apart from everybody else's, gone when it is dropped.
+
+use tardy_sys::kernel_files::KernelFileError;
+use tardy_sys::trace_files::KernelPipe;
+
+use super::events::EVENTS;
+use super::tracefs::Tracefs;
+use crate::journal::{Entry, Place, Setting};
+
+/// Room for other CPUs' events, in KiB: a timer of a measured thread expires there only where the kernel moves timers.
+const OTHER_CPUS_KIB: u32 = 64;
+
+/// An instance. Dropping it removes it, and with it all that was set in it.
+#[derive(Debug)]
+pub struct Instance {
+    tracefs: Tracefs,
+    /// Its directory.
+    path: String,
+    journal: Option<Entry>,
+}
+
+impl Instance {
+    /// Makes the instance `tardy-ID`, which traces nothing yet, for the run of that id.
+    ///
+    /// # Errors
+    /// In words, if the kernel refuses.
+    pub fn make(tracefs: &Tracefs, id: &str) -> Result<Self, String> {
+        let path = tracefs.path(&format!("instances/tardy-{id}"));
+        // Written first: whatever happens from here on, `tardy restore` knows what to remove.
+        let journal = Place::own().note(&Setting::TraceInstance { path: path.clone() })?;
+        let instance = Self { tracefs: tracefs.clone(), path, journal: Some(journal) };
+        instance.tracefs.files.make_directory(&instance.path).map_err(|error| {
+            format!("{error}; tardy measures in a trace instance of its own, which needs root and Linux 3.10")
+        })?;
+        instance.write("tracing_on", "0")?;
+        Ok(instance)
+    }
+
+    /// Writes one of its files.
+    ///
+    /// # Errors
+    /// In words, if the kernel refuses.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), String> {
+        let file = format!("{}/{name}", self.path);
+        self.tracefs.files.write(&file, text).map_err(|error| format!("{error} ('{text}')"))
+    }
+
+    /// The content of one of its files.
+    ///
+    /// # Errors
+    /// If it is not there or may not be read.
+    pub fn text(&self, name: &str) -> Result<String, KernelFileError> {
+        self.tracefs.files.text(&format!("{}/{name}", self.path))
+    }
+
+    /// Sets it up for the wake-ups of the threads `tids`, which are for `cpus`, with `buffer_kib` for each of those, and
+    /// starts it.
+    ///
+    /// # Errors
+    /// In words, if the kernel refuses.
+    pub fn trace_wake_ups(&self, tids: &[u32], cpus: &[u32], buffer_kib: u32) -> Result<(), String> {
+        self.write("trace_clock", "mono")?;
+        self.make_room(cpus, buffer_kib)?;
+        // Names of commands are looked up at every switch otherwise, of all tasks, for a text that nobody reads.
+        let _ = self.write("options/record-cmd", "0");
+        for (event, filter) in EVENTS.iter().zip(filters(tids)) {
+            self.write(&format!("events/{event}/filter"), &filter)?;
+        }
+        // Timers of other kinds, such as the tick's, are left out where the kernel says where its functions are.
+        if let Some(address) = self.address_of("hrtimer_wakeup") {
+            let only = format!("function==0x{address:x}");
+            let _ = self.write("events/timer/hrtimer_expire_entry/filter", &only);
+        }
+        for event in EVENTS {
+            self.write(&format!("events/{event}/enable"), "1")?;
+        }
+        self.write("tracing_on", "1")
+    }
+
+    /// Gives `cpus` buffers of `kib` each, and the others small ones.
+    ///
+    /// # Errors
+    /// In words, if there is not so much memory.
+    pub fn make_room(&self, cpus: &[u32], kib: u32) -> Result<(), String> {
+        self.write("buffer_size_kb", &OTHER_CPUS_KIB.to_string())?;
+        for cpu in cpus {
+            self.write(&format!("per_cpu/cpu{cpu}/buffer_size_kb"), &kib.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The raw pipes of all CPUs that have one.
+    ///
+    /// # Errors
+    /// In words, if they cannot be had.
+    pub fn pipes(&self) -> Result<Vec<KernelPipe>, String> {
+        let files = &self.tracefs.files;
+        let cpus = files.names(&format!("{}/per_cpu", self.path)).map_err(|error| error.to_string())?;
+        let open = |cpu: &String| files.open_pipe(&format!("{}/per_cpu/{cpu}/trace_pipe_raw", self.path));
+        cpus.iter().map(open).collect::<Result<_, _>>().map_err(|error| error.to_string())
+    }
+
+    /// How many events its buffers of all CPUs have lost.
+    pub fn lost_events(&self) -> u64 {
+        let cpus = self.tracefs.files.names(&format!("{}/per_cpu", self.path)).unwrap_or_default();
+        let lost = |cpu: &String| {
+            let stats = self.text(&format!("per_cpu/{cpu}/stats")).ok()?;
+            let count =
+                |key: &str| stats.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+            Some(
+                count("overrun:")?
+                    + count("commit overrun:").unwrap_or(0)
+                    + count("dropped events:").unwrap_or(0),
+            )
+        };
+        cpus.iter().filter_map(lost).sum()
+    }
+
+    fn address_of(&self, function: &str) -> Option<u64> {
+        let all = self.tracefs.files.text("/proc/kallsyms").ok()?;
+        let mut words = all.lines().map(|line| line.split_whitespace());
+        let line = words.find_map(|mut line| {
+            let address = line.next()?;
+            (line.nth(1)? == function).then_some(address)
+        })?;
+        u64::from_str_radix(line, 16).ok().filter(|address| *address != 0)
+    }
+}
+
+/// What each of [`EVENTS`] is filtered by. A range holds however many threads in one line; what else is in it is left
+/// out when the events are read.
+fn filters(tids: &[u32]) -> [String; 4] {
+    let (first, last) = (tids.iter().min().copied().unwrap_or(0), tids.iter().max().copied().unwrap_or(0));
+    let among = |field: &str| match first == last {
+        true => format!("{field}=={first}"),
+        false => format!("{field}>={first}&&{field}<={last}"),
+    };
+    [among("common_pid"), "0".to_owned(), among("pid"), among("next_pid")]
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // A removed instance was stopped first: a reader that is still in it would keep it busy.
+        let _ = self.write("tracing_on", "0");
+        let removed = self.tracefs.files.remove_directory(&self.path);
+        if removed.is_ok() || removed.is_err_and(|error| error.is_absent()) {
+            self.journal.take().map(Entry::strike);
+        }
+    }
+}

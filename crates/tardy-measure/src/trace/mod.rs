@@ -1,0 +1,10 @@
+//! The kernel's own account of a wake-up, from its trace: tracefs, a trace instance of tardy's own, its pages, the
+//! events in them, and the levels that they show.
+
+pub mod cycles;
+pub mod events;
+pub mod format;
+pub mod instance;
+pub mod levels;
+pub mod page;
+pub mod tracefs;

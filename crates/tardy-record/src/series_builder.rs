@@ -1,0 +1,427 @@
+//! A series from readings that come one by one, in memory: what the kernel's trace tells, or another tool's file.
+//!
+//! The timer probe counts the same things in a map that outlives it, by code that never allocates
+//! (tardy-measure, `probe/timer/recorder.rs`); a test there holds the two to each other.
+
+use std::collections::BTreeMap;
+
+use crate::block_maxima::{BLOCK_COUNT, BLOCK_NS, BlockMaxima};
+use crate::fill;
+use crate::histogram::Bin;
+use crate::layout::{COARSE, FINE, LogLinear};
+use crate::series::{Change, Level, Outlier, Quantity, Series, SeriesKind, Tally, WORST_COUNT};
+use crate::slice::{self, SLICE_COUNT, Slice};
+use crate::threshold::{CLUSTER_GAP_CYCLES, THRESHOLD_BLOCK_NS, ThresholdCount};
+use crate::{Histogram, Knowable};
+
+/// The shortest first slice, in ns.
+const SLICE_NS_MIN: u64 = 1_000_000_000;
+
+/// One reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The value, in ns; of a lateness: negative is early.
+    pub value_ns: i64,
+    /// When, in ns from the start of the run; never before the reading before it.
+    pub at_ns: u64,
+    /// The cycle's number, from 0 at the start of the counted part.
+    pub cycle: u64,
+    /// Deadlines that passed behind the one that it answers, before it came.
+    pub missed: u64,
+}
+
+/// Gathers readings into a [`Series`].
+#[derive(Clone, Debug)]
+pub struct SeriesBuilder {
+    /// From one deadline to the next, where there is a schedule.
+    interval_ns: Option<u64>,
+    start_ns: u64,
+    end_ns: u64,
+    recorded: u64,
+    missed: u64,
+    dropped: u64,
+    min_ns: i64,
+    max_ns: i64,
+    max_at_ns: u64,
+    sum_ns: i64,
+    sum_of_squares_ns2: u128,
+    missed_sum_ns: i64,
+    measured: BTreeMap<i64, u64>,
+    filled: BTreeMap<i64, u64>,
+    maxima: Maxima,
+    thresholds: Vec<Exceedances>,
+    worst: Vec<Outlier>,
+    slices: Vec<Slice>,
+    slice: OpenSlice,
+}
+
+impl SeriesBuilder {
+    /// A series that counts from `start_ns` after the start of the run, of readings that come on a schedule of
+    /// `interval_ns` or on none, for about `planned_ns`; what goes over each of `thresholds_ns` is counted.
+    pub fn new(start_ns: u64, interval_ns: Option<u64>, planned_ns: u64, thresholds_ns: &[u64]) -> Self {
+        Self {
+            interval_ns: interval_ns.map(|ns| ns.max(1)),
+            start_ns,
+            end_ns: start_ns,
+            recorded: 0,
+            missed: 0,
+            dropped: 0,
+            min_ns: i64::MAX,
+            max_ns: i64::MIN,
+            max_at_ns: 0,
+            sum_ns: 0,
+            sum_of_squares_ns2: 0,
+            missed_sum_ns: 0,
+            measured: BTreeMap::new(),
+            filled: BTreeMap::new(),
+            maxima: Maxima {
+                open: None,
+                end_ns: start_ns + BLOCK_NS,
+                block_ns: BLOCK_NS,
+                closed: Vec::new(),
+            },
+            thresholds: thresholds_ns.iter().map(|limit| Exceedances::of(*limit)).collect(),
+            worst: Vec::new(),
+            slices: Vec::new(),
+            slice: OpenSlice {
+                start_ns,
+                length_ns: (planned_ns / SLICE_COUNT as u64).max(SLICE_NS_MIN),
+                counts: BTreeMap::new(),
+            },
+        }
+    }
+
+    /// Adds a reading.
+    pub fn record(&mut self, reading: Reading) {
+        let Reading { value_ns, at_ns, .. } = reading;
+        let at_ns = at_ns.max(self.end_ns);
+        self.cut_slices(at_ns);
+        self.end_ns = at_ns;
+        self.recorded += 1;
+        self.min_ns = self.min_ns.min(value_ns);
+        if value_ns > self.max_ns {
+            (self.max_ns, self.max_at_ns) = (value_ns, at_ns);
+        }
+        self.sum_ns = self.sum_ns.saturating_add(value_ns);
+        let magnitude = u128::from(value_ns.unsigned_abs());
+        self.sum_of_squares_ns2 = self.sum_of_squares_ns2.saturating_add(magnitude * magnitude);
+        *self.measured.entry(FINE.edges_of(value_ns).0).or_default() += 1;
+        *self.slice.counts.entry(COARSE.edges_of(value_ns).0).or_default() += 1;
+        if reading.missed > 0 {
+            self.fill(reading);
+        }
+        self.maxima.add(value_ns, at_ns);
+        self.keep_among_worst(reading, at_ns);
+        let since_start_ns = at_ns - self.start_ns;
+        for exceedances in &mut self.thresholds {
+            exceedances.add(reading, self.interval_ns, since_start_ns);
+        }
+    }
+
+    /// Adds readings that were lost on the way.
+    pub fn drop_readings(&mut self, count: u64) {
+        self.dropped += count;
+    }
+
+    /// How many readings there were.
+    pub fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// The highest value so far.
+    pub fn max_ns(&self) -> Option<i64> {
+        (self.recorded > 0).then_some(self.max_ns)
+    }
+
+    /// Notes what the watchers saw around those of the worst readings that came at or after `since_ns`.
+    pub fn annotate_worst(&mut self, since_ns: u64, changes: &[Change]) {
+        let new = self.worst.iter_mut().filter(|one| one.at_ns >= since_ns && one.around.is_empty());
+        new.for_each(|outlier| outlier.around = changes.to_vec());
+    }
+
+    /// The series as it stands.
+    pub fn series(
+        &self,
+        label: String,
+        phase: usize,
+        quantity: Quantity,
+        level: Level,
+        kind: SeriesKind,
+    ) -> Series {
+        let has_schedule = self.interval_ns.is_some();
+        let known = |value: i64| (self.recorded > 0).then_some(value);
+        let measured = histogram(&self.measured, FINE);
+        let corrected = has_schedule.then(|| {
+            let mut corrected = measured.clone();
+            corrected.merge(&histogram(&self.filled, FINE)).expect("one layout");
+            corrected
+        });
+        let mut slices = self.slices.clone();
+        if self.end_ns > self.slice.start_ns && !self.slice.counts.is_empty() {
+            slice::push(&mut slices, self.slice.cut(self.end_ns)).expect("one layout");
+        }
+        Series {
+            label,
+            phase,
+            quantity,
+            level,
+            counted_ns: self.end_ns - self.start_ns,
+            tally: Tally {
+                attempted: Knowable::Known(self.recorded + self.missed + self.dropped),
+                recorded: self.recorded,
+                missed: Knowable::Known(self.missed),
+                dropped: Knowable::Known(self.dropped),
+            },
+            min_ns: known(self.min_ns),
+            max_ns: known(self.max_ns),
+            max_at_ns: (self.recorded > 0).then_some(self.max_at_ns),
+            sum_ns: self.sum_ns,
+            sum_of_squares_ns2: self.sum_of_squares_ns2,
+            missed_sum_ns: self.missed_sum_ns,
+            measured,
+            corrected,
+            slices,
+            block_maxima: self.maxima.so_far(self.start_ns),
+            thresholds: self
+                .thresholds
+                .iter()
+                .map(|one| one.so_far(has_schedule, self.counted_ns()))
+                .collect(),
+            worst: self.worst_first(),
+            kind,
+        }
+    }
+
+    fn counted_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+
+    /// Accounts for the deadlines that passed behind the one that was waited for.
+    fn fill(&mut self, reading: Reading) {
+        let Reading { value_ns, missed, .. } = reading;
+        let Some(interval_ns) = self.interval_ns else { return };
+        self.missed += missed;
+        self.missed_sum_ns += fill::filled_sum_ns(value_ns, interval_ns, missed);
+        let (filled, slice) = (&mut self.filled, &mut self.slice.counts);
+        fill::fill(value_ns, interval_ns, missed, |bin, count| {
+            let lower_ns = FINE.edges(bin).0;
+            *filled.entry(lower_ns).or_default() += count;
+            *slice.entry(COARSE.edges_of(lower_ns).0).or_default() += count;
+        });
+    }
+
+    fn cut_slices(&mut self, at_ns: u64) {
+        if at_ns - self.slice.start_ns < self.slice.length_ns {
+            return;
+        }
+        let merged = self.slices.len() >= SLICE_COUNT;
+        slice::push(&mut self.slices, self.slice.cut(at_ns)).expect("one layout");
+        self.slice.length_ns *= if merged { 2 } else { 1 };
+        self.slice.start_ns = at_ns;
+        self.slice.counts.clear();
+    }
+
+    fn keep_among_worst(&mut self, reading: Reading, at_ns: u64) {
+        let outlier =
+            Outlier { latency_ns: reading.value_ns, at_ns, cycle: reading.cycle, around: Vec::new() };
+        if self.worst.len() < WORST_COUNT {
+            self.worst.push(outlier);
+        } else if self.worst[WORST_COUNT - 1].latency_ns < reading.value_ns {
+            self.worst[WORST_COUNT - 1] = outlier;
+        } else {
+            return;
+        }
+        // Kept in order, so that the least of them is the last; those that come in order are found at once.
+        let last = self.worst.len() - 1;
+        let place = self.worst[..last].partition_point(|one| one.latency_ns >= reading.value_ns);
+        self.worst[place..].rotate_right(1);
+    }
+
+    fn worst_first(&self) -> Vec<Outlier> {
+        let mut worst = self.worst.clone();
+        worst.sort_by_key(|outlier| (std::cmp::Reverse(outlier.latency_ns), outlier.at_ns));
+        worst
+    }
+}
+
+fn histogram(counts: &BTreeMap<i64, u64>, layout: LogLinear) -> Histogram {
+    let bin = |(value, count): (&i64, &u64)| {
+        let (lower_ns, upper_ns) = layout.edges_of(*value);
+        Bin { lower_ns, upper_ns, count: *count }
+    };
+    Histogram::from_bins(counts.iter().map(bin).collect()).expect("bins of one layout, by their lower edges")
+}
+
+/// The slice that is open.
+#[derive(Clone, Debug)]
+struct OpenSlice {
+    start_ns: u64,
+    length_ns: u64,
+    counts: BTreeMap<i64, u64>,
+}
+
+impl OpenSlice {
+    fn cut(&self, end_ns: u64) -> Slice {
+        Slice { start_ns: self.start_ns, end_ns, histogram: histogram(&self.counts, COARSE) }
+    }
+}
+
+/// Block maxima that merge in pairs when full.
+#[derive(Clone, Debug)]
+struct Maxima {
+    open: Option<i64>,
+    end_ns: u64,
+    block_ns: u64,
+    closed: Vec<Option<i64>>,
+}
+
+impl Maxima {
+    fn add(&mut self, value_ns: i64, at_ns: u64) {
+        while at_ns >= self.end_ns {
+            if self.closed.len() == BLOCK_COUNT {
+                self.double();
+                if at_ns < self.end_ns {
+                    break;
+                }
+            }
+            self.closed.push(self.open.take());
+            self.end_ns += self.block_ns;
+        }
+        self.open = self.open.max(Some(value_ns));
+    }
+
+    /// The block that is open becomes the first half of one twice as long.
+    fn double(&mut self) {
+        self.closed = self.closed.chunks(2).map(|pair| pair.iter().copied().max().flatten()).collect();
+        self.end_ns += self.block_ns;
+        self.block_ns *= 2;
+    }
+
+    fn so_far(&self, start_ns: u64) -> BlockMaxima {
+        let mut all = self.clone();
+        if all.open.is_some() {
+            if all.closed.len() == BLOCK_COUNT {
+                all.double();
+            }
+            all.closed.push(all.open);
+        }
+        BlockMaxima { start_ns, block_ns: all.block_ns, maxima_ns: all.closed }
+    }
+}
+
+/// What went over one threshold.
+#[derive(Clone, Debug)]
+struct Exceedances {
+    limit_ns: u64,
+    measured: u64,
+    corrected: u64,
+    clusters: u64,
+    last_cycle: Option<u64>,
+    in_block: u64,
+    block: u64,
+    squared_counts: u64,
+}
+
+impl Exceedances {
+    fn of(limit_ns: u64) -> Self {
+        Self {
+            limit_ns,
+            measured: 0,
+            corrected: 0,
+            clusters: 0,
+            last_cycle: None,
+            in_block: 0,
+            block: 0,
+            squared_counts: 0,
+        }
+    }
+
+    fn add(&mut self, reading: Reading, interval_ns: Option<u64>, since_start_ns: u64) {
+        let Reading { value_ns, cycle, missed, .. } = reading;
+        if value_ns <= 0 || value_ns.unsigned_abs() <= self.limit_ns {
+            return;
+        }
+        let beyond = interval_ns.map_or(0, |ns| fill::filled_beyond(value_ns, ns, missed, self.limit_ns));
+        self.measured += 1;
+        self.corrected += 1 + beyond;
+        if self.last_cycle.is_none_or(|last| cycle.saturating_sub(last) > CLUSTER_GAP_CYCLES) {
+            self.clusters += 1;
+        }
+        self.last_cycle = Some(cycle + beyond);
+        let block = since_start_ns / THRESHOLD_BLOCK_NS;
+        if block != self.block {
+            self.squared_counts += self.in_block * self.in_block;
+            (self.in_block, self.block) = (0, block);
+        }
+        self.in_block += 1 + beyond;
+    }
+
+    fn so_far(&self, has_schedule: bool, counted_ns: u64) -> ThresholdCount {
+        ThresholdCount {
+            limit_ns: self.limit_ns,
+            measured: self.measured,
+            corrected: has_schedule.then_some(self.corrected),
+            clusters: self.clusters,
+            cluster_gap_cycles: CLUSTER_GAP_CYCLES,
+            sum_of_squared_block_counts: self.squared_counts + self.in_block * self.in_block,
+            blocks: counted_ns.div_ceil(THRESHOLD_BLOCK_NS).max(1),
+            block_ns: THRESHOLD_BLOCK_NS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::{TraceSeries, TraceSource};
+    use proptest::prelude::*;
+
+    const INTERVAL_NS: u64 = 1_000_000;
+
+    fn series(builder: &SeriesBuilder) -> Series {
+        let trace = TraceSeries {
+            cpu: 0,
+            source: TraceSource::Events,
+            interval_ns: INTERVAL_NS,
+            beside: true,
+            lost_events: 0,
+        };
+        builder.series("x".to_owned(), 0, Quantity::Latency, Level::Irq, SeriesKind::Trace(trace))
+    }
+
+    #[test]
+    fn nothing_recorded_is_nothing_and_not_zero() {
+        let series = series(&SeriesBuilder::new(5, Some(INTERVAL_NS), 0, &[7]));
+        assert_eq!((series.min_ns, series.max_ns, series.max_at_ns), (None, None, None));
+        assert!(series.slices.is_empty() && series.block_maxima.maxima_ns.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn every_reading_is_in_every_part(lates in prop::collection::vec(-900i64..9_000_000, 1..3000), dropped in 0u64..5) {
+            let mut builder = SeriesBuilder::new(1000, Some(INTERVAL_NS), 0, &[50_000]);
+            let (mut cycle, mut missed_all) = (0, 0);
+            for late in &lates {
+                let missed = fill::missed_behind(*late, INTERVAL_NS);
+                let at_ns = 2000 + (cycle * INTERVAL_NS).saturating_add_signed(*late);
+                builder.record(Reading { value_ns: *late, at_ns, cycle, missed });
+                cycle += 1 + missed;
+                missed_all += missed;
+            }
+            builder.drop_readings(dropped);
+            let series = series(&builder);
+            let total = lates.len() as u64 + missed_all;
+            prop_assert_eq!(series.tally.attempted.get(), Some(total + dropped));
+            prop_assert_eq!(series.measured.total(), lates.len() as u64);
+            prop_assert_eq!(series.corrected.as_ref().unwrap().total(), total);
+            prop_assert_eq!(series.slices.iter().map(|slice| slice.histogram.total()).sum::<u64>(), total);
+            prop_assert_eq!(series.sum_ns, lates.iter().sum::<i64>());
+            let mut expected = lates.clone();
+            expected.sort_unstable_by(|a, b| b.cmp(a));
+            expected.truncate(WORST_COUNT);
+            let worst: Vec<i64> = series.worst.iter().map(|one| one.latency_ns).collect();
+            prop_assert_eq!(worst, expected);
+            prop_assert_eq!(series.block_maxima.maxima_ns.iter().flatten().max(), lates.iter().max());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! From `--probe` to the phases that it takes.
+
+use tardy_record::plan::{ClockId, KernelPlan, ProbePlan, Span, TimerPlan, Wake};
+
+use crate::recipe::Recipe;
+use crate::resolve::{Machine, UsageError, wrong};
+
+/// The plain phase that the events' own cost is measured against is no longer than this.
+const PLAIN_NS_MAX: u64 = 10_000_000_000;
+/// The trace's buffers hold what a thread writes in this time: the house reads them once a second, and may be late.
+const BUFFER_NS: u64 = 3_000_000_000;
+/// What the four events of a cycle take in the trace at the most, in bytes.
+const CYCLE_BYTES: u64 = 256;
+/// The least and the most room for a CPU's events, and the most for all, in KiB.
+const BUFFER_KIB: (u64, u64, u64) = (256, 32 << 10, 256 << 10);
+
+/// One of the phases that a probe takes for each wake method and round.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) label: String,
+    pub(crate) span: Span,
+    pub(crate) probe: ProbePlan,
+}
+
+/// What `--probe` says, for a timer that was resolved already.
+pub(crate) fn parts(
+    recipe: &Recipe,
+    timer: &TimerPlan,
+    span: Span,
+    machine: &Machine,
+) -> Result<Vec<Part>, UsageError> {
+    let part = |label: &str, span, probe| Part { label: label.to_owned(), span, probe };
+    match recipe.run.probe.as_deref().unwrap_or("timer") {
+        "timer" => Ok(vec![part(timer.wake.name(), span, ProbePlan::Timer(timer.clone()))]),
+        "kernel" => {
+            let kernel = ProbePlan::Kernel(kernel(timer, machine)?);
+            let plain = part("plain", shortened(span, timer), ProbePlan::Timer(timer.clone()));
+            Ok(vec![plain, part("events", span, kernel)])
+        }
+        other => Err(wrong("probe", format!("'{other}' is none of timer, kernel"))),
+    }
+}
+
+fn kernel(timer: &TimerPlan, machine: &Machine) -> Result<KernelPlan, UsageError> {
+    if timer.wake != Wake::ClockNanosleep {
+        let name = timer.wake.name();
+        let reason = format!(
+            "kernel follows the timer of clock_nanosleep, whose deadline it can tell from the events; {name} has \
+             another; leave --wake out"
+        );
+        return Err(wrong("probe", reason));
+    }
+    if timer.clock != ClockId::Monotonic {
+        let reason = format!(
+            "kernel needs deadlines on the trace's own clock, monotonic, and not on {}; leave --clock out",
+            timer.clock.name()
+        );
+        return Err(wrong("probe", reason));
+    }
+    machine.trace.events.as_ref().map_err(|reason| wrong("probe", reason))?;
+    let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(1);
+    let wanted_kib = BUFFER_NS / shortest_ns.max(1) * CYCLE_BYTES / 1024;
+    let (least, most, all) = BUFFER_KIB;
+    let share = (all / timer.threads.len().max(1) as u64).max(least);
+    let buffer_kib = wanted_kib.clamp(least, most.min(share)) as u32;
+    Ok(KernelPlan { timer: timer.clone(), buffer_kib })
+}
+
+/// The span of the plain phase: the same, but not for long.
+fn shortened(span: Span, timer: &TimerPlan) -> Span {
+    let longest_ns = timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(1);
+    match span {
+        Span::DurationNs(ns) => Span::DurationNs(ns.min(PLAIN_NS_MAX)),
+        Span::Loops(loops) => Span::Loops(loops.min(PLAIN_NS_MAX / longest_ns.max(1)).max(1)),
+    }
+}
