@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The recipes that are part of tardy, by name.
-const BUILT_IN: [(&str, &str); 6] = [
+const BUILT_IN: [(&str, &str); 7] = [
+    ("lab-quick", include_str!("../../../recipes/lab-quick.toml")),
     ("quick", include_str!("../../../recipes/quick.toml")),
     ("osadl", include_str!("../../../recipes/osadl.toml")),
     ("rpi3-4.9", include_str!("../../../recipes/rpi3-4.9.toml")),
@@ -33,6 +34,9 @@ pub(crate) struct Recipe {
     pub(crate) run: RunTable,
     #[serde(default)]
     pub(crate) timer: TimerTable,
+    /// Parts of the run one after the other, such as first idle and then loaded; none: one part, as `[run]` says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) phase: Vec<PhaseTable>,
     #[serde(default, skip_serializing)]
     pub(crate) lab: LabTable,
 }
@@ -69,6 +73,30 @@ pub(crate) struct RunTable {
     pub(crate) limit: Option<String>,
     pub(crate) thresholds: Option<Vec<String>>,
     pub(crate) seed: Option<u64>,
+}
+
+/// `[[phase]]`: what a part of the run has of its own; everything else is `[run]`'s.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PhaseTable {
+    pub(crate) name: String,
+    pub(crate) duration: Option<String>,
+    pub(crate) loops: Option<u64>,
+    pub(crate) load: Option<Vec<String>>,
+}
+
+impl PhaseTable {
+    /// `run` with what this part has of its own.
+    pub(crate) fn over(&self, run: &RunTable) -> RunTable {
+        let mut run = run.clone();
+        if self.duration.is_some() || self.loops.is_some() {
+            (run.duration, run.loops) = (self.duration.clone(), self.loops);
+        }
+        if self.load.is_some() {
+            run.load.clone_from(&self.load);
+        }
+        run
+    }
 }
 
 /// `[timer]`.
@@ -146,8 +174,16 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// What the flags say, over what the recipe says.
+    /// What the flags say, over what the recipe says. A length or a load on the command line is for every part.
     pub(crate) fn overridden_by(mut self, run: RunTable, timer: TimerTable) -> Self {
+        for phase in &mut self.phase {
+            if run.duration.is_some() || run.loops.is_some() {
+                (phase.duration, phase.loops) = (None, None);
+            }
+            if run.load.is_some() {
+                phase.load = None;
+            }
+        }
         // A run ends by one of the two: the flag that is given displaces the key that is not.
         if run.duration.is_some() || run.loops.is_some() {
             (self.run.duration, self.run.loops) = (None, None);

@@ -8,7 +8,7 @@ use tardy_record::plan::{ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, Tim
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use thiserror::Error;
 
-use crate::recipe::{Recipe, TimerTable};
+use crate::recipe::{PhaseTable, Recipe, TimerTable};
 use crate::resolve_probe;
 
 /// How many thresholds a series counts; the probe has room for so many.
@@ -101,22 +101,56 @@ fn phases(
     if rounds == 0 || rounds > 10_000 {
         return Err(wrong("repeat", format!("{rounds} rounds; give 1 to 10000")));
     }
-    let loads = loads(recipe)?;
     let warmup_ns = time("warmup", recipe.run.warmup.as_deref().unwrap_or("1s"))?;
-    let span = span(recipe, scale)?;
+    let timers: Vec<TimerPlan> =
+        wakes.iter().map(|wake| timer(&recipe.timer, *wake, cpus, machine)).collect::<Result<_, _>>()?;
     let mut phases = Vec::new();
-    for wake in &wakes {
-        let timer = timer(&recipe.timer, *wake, cpus, machine)?;
-        for round in 1..=rounds {
-            for part in resolve_probe::parts(recipe, &timer, span, machine)? {
-                let label = part.label;
-                let label = if rounds > 1 { format!("{label}, round {round}") } else { label };
-                let (loads, span, probe) = (loads.clone(), part.span, part.probe);
-                phases.push(PhasePlan { label, round, loads, warmup_ns, span, probe });
+    for (name, recipe) in parts(recipe)? {
+        let loads = loads(&recipe)?;
+        let span = span(&recipe, scale)?;
+        for timer in &timers {
+            for round in 1..=rounds {
+                for part in resolve_probe::parts(&recipe, timer, span, machine)? {
+                    let alone = timers.len() == 1 && part.label == timer.wake.name();
+                    let label =
+                        phase_label(name.as_deref(), &part.label, alone, (rounds > 1).then_some(round));
+                    let (loads, span, probe) = (loads.clone(), part.span, part.probe);
+                    phases.push(PhasePlan { label, round, loads, warmup_ns, span, probe });
+                }
             }
         }
     }
     Ok(phases)
+}
+
+/// The parts of the recipe, each with the recipe as it is for that part, and its name if it has one.
+fn parts(recipe: &Recipe) -> Result<Vec<(Option<String>, Recipe)>, UsageError> {
+    if recipe.phase.is_empty() {
+        return Ok(vec![(None, recipe.clone())]);
+    }
+    let names: Vec<&String> = recipe.phase.iter().map(|phase| &phase.name).collect();
+    if let Some(twice) = given_twice(&names) {
+        return Err(wrong("phase", format!("two parts are named '{twice}'; give each a name of its own")));
+    }
+    let part = |phase: &PhaseTable| {
+        let run = phase.over(&recipe.run);
+        (Some(phase.name.clone()), Recipe { run, phase: Vec::new(), ..recipe.clone() })
+    };
+    Ok(recipe.phase.iter().map(part).collect())
+}
+
+/// What tells a phase from the others: its part's name, what it measures with where that is not all the same, and the
+/// round.
+fn phase_label(name: Option<&str>, probe: &str, alone: bool, round: Option<u32>) -> String {
+    let mut label = match name {
+        Some(name) if alone => name.to_owned(),
+        Some(name) => format!("{name}, {probe}"),
+        None => probe.to_owned(),
+    };
+    if let Some(round) = round {
+        label += &format!(", round {round}");
+    }
+    label
 }
 
 fn given_twice<T: PartialEq>(list: &[T]) -> Option<&T> {
@@ -414,6 +448,29 @@ mod tests {
             labels,
             ["nanosleep, round 1", "nanosleep, round 2", "timerfd, round 1", "timerfd, round 2"]
         );
+    }
+
+    #[test]
+    fn parts_of_a_recipe_have_loads_and_lengths_of_their_own() {
+        let part = |name: &str, loops, load: &[&str]| PhaseTable {
+            name: name.into(),
+            loops,
+            load: Some(load.iter().map(|load| (*load).to_owned()).collect()),
+            ..PhaseTable::default()
+        };
+        let run = RunTable { duration: text("2s"), ..RunTable::default() };
+        let recipe = Recipe {
+            phase: vec![part("idle", None, &["none"]), part("loaded", Some(7), &["copy", "listing"])],
+            ..Recipe::default().overridden_by(run, TimerTable::default())
+        };
+        let phases = resolve(&recipe, EXTRAS, &machine()).unwrap().phases;
+        let told: Vec<_> =
+            phases.iter().map(|phase| (phase.label.as_str(), phase.span, phase.loads.len())).collect();
+        assert_eq!(told, [("idle", Span::DurationNs(2_000_000_000), 0), ("loaded", Span::Loops(7), 2)]);
+        let flags = RunTable { loops: Some(3), load: Some(vec!["doload".into()]), ..RunTable::default() };
+        let phases =
+            resolve(&recipe.overridden_by(flags, TimerTable::default()), EXTRAS, &machine()).unwrap().phases;
+        assert!(phases.iter().all(|phase| phase.span == Span::Loops(3) && phase.loads == ["doload"]));
     }
 
     #[test]

@@ -142,14 +142,20 @@ fn orders(recipe: &Recipe, scale: f64) -> Result<Orders> {
         orders.peer = true;
         orders.outside.push(line.split_whitespace().map(str::to_owned).collect());
     }
-    let sends = |load: &String| NETWORK_LOADS.contains(&load.as_str());
-    if recipe.run.load.iter().flatten().any(sends) {
+    if sends(recipe) {
         orders.peer = true;
         orders
             .outside
             .push([orders::PROGRAM, "load", "sink", orders::BOARD_ADDRESS].map(str::to_owned).to_vec());
     }
     Ok(orders)
+}
+
+/// Whether any load of the recipe sends to another host.
+fn sends(recipe: &Recipe) -> bool {
+    let of_phases = recipe.phase.iter().filter_map(|phase| phase.load.as_ref());
+    let loads = recipe.run.load.iter().chain(of_phases).flatten();
+    loads.into_iter().any(|load| NETWORK_LOADS.contains(&load.as_str()))
 }
 
 /// Where the recipe lies in the guest. Its name is part of the run.
@@ -160,8 +166,7 @@ fn recipe_path(recipe: &Recipe) -> String {
 /// The recipe as the guest reads it: what was typed laid over it, and without what only people read.
 fn recipe_file(recipe: &Recipe) -> Result<(String, Entry)> {
     let mut told = Recipe { notes: None, ..recipe.clone() };
-    let sends = recipe.run.load.iter().flatten().any(|load| NETWORK_LOADS.contains(&load.as_str()));
-    if sends && told.run.peer.is_none() {
+    if sends(recipe) && told.run.peer.is_none() {
         told.run.peer = Some(orders::PEER_ADDRESS.to_owned());
     }
     let text = toml::to_string(&told).context("the recipe cannot be written for the guest")?;
