@@ -1,11 +1,13 @@
 //! Kernels to boot: what was asked for, and what was found.
 //!
 //! A kernel is one of the distribution's ([`debian`]), fetched once and kept in the [`cache`], or files of one's
-//! own ([`own`]).
+//! own ([`own`]). [`modules`] are what is loaded into it.
 
 pub mod cache;
+pub mod config;
 pub mod debian;
 pub mod image;
+pub mod modules;
 pub mod own;
 pub mod spec;
 

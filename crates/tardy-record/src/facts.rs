@@ -4,6 +4,7 @@
 //! read of the facts, a headline and rows, is made in the modules below, so that every reader sees the same.
 
 mod headline;
+mod kernel_options;
 mod rows;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::Knowable;
 use crate::per_cpu::PerCpu;
 
+pub use kernel_options::KernelOptions;
 pub use rows::Row;
 
 /// A value and where it comes from.

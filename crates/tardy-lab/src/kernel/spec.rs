@@ -77,7 +77,7 @@ pub enum SpecError {
     },
     /// An option that there is not.
     #[error(
-        "{option:?} is no option of {whose}: there are {known}; a comma inside a value needs quotes around it"
+        "{option:?} is no option of {whose}, which takes {known}; a comma inside a value needs quotes around it"
     )]
     Option {
         /// As written.

@@ -1,0 +1,58 @@
+//! The options of the kernel's configuration that make the modules of an experiment, from the Kconfig files and
+//! Makefiles of Linux 6.12.
+
+const OPTIONS: &[(&str, &str)] = &[
+    ("8021q", "VLAN_8021Q"),
+    ("act_gact", "NET_ACT_GACT"),
+    ("act_mirred", "NET_ACT_MIRRED"),
+    ("act_skbedit", "NET_ACT_SKBEDIT"),
+    ("act_vlan", "NET_ACT_VLAN"),
+    ("af_packet", "PACKET"),
+    ("bonding", "BONDING"),
+    ("bridge", "BRIDGE"),
+    ("cls_basic", "NET_CLS_BASIC"),
+    ("cls_bpf", "NET_CLS_BPF"),
+    ("cls_flower", "NET_CLS_FLOWER"),
+    ("cls_matchall", "NET_CLS_MATCHALL"),
+    ("cls_u32", "NET_CLS_U32"),
+    ("crc32c_generic", "CRYPTO_CRC32C"),
+    ("dummy", "DUMMY"),
+    ("e1000", "E1000"),
+    ("em_meta", "NET_EMATCH_META"),
+    ("gpio_mockup", "GPIO_MOCKUP"),
+    ("gpio_sim", "GPIO_SIM"),
+    ("ifb", "IFB"),
+    ("igb", "IGB"),
+    ("irq_sim", "IRQ_SIM"),
+    ("libcrc32c", "LIBCRC32C"),
+    ("llc", "LLC"),
+    ("macvlan", "MACVLAN"),
+    ("netdevsim", "NETDEVSIM"),
+    ("nf_conntrack", "NF_CONNTRACK"),
+    ("nf_tables", "NF_TABLES"),
+    ("nft_chain_nat", "NFT_NAT"),
+    ("nft_ct", "NFT_CT"),
+    ("nft_meta_bridge", "NFT_BRIDGE_META"),
+    ("sch_cbs", "NET_SCH_CBS"),
+    ("sch_etf", "NET_SCH_ETF"),
+    ("sch_fifo", "NET_SCH_FIFO"),
+    ("sch_fq", "NET_SCH_FQ"),
+    ("sch_fq_codel", "NET_SCH_FQ_CODEL"),
+    ("sch_ingress", "NET_SCH_INGRESS"),
+    ("sch_mqprio", "NET_SCH_MQPRIO"),
+    ("sch_mqprio_lib", "NET_SCH_MQPRIO_LIB"),
+    ("sch_multiq", "NET_SCH_MULTIQ"),
+    ("sch_netem", "NET_SCH_NETEM"),
+    ("sch_prio", "NET_SCH_PRIO"),
+    ("sch_taprio", "NET_SCH_TAPRIO"),
+    ("sch_tbf", "NET_SCH_TBF"),
+    ("stp", "STP"),
+    ("tun", "TUN"),
+    ("veth", "VETH"),
+    ("virtio_net", "VIRTIO_NET"),
+];
+
+/// The option, without `CONFIG_`, that makes a module; absent for modules that are not listed.
+pub(super) fn of_module(name: &str) -> Option<&'static str> {
+    OPTIONS.iter().find(|(module, _)| *module == name).map(|(_, option)| *option)
+}
