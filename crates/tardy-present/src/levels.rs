@@ -34,7 +34,8 @@ fn cells(level: &LevelRow, several_loads: bool) -> Vec<String> {
         level.row.missed_shown().map_or_else(|| "-".to_owned(), count),
     ];
     cells.extend(QUANTILES.iter().map(|name| {
-        let value = quantiles.iter().find(|quantile| quantile.level == *name).and_then(|quantile| quantile.value);
+        let value =
+            quantiles.iter().find(|quantile| quantile.level == *name).and_then(|quantile| quantile.value);
         value.map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
     }));
     cells.push(max_ns.map_or_else(|| "-".to_owned(), |ns| microseconds(ns as f64)));
@@ -54,7 +55,9 @@ pub(crate) fn notes(levels: &Levels) -> Vec<String> {
          timer, so lower levels have attempted fewer."
             .to_owned(),
     ];
-    notes.extend(levels.events_cost.iter().map(|cost| format!("{}{}", place(&cost.loads), cost_sentence(cost))));
+    notes.extend(
+        levels.events_cost.iter().map(|cost| format!("{}{}", place(&cost.loads), cost_sentence(cost))),
+    );
     for agreement in &levels.agreement {
         let difference = agreement.timerlat_less_events_ns;
         let more = if difference < 0 { "less" } else { "more" };

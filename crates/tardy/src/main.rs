@@ -51,10 +51,14 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
+        Command::Restore => commands::restore::run(),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),
         Command::Probe => commands::inner::probe(),
+        Command::Timerlat { house_pid, cpu, priority, file } => {
+            commands::inner::timerlat(house_pid, cpu, priority, &file)
+        }
         Command::LoadWorker { arguments } => commands::inner::load(arguments),
     }
 }

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// What differs between two or more runs, and whether they may be compared at all.
     Compare(CompareArgs),
+    /// Undo what a crash left changed in the kernel.
+    Restore,
     /// The JSON Schema of run files.
     Schema,
     /// Completions for a shell.
@@ -56,6 +58,18 @@ pub(crate) enum Command {
     /// The probe process.
     #[command(name = "__probe", hide = true)]
     Probe,
+    /// timerlat's user thread.
+    #[command(name = "__timerlat", hide = true)]
+    Timerlat {
+        /// The house's process id.
+        house_pid: u32,
+        /// The CPU.
+        cpu: u32,
+        /// Real-time priority.
+        priority: u32,
+        /// The file to read.
+        file: PathBuf,
+    },
     /// A load's process.
     #[command(name = "__load", hide = true)]
     LoadWorker {

@@ -1,5 +1,7 @@
 //! tardy's own processes, started by tardy.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use crate::exit::Exit;
@@ -8,6 +10,12 @@ use crate::exit::Exit;
 pub(crate) fn probe() -> Result<Exit> {
     // The house gets the reason through the pipe; this status is for nobody.
     let _ = tardy_measure::probe::main();
+    Ok(Exit::Done)
+}
+
+/// timerlat's user thread.
+pub(crate) fn timerlat(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
+    let _ = tardy_measure::probe::timerlat_thread::main(house_pid, cpu, priority, file);
     Ok(Exit::Done)
 }
 
