@@ -7,6 +7,7 @@ pub mod cache;
 pub mod config;
 pub mod debian;
 pub mod image;
+pub mod listing;
 pub mod modules;
 pub mod own;
 pub mod spec;

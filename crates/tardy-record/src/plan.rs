@@ -161,6 +161,9 @@ pub struct KernelPlan {
     pub timer: TimerPlan,
     /// Room for events that wait to be read, in KiB for each CPU.
     pub buffer_kib: u32,
+    /// Why no timerlat tracer stands beside the events as a check; absent where one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone_because: Option<String>,
 }
 
 /// One of the kernel's latency tracers.

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Tracer;
 use crate::run::{Run, State};
+use crate::series::SeriesKind;
 
 mod loads;
 
@@ -71,11 +73,19 @@ fn judge_phases(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
 fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>) {
     for series in &run.series {
         let name = format!("{} in phase '{}'", series.label, phase_label(run, series.phase));
-        if series.tally.recorded == 0 && run.progress.state == State::Complete {
+        // hwlat speaks only of what it finds: its silence is a result.
+        let may_be_silent = matches!(&series.kind, SeriesKind::Noise(noise) if noise.tracer == Tracer::Hwlat);
+        if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
             spoilt_by.push(format!("{name} recorded nothing"));
         }
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0) {
-            limits.push(format!("{name}: {dropped} cycles woke and could not be used"));
+            let what = match &series.kind {
+                SeriesKind::Timer(_) => "cycles woke and could not be used",
+                SeriesKind::Trace(_) | SeriesKind::Noise(_) => {
+                    "cycles were lost by the kernel's trace buffer"
+                }
+            };
+            limits.push(format!("{name}: {dropped} {what}"));
         }
     }
 }

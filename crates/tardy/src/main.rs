@@ -52,11 +52,15 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::Lab(command) => commands::lab::run(&command),
+        Command::Restore => commands::restore::run(),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),
         Command::Probe => commands::inner::probe(),
         Command::Guest => commands::inner::guest(),
+        Command::Timerlat { house_pid, cpu, priority, file } => {
+            commands::inner::timerlat(house_pid, cpu, priority, &file)
+        }
         Command::LoadWorker { arguments } => commands::inner::load(arguments),
     }
 }

@@ -1,6 +1,6 @@
 //! From `--probe` to the phases that it takes.
 
-use tardy_record::plan::{ClockId, KernelPlan, ProbePlan, Span, TimerPlan, Wake};
+use tardy_record::plan::{ClockId, KernelPlan, ProbePlan, Span, TimerPlan, Tracer, TracerPlan, Wake};
 
 use crate::recipe::Recipe;
 use crate::resolve::{Machine, UsageError, wrong};
@@ -13,6 +13,14 @@ const BUFFER_NS: u64 = 3_000_000_000;
 const CYCLE_BYTES: u64 = 256;
 /// The least and the most room for a CPU's events, and the most for all, in KiB.
 const BUFFER_KIB: (u64, u64, u64) = (256, 32 << 10, 256 << 10);
+
+/// What timerlat takes as its period (trace_osnoise.c).
+const TIMERLAT_PERIOD_NS: (u64, u64) = (100_000, 1_000_000_000);
+/// Period, runtime and threshold of osnoise: the kernel's own defaults, but that a twentieth of the CPU is left to
+/// others.
+const OSNOISE: (u64, u64, u64) = (1_000_000_000, 950_000_000, 5000);
+/// Window, width and threshold of hwlat: the kernel's own defaults.
+const HWLAT: (u64, u64, u64) = (1_000_000_000, 500_000_000, 10_000);
 
 /// One of the phases that a probe takes for each wake method and round.
 #[derive(Clone, Debug)]
@@ -35,9 +43,58 @@ pub(crate) fn parts(
         "kernel" => {
             let kernel = ProbePlan::Kernel(kernel(timer, machine)?);
             let plain = part("plain", shortened(span, timer), ProbePlan::Timer(timer.clone()));
-            Ok(vec![plain, part("events", span, kernel)])
+            let mut parts = vec![plain, part("events", span, kernel)];
+            if machine.trace.tracer(Tracer::Timerlat).is_ok() {
+                let timerlat = ProbePlan::Tracer(timerlat(timer));
+                parts.push(part(Tracer::Timerlat.name(), span, timerlat));
+            }
+            Ok(parts)
         }
-        other => Err(wrong("probe", format!("'{other}' is none of timer, kernel"))),
+        other => {
+            let known = [Tracer::Timerlat, Tracer::Osnoise, Tracer::Hwlat];
+            let Some(tracer) = known.into_iter().find(|tracer| tracer.name() == other) else {
+                let reason = format!("'{other}' is none of timer, kernel, timerlat, osnoise, hwlat");
+                return Err(wrong("probe", reason));
+            };
+            machine.trace.tracer(tracer).map_err(|reason| wrong("probe", reason))?;
+            let plan = match tracer {
+                Tracer::Timerlat => timerlat(timer),
+                Tracer::Osnoise => noise(tracer, timer, OSNOISE),
+                Tracer::Hwlat => noise(tracer, timer, HWLAT),
+            };
+            Ok(vec![part(tracer.name(), span, ProbePlan::Tracer(plan))])
+        }
+    }
+}
+
+/// timerlat with the timer's interval, as far as the kernel allows, and a user thread of the same priority.
+fn timerlat(timer: &TimerPlan) -> TracerPlan {
+    let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(0);
+    let priority =
+        timer.threads.first().map(|thread| thread.priority).filter(|_| timer.policy.has_priority());
+    TracerPlan {
+        tracer: Tracer::Timerlat,
+        cpus: timer.threads.iter().map(|thread| thread.cpu).collect(),
+        // The kernel counts in whole us.
+        period_ns: (shortest_ns / 1000 * 1000).clamp(TIMERLAT_PERIOD_NS.0, TIMERLAT_PERIOD_NS.1),
+        runtime_ns: None,
+        priority,
+        threshold_ns: None,
+    }
+}
+
+fn noise(
+    tracer: Tracer,
+    timer: &TimerPlan,
+    (period_ns, runtime_ns, threshold_ns): (u64, u64, u64),
+) -> TracerPlan {
+    TracerPlan {
+        tracer,
+        cpus: timer.threads.iter().map(|thread| thread.cpu).collect(),
+        period_ns,
+        runtime_ns: Some(runtime_ns),
+        priority: None,
+        threshold_ns: Some(threshold_ns),
     }
 }
 
@@ -63,7 +120,8 @@ fn kernel(timer: &TimerPlan, machine: &Machine) -> Result<KernelPlan, UsageError
     let (least, most, all) = BUFFER_KIB;
     let share = (all / timer.threads.len().max(1) as u64).max(least);
     let buffer_kib = wanted_kib.clamp(least, most.min(share)) as u32;
-    Ok(KernelPlan { timer: timer.clone(), buffer_kib })
+    let alone_because = machine.trace.tracer(Tracer::Timerlat).err();
+    Ok(KernelPlan { timer: timer.clone(), buffer_kib, alone_because })
 }
 
 /// The span of the plain phase: the same, but not for long.

@@ -85,8 +85,8 @@ pub(super) fn offers(
     notice: Notice<'_>,
 ) -> Result<Offers, PackageError> {
     let asked = if refresh { apt.update(notice)? } else { apt.update_unless_fresh(notice)? };
-    if let Some(known) = known_offers(store, arch).filter(|known| known.asked_at_seconds == asked.at_seconds)
-    {
+    let known = if refresh { None } else { known_offers(store, arch) };
+    if let Some(known) = known.filter(|known| known.asked_at_seconds == asked.at_seconds) {
         return Ok(known);
     }
     let available = apt.available("linux-image-", |name| flavour(name, arch).is_some())?;

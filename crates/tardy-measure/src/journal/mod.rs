@@ -4,6 +4,7 @@
 //! memory (`/run`), as the settings do: neither outlives a boot. Whoever changes a setting holds a guard that puts it
 //! back; the journal is for the guard that was killed.
 
+mod changed;
 mod restore;
 mod setting;
 
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use tardy_sys::kernel_files::KernelFiles;
 
+pub use changed::Changed;
 pub use restore::{Fate, Restored, restore};
 pub use setting::Setting;
 

@@ -5,5 +5,6 @@ pub mod order;
 mod process;
 pub mod sample_ring;
 pub mod timer;
+pub mod timerlat_thread;
 
 pub use process::main;

@@ -5,7 +5,6 @@ use tardy_record::plan::{KernelPlan, PhasePlan, ThreadPlan};
 use tardy_record::series::Change;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::trace_files::KernelPipe;
 
 use super::house::House;
 use super::live_series::LiveSeries;
@@ -14,7 +13,8 @@ use crate::trace::cycles::{Cycle, Matcher};
 use crate::trace::events::{EventLayouts, TraceEvent, What};
 use crate::trace::instance::Instance;
 use crate::trace::levels::{Grid, ThreadLevels};
-use crate::trace::page::{Lost, PageLayout};
+use crate::trace::page::Piece;
+use crate::trace::reader::TraceReader;
 use crate::trace::tracefs::Tracefs;
 
 /// Cycles of a thread that does not count yet are kept for this long: until the house learns when it began.
@@ -42,12 +42,10 @@ enum Source {
 
 /// The kernel's trace.
 struct Trace {
-    /// Before the instance, which cannot be removed while they are open.
-    pipes: Vec<KernelPipe>,
+    /// Before the instance, which cannot be removed while its pipes are open.
+    reader: TraceReader,
     instance: Instance,
-    page: PageLayout,
     layouts: EventLayouts,
-    buffer: Vec<u8>,
 }
 
 struct Thread {
@@ -78,8 +76,8 @@ impl LevelWatch {
                 let (page, layouts) = tracefs.layouts()?;
                 let instance = Instance::make(&tracefs, &house.run.origin.id)?;
                 instance.trace_wake_ups(tids, &cpus, plan.buffer_kib)?;
-                let (pipes, buffer) = (instance.pipes()?, vec![0; page.size]);
-                Source::Real(Box::new(Trace { instance, pipes, page, layouts, buffer }))
+                let reader = instance.reader(page)?;
+                Source::Real(Box::new(Trace { reader, instance, layouts }))
             }
         };
         let cycles = |thread: &ThreadPlan| PhasePlan::cycles_of(phase.span, thread.interval_ns);
@@ -209,26 +207,11 @@ impl Thread {
 }
 
 impl Trace {
-    /// Reads every pipe until it is empty, or has come to `complete_to_ns`: one that is filled as fast as it is emptied
-    /// must not hold the house for ever.
     fn read(&mut self, complete_to_ns: u64, events: &mut Vec<TraceEvent>) -> Result<(), String> {
-        for pipe in &mut self.pipes {
-            let mut last_ns = 0;
-            while last_ns < complete_to_ns {
-                let length = pipe.read(&mut self.buffer).map_err(|error| error.to_string())?;
-                if length == 0 {
-                    break;
-                }
-                let before = events.len();
-                let lost = self.page.read(&self.buffer[..length], |at_ns, bytes| {
-                    last_ns = at_ns;
-                    events.extend(self.layouts.event(at_ns, bytes));
-                });
-                if let Lost::Some { before_ns, .. } = lost {
-                    events.insert(before, TraceEvent { at_ns: before_ns, what: What::Lost });
-                }
-            }
-        }
-        Ok(())
+        let Self { reader, layouts, .. } = self;
+        reader.read(complete_to_ns, |_, piece| match piece {
+            Piece::Event { at_ns, bytes } => events.extend(layouts.event(at_ns, bytes)),
+            Piece::Lost { before_ns, .. } => events.push(TraceEvent { at_ns: before_ns, what: What::Lost }),
+        })
     }
 }

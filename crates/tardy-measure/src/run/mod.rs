@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod conduct;
+mod fake_tracer;
 mod house;
 mod house_clock;
 mod level_watch;
@@ -16,6 +17,8 @@ pub mod result_file;
 mod sample_drain;
 mod sample_file;
 mod surroundings;
+mod tracer_phase;
+mod tracer_series;
 
 pub use conduct::conduct;
 pub use observer::{Observer, Standing};

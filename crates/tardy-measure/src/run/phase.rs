@@ -15,19 +15,20 @@ use super::map_place;
 use super::observer::Standing;
 use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
+use super::tracer_phase;
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{Granted, Order, Reply};
 use crate::probe::sample_ring;
 use crate::probe::timer::reading::Place;
 
 /// The house wakes this often at the most.
-const TICK_NS: u64 = 1_000_000_000;
+pub(super) const TICK_NS: u64 = 1_000_000_000;
 /// The house looks this often for samples of a fake, whose threads wait for it.
 const FAKE_SAMPLES_NS: u64 = 1_000_000;
 /// From saying go to the common start: time for every thread to reach its first wait.
 const START_DELAY_NS: u64 = 50_000_000;
 /// How long a probe may take to get ready: it locks and touches its memory, perhaps on a slow board under load.
-const READY_NS: u64 = 30_000_000_000;
+pub(super) const READY_NS: u64 = 30_000_000_000;
 /// How long a probe may take to notice that it shall stop, beyond two of its intervals.
 const STOP_GRACE_NS: u64 = 3_000_000_000;
 
@@ -42,7 +43,11 @@ pub(super) enum End {
 /// Runs phase `index` of the plan.
 pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let plan = house.request.plan.phases[index].clone();
-    let Some(timer) = plan.probe.timer() else { return Err("unsupported".to_owned()) };
+    let timer = match &plan.probe {
+        ProbePlan::Timer(timer) => timer,
+        ProbePlan::Kernel(kernel) => &kernel.timer,
+        ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
+    };
     house.start_loads(&plan)?;
     let map = make_map(house, index, timer)?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
@@ -167,6 +172,10 @@ fn get_ready(
             Reply::Failed { reason } => return Err(reason),
             Reply::Done => return Err("the probe ended before it began; please report it".to_owned()),
         }
+    }
+    if let ProbePlan::Kernel(kernel) = &plan.probe {
+        let alone = kernel.alone_because.as_ref();
+        remarks.extend(alone.map(|why| format!("{why}, so nothing checks the events' levels")));
     }
     remarks.sort();
     remarks.dedup();

@@ -1,9 +1,10 @@
 //! A trace instance of tardy's own: a ring buffer and settings apart from everybody else's, gone when it is dropped.
 
 use tardy_sys::kernel_files::KernelFileError;
-use tardy_sys::trace_files::KernelPipe;
 
 use super::events::EVENTS;
+use super::page::PageLayout;
+use super::reader::TraceReader;
 use super::tracefs::Tracefs;
 use crate::journal::{Entry, Place, Setting};
 
@@ -89,22 +90,32 @@ impl Instance {
         Ok(())
     }
 
-    /// The raw pipes of all CPUs that have one.
+    /// A reader of all that it traces.
     ///
     /// # Errors
-    /// In words, if they cannot be had.
-    pub fn pipes(&self) -> Result<Vec<KernelPipe>, String> {
+    /// In words, if its pipes cannot be had.
+    pub fn reader(&self, page: PageLayout) -> Result<TraceReader, String> {
         let files = &self.tracefs.files;
-        let cpus = files.names(&format!("{}/per_cpu", self.path)).map_err(|error| error.to_string())?;
-        let open = |cpu: &String| files.open_pipe(&format!("{}/per_cpu/{cpu}/trace_pipe_raw", self.path));
-        cpus.iter().map(open).collect::<Result<_, _>>().map_err(|error| error.to_string())
+        let open = |cpu: u32| {
+            let pipe = files.open_pipe(&format!("{}/per_cpu/cpu{cpu}/trace_pipe_raw", self.path));
+            pipe.map(|pipe| (cpu, pipe)).map_err(|error| error.to_string())
+        };
+        let cpus = self.cpus();
+        if cpus.is_empty() {
+            return Err(format!("{}/per_cpu lists no CPU; please report it", self.path));
+        }
+        Ok(TraceReader::new(cpus.into_iter().map(open).collect::<Result<_, _>>()?, page))
+    }
+
+    fn cpus(&self) -> Vec<u32> {
+        let names = self.tracefs.files.names(&format!("{}/per_cpu", self.path)).unwrap_or_default();
+        names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect()
     }
 
     /// How many events its buffers of all CPUs have lost.
     pub fn lost_events(&self) -> u64 {
-        let cpus = self.tracefs.files.names(&format!("{}/per_cpu", self.path)).unwrap_or_default();
-        let lost = |cpu: &String| {
-            let stats = self.text(&format!("per_cpu/{cpu}/stats")).ok()?;
+        let lost = |cpu: u32| {
+            let stats = self.text(&format!("per_cpu/cpu{cpu}/stats")).ok()?;
             let count =
                 |key: &str| stats.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
             Some(
@@ -113,7 +124,7 @@ impl Instance {
                     + count("dropped events:").unwrap_or(0),
             )
         };
-        cpus.iter().filter_map(lost).sum()
+        self.cpus().into_iter().filter_map(lost).sum()
     }
 
     fn address_of(&self, function: &str) -> Option<u64> {

@@ -7,4 +7,7 @@ pub mod format;
 pub mod instance;
 pub mod levels;
 pub mod page;
+pub mod reader;
 pub mod tracefs;
+pub mod tracers;
+pub(crate) mod tracing;

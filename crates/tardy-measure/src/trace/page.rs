@@ -43,38 +43,42 @@ impl PageLayout {
         sound.then_some(Self { timestamp, commit, data: data.offset, size })
     }
 
-    /// Reads one page: `event(time, bytes)` for each event in it. Says what was lost before it.
-    pub fn read(self, page: &[u8], mut event: impl FnMut(u64, &[u8])) -> Lost {
+    /// Reads one page: what was lost before it, and then each event in it, goes to `take`.
+    pub fn read(self, page: &[u8], mut take: impl FnMut(Piece<'_>)) {
         let (Some(start_ns), Some(commit)) = (self.timestamp.number(page), self.commit.number(page)) else {
-            return Lost::Nothing;
+            return;
         };
         let used = (commit & LENGTH) as usize;
         let body = page.get(self.data..).unwrap_or(&[]);
         let events = &body[..used.min(body.len())];
+        if commit & MISSED != 0 {
+            let stored = Field { offset: used, size: self.commit.size };
+            let count = (commit & MISSED_STORED != 0).then(|| stored.number(body)).flatten();
+            take(Piece::Lost { before_ns: start_ns, count });
+        }
         let mut events = Events { rest: events, at_ns: start_ns };
         while let Some((at_ns, bytes)) = events.next() {
-            event(at_ns, bytes);
+            take(Piece::Event { at_ns, bytes });
         }
-        if commit & MISSED == 0 {
-            return Lost::Nothing;
-        }
-        let stored = Field { offset: used, size: self.commit.size };
-        let count = (commit & MISSED_STORED != 0).then(|| stored.number(body)).flatten();
-        Lost::Some { before_ns: start_ns, count }
     }
 }
 
-/// What was lost before a page.
+/// A piece of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// Nothing.
-    Nothing,
-    /// Events before this time.
-    Some {
+pub enum Piece<'a> {
+    /// Events before this time are not there.
+    Lost {
         /// When the page begins.
         before_ns: u64,
         /// How many, if the page says.
         count: Option<u64>,
+    },
+    /// An event.
+    Event {
+        /// When.
+        at_ns: u64,
+        /// What, from `common_type` on.
+        bytes: &'a [u8],
     },
 }
 
@@ -166,10 +170,15 @@ mod tests {
         page
     }
 
-    fn read(page: &[u8]) -> (Vec<(u64, Vec<u8>)>, Lost) {
-        let mut events = Vec::new();
-        let lost = layout().read(page, |at, bytes| events.push((at, bytes.to_vec())));
-        (events, lost)
+    type Read = (Vec<(u64, Vec<u8>)>, Vec<(u64, Option<u64>)>);
+
+    fn read(page: &[u8]) -> Read {
+        let (mut events, mut losses) = (Vec::new(), Vec::new());
+        layout().read(page, |piece| match piece {
+            Piece::Event { at_ns, bytes } => events.push((at_ns, bytes.to_vec())),
+            Piece::Lost { before_ns, count } => losses.push((before_ns, count)),
+        });
+        (events, losses)
     }
 
     #[test]
@@ -207,13 +216,13 @@ mod tests {
             (extended + 5, [n(1), n(2)].concat()),
             (stamped + 1, n(3).to_vec()),
         ];
-        assert_eq!(read(&bytes), (expected, Lost::Nothing));
+        assert_eq!(read(&bytes), (expected, Vec::new()));
     }
 
     #[test]
     fn losses_are_told_with_their_number_where_that_is_known() {
         let n = u32::to_ne_bytes;
-        let lost = |count| Lost::Some { before_ns: 1000, count };
+        let lost = |count| vec![(1000, count)];
         assert_eq!(read(&page(MISSED, &[word(1, 0), n(0)])).1, lost(None));
         let mut bytes = page(MISSED | MISSED_STORED, &[word(1, 0), n(0)]);
         bytes[24..32].copy_from_slice(&77u64.to_ne_bytes());
@@ -230,9 +239,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_page_is_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-            let mut length = 0;
-            layout().read(&bytes, |_, event| length += event.len());
-            prop_assert!(length <= bytes.len());
+            let (events, _) = read(&bytes);
+            prop_assert!(events.iter().map(|(_, event)| event.len()).sum::<usize>() <= bytes.len());
         }
 
         #[test]

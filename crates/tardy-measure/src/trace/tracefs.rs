@@ -51,6 +51,28 @@ impl Tracefs {
     /// # Errors
     /// In words: which event or file is missing, and the option that brings it.
     pub fn layouts(&self) -> Result<(PageLayout, EventLayouts), String> {
+        let mut formats = [const { None }; 4];
+        for (format, event) in formats.iter_mut().zip(EVENTS) {
+            *format = Some(self.format(event)?);
+        }
+        let formats = formats.map(Option::unwrap_or_default);
+        Ok((self.page()?, EventLayouts::of(&formats)?))
+    }
+
+    /// The format of one event, such as `sched/sched_switch`.
+    ///
+    /// # Errors
+    /// In words: that it is missing, and the option that brings it.
+    pub fn format(&self, event: &str) -> Result<Format, String> {
+        let text = self.files.text(&self.path(&format!("events/{event}/format")));
+        text.map(|text| Format::parse(&text)).map_err(|error| no_event(event, &error))
+    }
+
+    /// How pages are laid out.
+    ///
+    /// # Errors
+    /// In words, if the kernel describes none.
+    pub fn page(&self) -> Result<PageLayout, String> {
         let mut buffer = Vec::new();
         let header = self.files.open(&self.path("events/header_page"));
         // The kernel gives this file to the first read(2) and nothing to any other, so that one must take it all.
@@ -59,15 +81,9 @@ impl Tracefs {
             .map_err(ToString::to_string)?
             .read(&mut buffer)
             .map_err(|error| error.to_string())?;
-        let page = PageLayout::of(&Format::parse(&String::from_utf8_lossy(page)))
-            .ok_or("events/header_page describes no page that tardy knows; please report it")?;
-        let mut formats = [const { None }; 4];
-        for (format, event) in formats.iter_mut().zip(EVENTS) {
-            let text = self.files.text(&self.path(&format!("events/{event}/format")));
-            *format = Some(Format::parse(&text.map_err(|error| no_event(event, &error))?));
-        }
-        let formats = formats.map(Option::unwrap_or_default);
-        Ok((page, EventLayouts::of(&formats)?))
+        PageLayout::of(&Format::parse(&String::from_utf8_lossy(page))).ok_or_else(|| {
+            "events/header_page describes no page that tardy knows; please report it".to_owned()
+        })
     }
 
     /// Whether the kernel has this tracer.
@@ -194,6 +210,7 @@ mod tests {
         assert_eq!(tracefs.has_tracer(Tracer::Osnoise), Ok(()));
         let reason = tracefs.has_tracer(Tracer::Timerlat).unwrap_err();
         assert!(reason.contains("CONFIG_TIMERLAT_TRACER"), "{reason}");
-        assert!(tracefs.layouts().unwrap_err().contains("header_page"));
+        assert!(tracefs.page().unwrap_err().contains("header_page"));
+        assert!(tracefs.layouts().unwrap_err().contains("CONFIG_EVENT_TRACING"));
     }
 }

@@ -45,6 +45,8 @@ pub(crate) enum Command {
     /// The same experiment on emulated machines with real kernels, the same to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),
+    /// Undo what a crash left changed in the kernel.
+    Restore,
     /// The JSON Schema of run files.
     Schema,
     /// Completions for a shell.
@@ -64,6 +66,18 @@ pub(crate) enum Command {
     /// The first program of a lab's guest.
     #[command(name = "__guest", hide = true)]
     Guest,
+    /// timerlat's user thread.
+    #[command(name = "__timerlat", hide = true)]
+    Timerlat {
+        /// The house's process id.
+        house_pid: u32,
+        /// The CPU.
+        cpu: u32,
+        /// Real-time priority.
+        priority: u32,
+        /// The file to read.
+        file: PathBuf,
+    },
     /// A load's process.
     #[command(name = "__load", hide = true)]
     LoadWorker {

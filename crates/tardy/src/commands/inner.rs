@@ -1,5 +1,7 @@
 //! tardy's own processes, started by tardy.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use crate::exit::Exit;
@@ -17,6 +19,12 @@ pub(crate) fn guest() -> Result<Exit> {
         Ok(never) => match never {},
         Err(error) => Err(error.into()),
     }
+}
+
+/// timerlat's user thread.
+pub(crate) fn timerlat(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
+    let _ = tardy_measure::probe::timerlat_thread::main(house_pid, cpu, priority, file);
+    Ok(Exit::Done)
 }
 
 /// A load's process.

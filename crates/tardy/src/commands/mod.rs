@@ -10,6 +10,7 @@ mod origin;
 pub(crate) mod output;
 pub(crate) mod plot;
 pub(crate) mod report;
+pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;

@@ -47,6 +47,7 @@ impl FakeTrace {
     pub(crate) fn events(&mut self, ends_ns: &[u64], events: &mut Vec<TraceEvent>) {
         for (index, (fake, end_ns)) in self.fakes.iter_mut().zip(ends_ns).enumerate() {
             let (tid, timer) = (Self::tid(index), index as u64);
+            let mut before_ns = None;
             while let Ok(woken) = fake.wait() {
                 if woken.now_ns > *end_ns as i64 {
                     break;
@@ -59,7 +60,8 @@ impl FakeTrace {
                     (woken.deadline_ns + late) as u64
                 };
                 let start = What::Start { tid, timer, expires_ns: woken.deadline_ns };
-                let before = woken.deadline_ns - late_ns.abs() - 1000;
+                // The thread goes to sleep again as soon as it has woken.
+                let before = before_ns.replace(woken.now_ns + 1).unwrap_or(woken.deadline_ns - 10_000);
                 events.extend([
                     TraceEvent { at_ns: before as u64, what: start },
                     TraceEvent { at_ns: at(5), what: What::Expire { timer } },

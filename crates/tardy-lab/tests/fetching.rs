@@ -1,0 +1,320 @@
+//! Kernels and packages through programs that stand in for apt and dpkg: what is fetched, what is kept, and what a
+//! failure leaves behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tardy_lab::arch::Arch;
+use tardy_lab::kernel::cache::{self, forget};
+use tardy_lab::kernel::listing::{self, OfferState};
+use tardy_lab::kernel::{Kernel, KernelSpec, find_in};
+use tardy_lab::packages::apt::{Mirrors, Programs};
+use tardy_lab::packages::cache_directory::CacheDirectory;
+use tardy_lab::packages::{PackageStore, PackageVersion};
+
+const MADISON: &str = "\
+linux-image-6.1.0-56-amd64 | 6.1.192-2 | http://deb.debian.org/debian bookworm/main amd64 Packages
+linux-image-6.12.1+deb12-amd64 | 6.12.1-1~deb12u1 | http://deb.debian.org/debian bookworm/main amd64 Packages
+linux-image-6.12.1+deb12-rt-amd64-unsigned | 6.12.1-1~deb12u1 | http://deb.debian.org/debian bookworm/main amd64 Packages
+libtool | 2:1.0 | http://deb.debian.org/debian bookworm/main amd64 Packages
+libtool | 1:9.0 | http://deb.debian.org/debian bookworm/main amd64 Packages
+";
+const NEWER: &str = "linux-image-6.12.2+deb12-amd64 | 6.12.2-1~deb12u1 | http://deb.debian.org/debian trixie/main amd64 Packages\n";
+
+struct Archive {
+    directory: tempfile::TempDir,
+    store: PackageStore,
+}
+
+impl Archive {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let keyring = directory.path().join("keyring.gpg");
+        fs::write(&keyring, "").unwrap();
+        let store = PackageStore {
+            cache: CacheDirectory::at(directory.path()),
+            programs: Programs {
+                directory: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_apt/bin")),
+            },
+            mirrors: Mirrors { keyring, ..Mirrors::default() },
+        };
+        let archive = Self { directory, store };
+        archive.write("madison", MADISON);
+        archive.write("suites", "bookworm\ntrixie\n");
+        archive.kernel("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1", "6.12.1+deb12-amd64", "lib");
+        archive.kernel("linux-image-6.12.2+deb12-amd64=6.12.2-1~deb12u1", "6.12.2+deb12-amd64", "usr/lib");
+        archive
+    }
+
+    fn fake(&self, name: &str) -> PathBuf {
+        self.directory.path().join("fake").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.fake("")).unwrap();
+        fs::write(self.fake(name), text).unwrap();
+    }
+
+    /// Puts a package of these files into the archive.
+    fn package(&self, full: &str, files: &[(String, Vec<u8>)]) {
+        let directory = tempfile::tempdir().unwrap();
+        for (path, bytes) in files {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let status = Command::new("tar")
+            .arg("-cf")
+            .arg(self.fake(full))
+            .arg("-C")
+            .arg(directory.path())
+            .arg(".")
+            .status();
+        assert!(status.unwrap().success());
+    }
+
+    fn kernel(&self, full: &str, release: &str, library: &str) {
+        let files = [
+            (format!("boot/vmlinuz-{release}"), bzimage(release)),
+            (format!("boot/config-{release}"), b"CONFIG_VETH=m\n".to_vec()),
+            (format!("{library}/modules/{release}/kernel/a.ko"), b"x".to_vec()),
+            ("usr/share/doc/changelog".to_owned(), b"x".to_vec()),
+        ];
+        self.package(full, &files);
+    }
+
+    fn find(&self, spec: &str, refresh: bool) -> Result<Kernel, String> {
+        self.find_telling(spec, refresh, &mut Vec::new())
+    }
+
+    fn find_telling(&self, spec: &str, refresh: bool, told: &mut Vec<String>) -> Result<Kernel, String> {
+        let spec = KernelSpec::parse(spec).unwrap();
+        find_in(&self.store, &spec, Arch::X86_64, refresh, &mut |line| told.push(line.to_owned()))
+            .map_err(|error| error.to_string())
+    }
+
+    /// How often apt was started.
+    fn calls(&self) -> usize {
+        fs::read_to_string(self.fake("log")).map_or(0, |log| log.lines().count())
+    }
+
+    fn kernels(&self) -> Vec<String> {
+        let kernels = cache::list(&self.store.cache, Arch::X86_64);
+        kernels.into_iter().map(|kernel| kernel.manifest.release).collect()
+    }
+}
+
+fn bzimage(release: &str) -> Vec<u8> {
+    let mut image = vec![0_u8; 0x400];
+    image[0x1fe..0x200].copy_from_slice(&[0x55, 0xaa]);
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    image[0x206..0x208].copy_from_slice(&0x20f_u16.to_le_bytes());
+    image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+    image[0x236] = 1;
+    let text = format!("{release} (who@where)\0");
+    image[0x300..0x300 + text.len()].copy_from_slice(text.as_bytes());
+    image
+}
+
+#[test]
+fn a_kernel_is_fetched_once() {
+    let archive = Archive::new();
+    let mut told = Vec::new();
+    let kernel = archive.find_telling("debian:6.12,append='preempt=none'", false, &mut told).unwrap();
+    assert_eq!(kernel.release, "6.12.1+deb12-amd64");
+    assert_eq!(kernel.package.as_deref(), Some("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1"));
+    assert_eq!(kernel.append, "preempt=none");
+    assert!(kernel.config.unwrap().is_file() && kernel.modules.unwrap().join("kernel/a.ko").is_file());
+    assert_eq!(fs::read(&kernel.image).unwrap(), bzimage("6.12.1+deb12-amd64"));
+    assert_eq!(
+        told,
+        [
+            "asking Debian's archive what it has for amd64",
+            "fetching linux-image-6.12.1+deb12-amd64 6.12.1-1~deb12u1 (107 MB)",
+            "unpacking linux-image-6.12.1+deb12-amd64"
+        ]
+    );
+    // Only what the lab needs is kept, and no archive.
+    let place = kernel.image.parent().unwrap().parent().unwrap();
+    let mut kept: Vec<String> =
+        fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    kept.sort();
+    assert_eq!(kept, ["boot", "kernel.json", "lib"]);
+    let calls = archive.calls();
+    archive.find("debian:6.12", false).unwrap();
+    assert_eq!(archive.calls(), calls, "a kernel that is cached needs no apt");
+}
+
+#[test]
+fn a_newer_kernel_comes_when_it_is_asked_for() {
+    let archive = Archive::new();
+    archive.find("debian:6.12", false).unwrap();
+    archive.write("madison", &format!("{MADISON}{NEWER}"));
+    assert_eq!(archive.find("debian:6.12", false).unwrap().release, "6.12.1+deb12-amd64");
+    let kernel = archive.find("debian:6.12", true).unwrap();
+    assert_eq!(kernel.release, "6.12.2+deb12-amd64");
+    // Modules under /usr/lib, as trixie's packages have them, come to the same place.
+    assert!(kernel.modules.unwrap().ends_with("lib/modules/6.12.2+deb12-amd64"));
+    assert_eq!(archive.find("debian:6.12", false).unwrap().release, "6.12.2+deb12-amd64");
+    let exact = archive.find("debian:6.12=6.12.1-1~deb12u1", false).unwrap();
+    assert_eq!(exact.release, "6.12.1+deb12-amd64");
+}
+
+#[test]
+fn a_failure_leaves_no_kernel_behind() {
+    let archive = Archive::new();
+    fs::remove_file(archive.fake("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1")).unwrap();
+    let error = archive.find("debian:6.12", false).unwrap_err();
+    assert!(
+        error.contains("fetching linux-image-6.12.1+deb12-amd64") && error.contains("Hash Sum mismatch"),
+        "{error}"
+    );
+    // What comes is half an archive, then one without a kernel in it.
+    archive.write("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1", "no tar file");
+    let error = archive.find("debian:6.12", false).unwrap_err();
+    assert!(error.contains("unpacking linux-image-6.12.1+deb12-amd64") && error.contains("tar"), "{error}");
+    archive.package(
+        "linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1",
+        &[("boot/vmlinuz-6.12.1+deb12-amd64".to_owned(), bzimage("x"))],
+    );
+    let error = archive.find("debian:6.12", false).unwrap_err();
+    assert!(error.contains("has no lib/modules/6.12.1+deb12-amd64"), "{error}");
+    assert_eq!(archive.kernels(), [""; 0]);
+    assert!(!archive.directory.path().join("scratch").exists());
+}
+
+#[test]
+fn a_damaged_kernel_is_fetched_again() {
+    let archive = Archive::new();
+    let kernel = archive.find("debian:6.12", false).unwrap();
+    fs::write(&kernel.image, "short").unwrap();
+    assert_eq!(archive.kernels(), [""; 0]);
+    let again = archive.find("debian:6.12", false).unwrap();
+    assert_eq!(fs::read(&again.image).unwrap(), bzimage("6.12.1+deb12-amd64"));
+}
+
+#[test]
+fn an_archive_that_moved_on_is_asked_again() {
+    let archive = Archive::new();
+    // Asked for another kernel within the hour; since then the package was replaced.
+    archive.find("debian:6.12", false).unwrap();
+    forget_all(&archive);
+    archive.write("gone-until-update", "");
+    let mut told = Vec::new();
+    archive.find_telling("debian:6.12", false, &mut told).unwrap();
+    assert_eq!(told.iter().filter(|line| line.starts_with("asking")).count(), 1, "{told:?}");
+    assert_eq!(told.iter().filter(|line| line.starts_with("fetching")).count(), 2, "{told:?}");
+}
+
+fn forget_all(archive: &Archive) {
+    let spec = KernelSpec::parse("debian:6.12").unwrap();
+    let removed = forget(&archive.store.cache, Arch::X86_64, &spec, &mut |_| {}).unwrap();
+    assert_eq!(removed.len(), 1);
+    assert_eq!(archive.kernels(), [""; 0]);
+}
+
+#[test]
+fn suites_that_do_not_answer_are_left_out() {
+    let archive = Archive::new();
+    archive.write("broken", "E: The repository does not have a Release file.\n");
+    let error = archive.find("debian:6.12", false).unwrap_err();
+    assert!(error.contains("no suite") && error.contains("does not have a Release file"), "{error}");
+    archive.write("partly", "");
+    let mut told = Vec::new();
+    archive.find_telling("debian:6.12", false, &mut told).unwrap();
+    let left_out = told.iter().find(|line| line.starts_with("left out")).unwrap();
+    assert!(left_out.contains("bookworm-security") && left_out.contains("Release file"), "{left_out}");
+}
+
+#[test]
+fn what_is_missing_on_the_machine_is_named() {
+    let mut archive = Archive::new();
+    archive.store.mirrors.keyring = "/nowhere.gpg".into();
+    assert!(archive.find("debian:6.12", false).unwrap_err().contains("install debian-archive-keyring"));
+    archive.store.programs.directory = Some("/nowhere".into());
+    assert!(archive.find("debian:6.12", false).unwrap_err().contains("install apt"));
+}
+
+#[test]
+fn a_kernel_for_another_processor_is_not_kept() {
+    let archive = Archive::new();
+    let spec = KernelSpec::parse("debian:6.12").unwrap();
+    archive.write(
+        "madison",
+        "linux-image-6.12.1+deb12-arm64 | 6.12.1-1 | http://deb.debian.org/debian bookworm/main arm64 Packages\n",
+    );
+    archive.kernel("linux-image-6.12.1+deb12-arm64=6.12.1-1", "6.12.1+deb12-arm64", "lib");
+    let error = find_in(&archive.store, &spec, Arch::Aarch64, false, &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("is a kernel for x86_64"), "{error}");
+    assert!(cache::list(&archive.store.cache, Arch::Aarch64).is_empty());
+}
+
+#[test]
+fn packages_and_tools_are_unpacked_once() {
+    let archive = Archive::new();
+    let file = |path: &str| (path.to_owned(), path.as_bytes().to_vec());
+    archive.package("tool=1.0", &[file("usr/bin/tool")]);
+    archive.package("libtool=2:1.0", &[file("lib/x86_64-linux-gnu/libtool.so"), file("usr/share/doc")]);
+    let package = || archive.store.fetch_package(Arch::X86_64, "libtool", None, &mut |_| {}).unwrap();
+    let library = package();
+    assert_eq!(library.packages, [PackageVersion { name: "libtool".into(), version: "2:1.0".into() }]);
+    assert!(library.root.join("lib/x86_64-linux-gnu/libtool.so").is_file());
+    let tools = || archive.store.fetch_tool_root(Arch::X86_64, &["tool"], &mut |_| {}).unwrap();
+    let tool = tools();
+    assert_eq!(
+        tool.packages.iter().map(|package| package.name.as_str()).collect::<Vec<_>>(),
+        ["libtool", "tool"]
+    );
+    // /lib is a link to /usr/lib, whichever of the two a package's files are under.
+    assert!(tool.root.join("usr/lib/x86_64-linux-gnu/libtool.so").is_file());
+    assert!(tool.root.join("lib").is_symlink() && tool.root.join("usr/bin/tool").is_file());
+    let union = || archive.store.fetch_union(Arch::X86_64, &library.packages, &mut |_| {}).unwrap();
+    assert!(union().root.join("usr/lib/x86_64-linux-gnu/libtool.so").is_file());
+    let calls = archive.calls();
+    assert_eq!((package(), tools(), union()), (library.clone(), tool, union()));
+    assert_eq!(archive.calls(), calls, "what is cached needs no apt");
+    let missing = archive.store.fetch_package(Arch::X86_64, "libtool", Some("3.0"), &mut |_| {});
+    let error = missing.unwrap_err().to_string();
+    assert!(error.contains("no libtool 3.0 for amd64 in the suites bookworm, trixie"), "{error}");
+}
+
+#[test]
+fn the_list_tells_what_refreshing_would_bring() {
+    let archive = Archive::new();
+    archive.find("debian:6.12", false).unwrap();
+    let list = |refresh| listing::list(&archive.store, &[Arch::X86_64], refresh, &mut |_| {}).unwrap();
+    let states = |listing: &listing::Listing| -> Vec<(String, OfferState)> {
+        listing.offered.iter().map(|offer| (offer.spec.clone(), offer.state.clone())).collect()
+    };
+    let before = list(false);
+    assert_eq!(
+        states(&before),
+        [
+            ("debian:6.1".into(), OfferState::NotCached),
+            ("debian:6.12".into(), OfferState::Cached),
+            ("debian:6.12-rt".into(), OfferState::NotCached)
+        ]
+    );
+    assert_eq!(before.cached[0].spec, "debian:6.12=6.12.1-1~deb12u1");
+    assert_eq!(before.cached[0].short_spec.as_deref(), Some("debian:6.12"));
+    archive.write("madison", &format!("{MADISON}{NEWER}"));
+    let after = list(true);
+    assert_eq!(states(&after)[1], ("debian:6.12".into(), OfferState::Instead("6.12.1-1~deb12u1".into())));
+    assert!(serde_json::to_string(&after).unwrap().contains(r#""state":{"instead":"6.12.1-1~deb12u1"}"#));
+}
+
+#[test]
+fn without_an_archive_the_list_has_what_is_cached() {
+    let archive = Archive::new();
+    archive.find("debian:6.12", false).unwrap();
+    fs::remove_dir_all(archive.directory.path().join("apt")).unwrap();
+    archive.write("broken", "E: no network\n");
+    let mut told = Vec::new();
+    let listing =
+        listing::list(&archive.store, &[Arch::X86_64], false, &mut |line| told.push(line.to_owned()))
+            .unwrap();
+    assert_eq!((listing.cached.len(), listing.offered.len()), (1, 0));
+    assert!(told.last().unwrap().contains("is not known"), "{told:?}");
+    assert!(listing::list(&archive.store, &[Arch::X86_64], true, &mut |_| {}).is_err());
+}

@@ -1,0 +1,85 @@
+//! Debian's own archive, with the programs of this machine. Skipped, with the reason, where there is no apt, no keyring
+//! or no network; nothing bigger than the lists of packages is fetched.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+use tardy_lab::arch::Arch;
+use tardy_lab::kernel::{KernelSpec, config, find, listing, modules};
+use tardy_lab::packages::apt::{Mirrors, Programs};
+use tardy_lab::packages::cache_directory::CacheDirectory;
+use tardy_lab::packages::{PackageError, PackageStore};
+
+/// What of the host's apt would change, if it were not left alone: when its directories were written, and the
+/// architectures that it knows.
+fn host_state() -> (Vec<Option<SystemTime>>, Vec<u8>) {
+    let written = ["/etc/apt", "/etc/apt/sources.list.d", "/var/lib/apt/lists"]
+        .map(|path| Path::new(path).metadata().and_then(|metadata| metadata.modified()).ok());
+    let architectures = Command::new("dpkg").arg("--print-foreign-architectures").output();
+    (written.into(), architectures.map(|output| output.stdout).unwrap_or_default())
+}
+
+#[test]
+fn a_foreign_package_comes_from_debian_and_the_host_stays_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = PackageStore {
+        cache: CacheDirectory::at(directory.path()),
+        programs: Programs::default(),
+        mirrors: Mirrors::of_environment().unwrap(),
+    };
+    let before = host_state();
+    let foreign = if Arch::of_this_program() == Some(Arch::Aarch64) { Arch::X86_64 } else { Arch::Aarch64 };
+    let mut told = Vec::new();
+    let fetched = store.fetch_package(foreign, "libnuma1", None, &mut |line| told.push(line.to_owned()));
+    let library = match fetched {
+        Ok(library) => library,
+        Err(
+            error @ (PackageError::Unreachable { .. }
+            | PackageError::MissingProgram { .. }
+            | PackageError::MissingKeyring(_)),
+        ) => {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let libraries = library.root.join("usr/lib").join(match foreign {
+        Arch::X86_64 => "x86_64-linux-gnu",
+        Arch::Aarch64 => "aarch64-linux-gnu",
+    });
+    assert!(libraries.join("libnuma.so.1").exists(), "{told:?}");
+    let listing = listing::list(&store, &[foreign], false, &mut |line| panic!("{line}")).unwrap();
+    let specs: Vec<&str> = listing.offered.iter().map(|offer| offer.spec.as_str()).collect();
+    assert!(specs.contains(&"debian:6.12") && specs.contains(&"debian:6.12-rt"), "{specs:?}");
+    assert_eq!(host_state(), before);
+}
+
+#[test]
+fn modules_of_cached_kernels_resolve() {
+    let mut tried = 0;
+    for arch in Arch::ALL {
+        for spec in ["debian:6.1", "debian:6.1-rt", "debian:6.12", "debian:6.12-rt"] {
+            let store = PackageStore::of_this_user().unwrap();
+            let spec = KernelSpec::parse(spec).unwrap();
+            let tardy_lab::kernel::spec::Source::Debian(wanted) = &spec.source else { unreachable!() };
+            if tardy_lab::kernel::cache::best(&store.cache, arch, wanted).is_none() {
+                continue;
+            }
+            tried += 1;
+            let kernel = find(&spec, arch, false, &mut |line| panic!("{line}")).unwrap();
+            let names = ["veth", "sch-taprio", "bridge", "nf_tables"].map(str::to_owned);
+            let found: Vec<String> =
+                modules::resolve(&kernel, &names).unwrap().into_iter().map(|module| module.name).collect();
+            let place = |name: &str| found.iter().position(|found| found == name);
+            assert!(place("llc") < place("stp") && place("stp") < place("bridge"), "{found:?}");
+            assert!(place("crc32c_generic") < place("libcrc32c"), "{found:?}");
+            assert!(place("libcrc32c") < place("nf_tables") && place("veth").is_some(), "{found:?}");
+            let options = config::of(&kernel).unwrap().unwrap();
+            assert_eq!(options.0.get("PREEMPT_RT").map(String::as_str), wanted.rt.then_some("y"));
+        }
+    }
+    if tried == 0 {
+        eprintln!("skipped: no kernel of Debian's is cached on this machine");
+    }
+}

@@ -1,0 +1,39 @@
+//! timerlat's user thread: a process of its own for each CPU, since the kernel kills the reader when the tracer stops.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use tardy_sys::scheduling::Scheduling;
+use tardy_sys::{child, memory, scheduling};
+
+/// Reads `file` on `cpu` until the tracer ends or this process does; says `ready` before its first wait. The binary
+/// calls this for its hidden command `__timerlat`.
+pub fn main(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> ExitCode {
+    match run(house_pid, cpu, priority, file) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            println!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<(), String> {
+    child::tie_to_parent(house_pid, child::signal::KILL)
+        .map_err(|error| format!("the house is gone: {error}"))?;
+    scheduling::set_affinity(&[cpu]).map_err(|error| format!("cpu {cpu} cannot be had: {error}"))?;
+    scheduling::set(Scheduling::Fifo(priority))
+        .map_err(|error| format!("SCHED_FIFO was refused ({error})"))?;
+    memory::lock_all().map_err(|error| format!("memory could not be locked ({error})"))?;
+    memory::prefault_stack();
+    let mut file = File::open(file).map_err(|error| {
+        format!("{} cannot be opened: {error}; is another timerlat running?", file.display())
+    })?;
+    println!("ready");
+    let mut one = [0];
+    // A read waits for the next period, and ends by noting when the thread came back for it.
+    while file.read(&mut one).is_ok() {}
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! `tardy restore`: what a crash left changed is put back.
+
+use anyhow::{Result, anyhow};
+use tardy_measure::journal::{Fate, Place, restore};
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::output;
+use crate::exit::Exit;
+
+/// Undoes every entry of the journal whose owner is dead.
+pub(crate) fn run() -> Result<Exit> {
+    let entries = restore(&Place::own(), &KernelFiles::real()).map_err(|reason| anyhow!(reason))?;
+    if entries.is_empty() {
+        output::tell("nothing to restore: the journal is empty");
+    }
+    let mut exit = Exit::Done;
+    for entry in entries {
+        let what = &entry.what;
+        match entry.fate {
+            Fate::Undone => output::tell(&format!("restored: {what}")),
+            Fate::InUse { pid } => {
+                output::tell(&format!("left alone: {what}; process {pid} is alive and puts it back itself"));
+            }
+            Fate::Failed { reason } => {
+                output::tell(&format!("not restored: {what}: {reason}; as root it may be possible"));
+                exit = Exit::CouldNot;
+            }
+        }
+    }
+    Ok(exit)
+}
