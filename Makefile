@@ -31,6 +31,10 @@ run: build ## install what is missing, build, measure for a minute under load an
 build: rust ## build target/release/tardy, installing a compiler and Rust where they are missing
 	@$(CARGO) build --release --package tardy
 
+.PHONY: guests
+guests: rust ## the static tardys that run inside the lab's guests
+	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
+
 .PHONY: dist
 dist: rust ## static binaries for x86_64 and aarch64, with man pages and checksums, in dist/
 	@scripts/as-owner scripts/with-rust scripts/make-dist

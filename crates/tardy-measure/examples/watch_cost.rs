@@ -4,19 +4,19 @@
 
 use std::time::{Duration, Instant};
 
-use tardy_measure::watch::{WatchOptions, Watchers};
+use tardy_measure::watch::{Occasion, WatchOptions, Watchers};
 use tardy_sys::kernel_files::KernelFiles;
 
 fn main() {
     let seconds: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(30);
     let start = Instant::now();
     let clock = move || start.elapsed().as_nanos() as u64;
-    let options = WatchOptions { measured_cpus: vec![0, 1] };
+    let options = WatchOptions { measured_cpus: vec![0, 1], on_a_measured_cpu: false };
     let mut watchers = Watchers::new(&KernelFiles::real(), &options, clock);
     let before = cpu_time_ns();
     for second in 0..=seconds {
         std::thread::sleep(Duration::from_secs(second).saturating_sub(start.elapsed()));
-        watchers.read(clock());
+        watchers.read(clock(), Occasion::Tick);
     }
     let used = cpu_time_ns() - before;
     let changes = watchers.recent_changes();

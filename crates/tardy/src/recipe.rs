@@ -6,14 +6,19 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The recipes that are part of tardy, by name.
-const BUILT_IN: [(&str, &str); 7] = [
-    ("lab-quick", include_str!("../../../recipes/lab-quick.toml")),
+const BUILT_IN: [(&str, &str); 12] = [
     ("quick", include_str!("../../../recipes/quick.toml")),
     ("osadl", include_str!("../../../recipes/osadl.toml")),
     ("rpi3-4.9", include_str!("../../../recipes/rpi3-4.9.toml")),
     ("rpi3-4.14", include_str!("../../../recipes/rpi3-4.14.toml")),
     ("rpi1-loaded", include_str!("../../../recipes/rpi1-loaded.toml")),
     ("at91-timers", include_str!("../../../recipes/at91-timers.toml")),
+    ("lab-quick", include_str!("../../../recipes/lab-quick.toml")),
+    ("lab-full", include_str!("../../../recipes/lab-full.toml")),
+    ("lab-rpi3", include_str!("../../../recipes/lab-rpi3.toml")),
+    ("lab-rpi1", include_str!("../../../recipes/lab-rpi1.toml")),
+    ("lab-at91-timers", include_str!("../../../recipes/lab-at91-timers.toml")),
+    ("lab-at91-levels", include_str!("../../../recipes/lab-at91-levels.toml")),
 ];
 
 /// Largest recipe file that is read.

@@ -161,7 +161,9 @@ impl<'a> House<'a> {
 fn watchers(request: &Request) -> Watchers {
     let measured_cpus = request.plan.measured_cpus();
     let clock = if request.fake.is_some() { || 0 } else { tardy_sys::clock::monotonic_ns };
-    Watchers::new(&KernelFiles::under(&request.kernel_root), &WatchOptions { measured_cpus }, clock)
+    let on_a_measured_cpu = measured_cpus.contains(&request.plan.housekeeping_cpu) && request.fake.is_none();
+    let options = WatchOptions { measured_cpus, on_a_measured_cpu };
+    Watchers::new(&KernelFiles::under(&request.kernel_root), &options, clock)
 }
 
 fn empty_run(request: &Request) -> Run {

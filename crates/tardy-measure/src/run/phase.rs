@@ -20,6 +20,7 @@ use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{Granted, Order, Reply};
 use crate::probe::sample_ring;
 use crate::probe::timer::reading::Place;
+use crate::watch::Occasion;
 
 /// The house wakes this often at the most.
 pub(super) const TICK_NS: u64 = 1_000_000_000;
@@ -51,6 +52,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     house.start_loads(&plan)?;
     let map = make_map(house, index, timer)?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
+    house.watchers.read_before(house.clock.now_ns());
     let mut probes = start_probes(house, &map, index, &plan, timer)?;
     let mut live = live_series(house, &map, index, &plan, timer);
     let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
@@ -299,7 +301,7 @@ impl Watch<'_, '_, '_> {
     /// Once a second: read everything, say how far it is, write if it is time.
     fn tick(&mut self) {
         let now_ns = self.house.clock.now_ns();
-        self.house.watchers.read(now_ns);
+        self.house.watchers.read(now_ns, Occasion::Tick);
         self.house.read_loads(now_ns);
         let changes = self.house.watchers.recent_changes();
         let collected = self.levels.as_mut().map_or(Ok(()), LevelWatch::collect);
@@ -396,7 +398,7 @@ impl Watch<'_, '_, '_> {
         self.take_samples();
         self.begin_to_count();
         self.house.loads_end();
-        self.house.watchers.read(self.house.clock.now_ns());
+        self.house.watchers.read(self.house.clock.now_ns(), Occasion::Boundary);
         let changes = self.house.watchers.recent_changes();
         for series in &mut self.live {
             series.cut_slice(true);

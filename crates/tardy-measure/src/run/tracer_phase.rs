@@ -21,6 +21,7 @@ use super::tracer_series::TracerSeries;
 use crate::trace::page::Piece;
 use crate::trace::tracefs::Tracefs;
 use crate::trace::tracing::{Tracing, no_user_thread};
+use crate::watch::Occasion;
 
 /// Where samples come from. Readers end before the tracer does: stopping it kills them, in some kernels badly.
 enum Source {
@@ -45,6 +46,7 @@ pub(super) fn run(
     let remarks = remarks.map(str::to_owned).into_iter().collect();
     let label = plan.label.clone();
     let begin_ns = house.clock.now_ns();
+    house.watchers.read_before(begin_ns);
     house.run.phases.push(Phase { label, start_ns: begin_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
     house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
     house.checkpoint();
@@ -134,7 +136,7 @@ impl Watch<'_, '_, '_> {
 
     fn tick(&mut self, source: &mut Source) {
         let now_ns = self.house.clock.now_ns();
-        self.house.watchers.read(now_ns);
+        self.house.watchers.read(now_ns, Occasion::Tick);
         self.house.read_loads(now_ns);
         self.read(source);
         let changes = self.house.watchers.recent_changes();
@@ -201,7 +203,7 @@ impl Watch<'_, '_, '_> {
         drop(source);
         self.house.loads_end();
         let now_ns = self.house.clock.now_ns();
-        self.house.watchers.read(now_ns);
+        self.house.watchers.read(now_ns, Occasion::Boundary);
         let changes = self.house.watchers.recent_changes();
         self.series.annotate_worst(self.read_to_ns, &changes);
         self.house.run.phases[self.index].end_ns = Some(self.to_ns.min(now_ns).max(self.from_ns));

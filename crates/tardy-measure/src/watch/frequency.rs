@@ -84,6 +84,10 @@ impl Watcher for Frequency {
         }
     }
 
+    fn is_light(&self) -> bool {
+        true
+    }
+
     fn left_out(&self) -> Option<String> {
         if !self.skipped.is_empty() {
             let cpus = cpu_list::format(&self.skipped);

@@ -33,6 +33,17 @@ use sheet::Sheet;
 pub struct WatchOptions {
     /// The CPUs that are measured, and so must not be interrupted.
     pub measured_cpus: Vec<u32>,
+    /// Whether this process runs on one of them.
+    pub on_a_measured_cpu: bool,
+}
+
+/// When a reading is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// Once a second, while a phase measures.
+    Tick,
+    /// Before a phase measures, or after.
+    Boundary,
 }
 
 /// One reading of all the watchers.
@@ -53,15 +64,61 @@ trait Watcher {
     fn name(&self) -> &'static str;
     /// Takes a reading.
     fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet);
+    /// Whether a reading is a few lines from a driver, and what it shows is worth that each second wherever it is
+    /// taken.
+    ///
+    /// The others have the kernel write long tables without a pause. Where this process shares its CPU with a probe
+    /// and the kernel does not preempt itself, such a table holds the probe up: on Debian's standard kernel with one
+    /// emulated CPU, 195 us for /proc/interrupts, where the latest wake-up was 15 us late otherwise. There they are
+    /// read between the phases only.
+    fn is_light(&self) -> bool {
+        false
+    }
     /// What it does not read, and why; absent when it reads everything.
     fn left_out(&self) -> Option<String>;
     /// Adds what it counted over the whole run.
     fn add_totals(&self, _watched_ns: u64, _environment: &mut Environment) {}
 }
 
+/// A watcher, what it cost, and when it was last read.
+struct Held {
+    watcher: Box<dyn Watcher>,
+    cost: WatcherCost,
+    last_ns: Option<u64>,
+}
+
+impl Held {
+    fn of(watcher: Box<dyn Watcher>) -> Self {
+        let cost = WatcherCost { name: watcher.name().to_owned(), ..WatcherCost::default() };
+        Self { watcher, cost, last_ns: None }
+    }
+
+    fn read(&mut self, now_ns: u64, number: u64, clock: &dyn Fn() -> u64, sheet: &mut Sheet) {
+        let seconds = self.last_ns.map(|last_ns| (now_ns - last_ns) as f64 / 1e9);
+        let start = clock();
+        self.watcher.read(&Round { now_ns, seconds, number, clock }, sheet);
+        let took = clock().saturating_sub(start);
+        self.cost.readings += 1;
+        self.cost.total_ns += took;
+        self.cost.longest_ns = self.cost.longest_ns.max(took);
+        self.last_ns = Some(now_ns);
+    }
+
+    fn left_out(&self, between_phases: bool) -> Option<String> {
+        let seldom = between_phases && !self.watcher.is_light();
+        let why =
+            "read between the phases only: a reading would hold up the measured CPU that it is taken on";
+        let reasons = [self.watcher.left_out(), seldom.then(|| why.to_owned())];
+        let said: Vec<String> = reasons.into_iter().flatten().collect();
+        (!said.is_empty()).then(|| said.join("; "))
+    }
+}
+
 /// All the watchers.
 pub struct Watchers {
-    watchers: Vec<(Box<dyn Watcher>, WatcherCost)>,
+    watchers: Vec<Held>,
+    /// Whether all but the light ones are left alone while a phase measures.
+    between_phases: bool,
     sheet: Sheet,
     clock: Box<dyn Fn() -> u64>,
     rounds: u64,
@@ -85,12 +142,9 @@ impl Watchers {
             Box::new(faults::Faults::new(files)),
             Box::new(pressure::Pressure::new(files)),
         ];
-        let with_cost = |watcher: Box<dyn Watcher>| {
-            let cost = WatcherCost { name: watcher.name().to_owned(), ..WatcherCost::default() };
-            (watcher, cost)
-        };
         Self {
-            watchers: watchers.into_iter().map(with_cost).collect(),
+            watchers: watchers.into_iter().map(Held::of).collect(),
+            between_phases: options.on_a_measured_cpu,
             sheet: Sheet::default(),
             clock: Box::new(clock),
             rounds: 0,
@@ -99,23 +153,25 @@ impl Watchers {
         }
     }
 
-    /// Takes a reading of everything. `now_ns` counts from the start of the run; call this about once a second.
+    /// Takes a reading before a phase measures, where none can be taken while it does.
+    pub fn read_before(&mut self, now_ns: u64) {
+        if self.between_phases {
+            self.read(now_ns, Occasion::Boundary);
+        }
+    }
+
+    /// Takes a reading of everything that may be read on that occasion. `now_ns` counts from the start of the run;
+    /// call this about once a second.
     ///
     /// A reading at the time of the one before, or earlier, is passed over: there is no rate over no time.
-    pub fn read(&mut self, now_ns: u64) {
+    pub fn read(&mut self, now_ns: u64, occasion: Occasion) {
         if self.rounds > 0 && now_ns <= self.last_ns {
             return;
         }
-        let seconds = (self.rounds > 0).then(|| (now_ns - self.last_ns) as f64 / 1e9);
-        let round = Round { now_ns, seconds, number: self.rounds, clock: &*self.clock };
-        self.sheet.begin(round.number);
-        for (watcher, cost) in &mut self.watchers {
-            let start = (self.clock)();
-            watcher.read(&round, &mut self.sheet);
-            let took = (self.clock)().saturating_sub(start);
-            cost.readings += 1;
-            cost.total_ns += took;
-            cost.longest_ns = cost.longest_ns.max(took);
+        self.sheet.begin(self.rounds);
+        let all = occasion == Occasion::Boundary || !self.between_phases;
+        for held in self.watchers.iter_mut().filter(|held| all || held.watcher.is_light()) {
+            held.read(now_ns, self.rounds, &*self.clock, &mut self.sheet);
         }
         if self.rounds == 0 {
             self.first_ns = now_ns;
@@ -149,9 +205,10 @@ impl Watchers {
     }
 
     fn add_totals(&self, environment: &mut Environment) {
-        for (watcher, cost) in &self.watchers {
-            watcher.add_totals(self.last_ns - self.first_ns, environment);
-            environment.watchers.push(WatcherCost { left_out: watcher.left_out(), ..cost.clone() });
+        for held in &self.watchers {
+            held.watcher.add_totals(self.last_ns - self.first_ns, environment);
+            let left_out = held.left_out(self.between_phases);
+            environment.watchers.push(WatcherCost { left_out, ..held.cost.clone() });
         }
     }
 }

@@ -139,6 +139,10 @@ impl Watcher for Temperature {
         }
     }
 
+    fn is_light(&self) -> bool {
+        true
+    }
+
     fn left_out(&self) -> Option<String> {
         if !self.skipped.is_empty() {
             return Some(self.skipped.join("; "));

@@ -38,7 +38,7 @@ impl Fake {
             time.set(time.get() + 1000);
             time.get()
         };
-        let options = WatchOptions { measured_cpus: measured.to_vec() };
+        let options = WatchOptions { measured_cpus: measured.to_vec(), on_a_measured_cpu: false };
         Watchers::new(&KernelFiles::under(self.root.path()), &options, clock)
     }
 }
@@ -67,11 +67,11 @@ fn interrupts(dwc: u64, mmc: u64) -> String {
 fn interrupts_are_counted_by_source_and_cpu_and_only_what_happened_has_a_series() {
     let fake = Fake::new(&[("proc/interrupts", &interrupts(1000, 50))]);
     let mut watchers = fake.watch(&[0, 1]);
-    watchers.read(0);
+    watchers.read(0, Occasion::Tick);
     fake.write("proc/interrupts", &interrupts(9000, 50));
-    watchers.read(SECOND);
+    watchers.read(SECOND, Occasion::Tick);
     fake.write("proc/interrupts", &interrupts(25_000, 50));
-    watchers.read(3 * SECOND);
+    watchers.read(3 * SECOND, Occasion::Tick);
     let environment = watchers.finish();
     let series = find(&environment, "interrupts", "39 dwc_otg, dwc_otg_hcd:usb1");
     assert_eq!((series.cpu, &series.values[..]), (Some(0), &[8000.0, 8000.0][..]));
@@ -83,14 +83,31 @@ fn interrupts_are_counted_by_source_and_cpu_and_only_what_happened_has_a_series(
 }
 
 #[test]
+fn long_tables_are_read_between_phases_only_where_a_reading_would_hold_up_the_measured_cpu() {
+    let fake = Fake::new(&[("proc/interrupts", &interrupts(0, 0)), ("proc/stat", "ctxt 0\n")]);
+    let options = WatchOptions { measured_cpus: vec![0], on_a_measured_cpu: true };
+    let mut watchers = Watchers::new(&KernelFiles::under(fake.root.path()), &options, || 0);
+    watchers.read_before(SECOND);
+    fake.write("proc/interrupts", &interrupts(1000, 0));
+    watchers.read(2 * SECOND, Occasion::Tick);
+    watchers.read(3 * SECOND, Occasion::Boundary);
+    let environment = watchers.snapshot();
+    let readings = |name: &str| environment.watchers.iter().find(|cost| cost.name == name).unwrap().readings;
+    assert_eq!((readings("interrupts"), readings("temperature")), (2, 3));
+    assert!(left_out(&environment, "interrupts").contains("between the phases only"));
+    let series = find(&environment, "interrupts", "39 dwc_otg, dwc_otg_hcd:usb1");
+    assert_eq!(series.values, [500.0], "the rate is over the whole phase");
+}
+
+#[test]
 fn a_cpu_that_goes_and_comes_back_is_not_mistaken_for_another() {
     let fake = Fake::new(&[("proc/softirqs", " CPU0 CPU1 CPU2\nTIMER: 10 20 30\n")]);
     let mut watchers = fake.watch(&[0]);
-    watchers.read(0);
+    watchers.read(0, Occasion::Tick);
     fake.write("proc/softirqs", " CPU0 CPU2\nTIMER: 11 32\n");
-    watchers.read(SECOND);
+    watchers.read(SECOND, Occasion::Tick);
     fake.write("proc/softirqs", " CPU0 CPU1 CPU2\nTIMER: 11 25 32\nHI: 3 0 0\n");
-    watchers.read(2 * SECOND);
+    watchers.read(2 * SECOND, Occasion::Tick);
     let environment = watchers.snapshot();
     assert_eq!(environment.softirqs[0].per_cpu, [(0, 1), (1, 5), (2, 2)].into());
     assert_eq!(environment.softirqs[1].per_cpu, [(0, 3)].into(), "a source that appears counts from nought");
@@ -103,12 +120,12 @@ fn a_burst_is_told_beside_an_outlier_and_what_is_usual_is_not() {
     for second in 0..10 {
         fake.write("proc/interrupts", &interrupts(8000 * second, 0));
         fake.write("proc/stat", &format!("ctxt {}\n", 500 * second));
-        watchers.read(second * SECOND);
+        watchers.read(second * SECOND, Occasion::Tick);
         assert_eq!(watchers.recent_changes(), [], "second {second}");
     }
     fake.write("proc/interrupts", &interrupts(8000 * 10, 700));
     fake.write("proc/stat", "ctxt 20000\n");
-    watchers.read(10 * SECOND);
+    watchers.read(10 * SECOND, Occasion::Tick);
     let changes = watchers.recent_changes();
     assert_eq!(changes.len(), 2, "{changes:?}");
     assert_eq!(changes[0].what, "context switches");
@@ -136,7 +153,7 @@ fn a_thread_that_eats_a_third_of_a_cpu_is_named() {
     for second in 0..5u64 {
         let ran = 1_000_000_000 + second * 312_000_000;
         fake.write("proc/39/schedstat", &format!("{ran} 5 5\n"));
-        watchers.read(second * SECOND);
+        watchers.read(second * SECOND, Occasion::Tick);
     }
     let environment = watchers.finish();
     assert_eq!(environment.kernel_threads.len(), 1, "the other did not run");
@@ -169,7 +186,7 @@ fn sensors_that_would_interrupt_a_measured_cpu_are_left_out_and_said() {
         ("sys/devices/system/cpu/cpu1/topology/physical_package_id", "0\n"),
     ]);
     let mut watchers = fake.watch(&[1]);
-    watchers.read(0);
+    watchers.read(0, Occasion::Tick);
     let environment = watchers.finish();
     let labels: Vec<&str> = environment.series.iter().map(|series| series.of.as_str()).collect();
     assert_eq!(labels, ["pch_cannonlake", "coretemp Core 0", "amdgpu edge"]);
@@ -194,7 +211,7 @@ fn frequencies_of_measured_cpus_are_left_alone_where_asking_interrupts() {
     };
     let seen = |release: &str| {
         let mut watchers = files(release).watch(&[1]);
-        watchers.read(0);
+        watchers.read(0, Occasion::Tick);
         watchers.finish()
     };
     let old = seen("5.10.0\n");
@@ -211,10 +228,10 @@ fn what_a_raspberry_pi_and_an_intel_say_of_throttling() {
         ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n"),
     ]);
     let mut watchers = fake.watch(&[0]);
-    watchers.read(0);
+    watchers.read(0, Occasion::Tick);
     fake.write("sys/devices/platform/soc/soc:firmware/get_throttled", "50005\n");
     fake.write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "5\n");
-    watchers.read(SECOND);
+    watchers.read(SECOND, Occasion::Tick);
     let environment = watchers.finish();
     assert_eq!(find(&environment, "throttling", "under-voltage").values, [1.0]);
     assert_eq!(find(&environment, "throttling", "throttled").values, [1.0]);
@@ -232,9 +249,9 @@ fn steal_pressure_and_faults_are_shares_and_rates() {
     };
     write(0, 0, 0);
     let mut watchers = fake.watch(&[0]);
-    watchers.read(0);
+    watchers.read(0, Occasion::Tick);
     write(25, 100_000, 1000);
-    watchers.read(SECOND);
+    watchers.read(SECOND, Occasion::Tick);
     let environment = watchers.finish();
     assert_eq!(find(&environment, "steal", "").values, [25.0]);
     assert_eq!(find(&environment, "pressure", "cpu some").values, [10.0]);
@@ -246,9 +263,9 @@ fn steal_pressure_and_faults_are_shares_and_rates() {
 fn a_machine_that_shows_nothing_says_so_and_what_reading_cost() {
     let mut watchers = Fake::new(&[]).watch(&[]);
     for second in 0..20 {
-        watchers.read(second * SECOND);
+        watchers.read(second * SECOND, Occasion::Tick);
     }
-    watchers.read(3);
+    watchers.read(3, Occasion::Tick);
     let environment = watchers.finish();
     assert_eq!(environment.series, []);
     assert_eq!(environment.watchers.len(), 9);
@@ -271,7 +288,7 @@ fn many_cpus_and_sources_stay_within_bounds() {
     let mut watchers = fake.watch(&[200]);
     for second in 0..30 {
         fake.write("proc/interrupts", &table(second * 3));
-        watchers.read(second * SECOND);
+        watchers.read(second * SECOND, Occasion::Tick);
     }
     let environment = watchers.finish();
     assert!(environment.series.len() <= SERIES_COUNT);
@@ -326,7 +343,7 @@ proptest! {
         let mut watchers = fake.watch(&[0]);
         for round in 0..3 {
             write(round);
-            watchers.read(round as u64 * SECOND);
+            watchers.read(round as u64 * SECOND, Occasion::Tick);
             let _ = watchers.recent_changes();
         }
         let environment = watchers.finish();

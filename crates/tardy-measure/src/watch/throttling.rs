@@ -75,6 +75,10 @@ impl Watcher for Throttling {
         }
     }
 
+    fn is_light(&self) -> bool {
+        true
+    }
+
     fn left_out(&self) -> Option<String> {
         let none = self.counters.is_empty() && self.firmware.is_none();
         none.then(|| {

@@ -9,7 +9,8 @@ use crate::recipe::{RunTable, TimerTable};
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A recipe: quick, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers, or a file (docs/recipes.md).
+    /// A recipe: quick, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers; for the lab lab-quick, lab-full, lab-rpi3,
+    /// lab-rpi1, lab-at91-timers, lab-at91-levels; or a file (docs/recipes.md).
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]
