@@ -45,7 +45,7 @@ dist: rust ## static binaries for x86_64 and aarch64, with man pages and checksu
 check: rust fmt clippy tidy ## the quick part of `make test`, for while one edits
 
 .PHONY: test
-test: rust test-packages fmt shellcheck clippy unit-tests rustdoc deny ## everything that CI runs
+test: rust test-packages fmt shellcheck clippy unit-tests lab-tests rustdoc deny ## everything that CI runs
 	@echo "== all passed"
 
 .PHONY: fmt
@@ -72,6 +72,12 @@ tidy:
 unit-tests:
 	@echo "== cargo test"
 	@$(CARGO) test --workspace
+
+.PHONY: lab-tests
+lab-tests: guests
+	@echo "== the lab: real kernels in an emulator"
+	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/release \
+		scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=1
 
 .PHONY: rustdoc
 rustdoc:

@@ -58,6 +58,9 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Generate { directory } => commands::generate::all(&directory),
         Command::Probe => commands::inner::probe(),
         Command::Guest => commands::inner::guest(),
+        Command::ThreadCost { priority, cycles, command } => {
+            commands::inner::thread_cost(&command, priority, cycles)
+        }
         Command::Timerlat { house_pid, cpu, priority, file } => {
             commands::inner::timerlat(house_pid, cpu, priority, &file)
         }

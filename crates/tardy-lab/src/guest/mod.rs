@@ -7,4 +7,5 @@ pub mod libraries;
 pub mod orders;
 mod peer;
 mod settle;
+pub mod thread_cost;
 pub mod words;

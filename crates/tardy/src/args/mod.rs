@@ -66,6 +66,17 @@ pub(crate) enum Command {
     /// The first program of a lab's guest.
     #[command(name = "__guest", hide = true)]
     Guest,
+    /// What a cycle of another command's real-time thread costs.
+    #[command(name = "__thread-cost", hide = true)]
+    ThreadCost {
+        /// The thread's priority, which nothing else has.
+        priority: u32,
+        /// How many cycles.
+        cycles: u64,
+        /// The command.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
     /// timerlat's user thread.
     #[command(name = "__timerlat", hide = true)]
     Timerlat {

@@ -21,6 +21,13 @@ pub(crate) fn guest() -> Result<Exit> {
     }
 }
 
+/// What a cycle of another command's real-time thread costs.
+pub(crate) fn thread_cost(command: &[String], priority: u32, cycles: u64) -> Result<Exit> {
+    let cost = tardy_lab::guest::thread_cost::of(command, priority, cycles)?;
+    super::output::print(&(serde_json::to_string(&cost)? + "\n"))?;
+    Ok(Exit::Done)
+}
+
 /// timerlat's user thread.
 pub(crate) fn timerlat(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
     let _ = tardy_measure::probe::timerlat_thread::main(house_pid, cpu, priority, file);

@@ -1,11 +1,60 @@
 //! `tardy lab kernels`: what is here, and what the distribution offers.
 
 use anyhow::Result;
+use tardy_lab::arch::Arch;
+use tardy_lab::kernel::listing::{self, Listing, OfferState};
+use tardy_lab::packages::PackageStore;
+use tardy_present::table::Table;
 
+use super::prepare::tell_notice;
 use crate::args::LabKernelsArgs;
+use crate::commands::output;
 use crate::exit::Exit;
 
 /// Lists kernels.
-pub(super) fn run(_arguments: &LabKernelsArgs) -> Result<Exit> {
-    anyhow::bail!("not yet")
+pub(super) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {
+    let store = PackageStore::of_this_user()?;
+    let listing = listing::list(&store, &Arch::ALL, arguments.refresh, &mut tell_notice())?;
+    if arguments.json {
+        output::print_json(&listing)?;
+    } else {
+        output::print(&text(&listing, output::width()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn text(listing: &Listing, width: usize) -> String {
+    let mut lines = vec!["On this machine:".to_owned()];
+    let mut cached = Table::of_words(&["--kernel", "processor", "version", "uname -r"]);
+    for kernel in &listing.cached {
+        cached.push(vec![
+            kernel.short_spec.clone().unwrap_or_else(|| kernel.spec.clone()),
+            kernel.arch.name().to_owned(),
+            kernel.version.clone(),
+            kernel.release.clone(),
+        ]);
+    }
+    if listing.cached.is_empty() {
+        lines.push("none yet; what `tardy lab run` needs is fetched when it is asked for".to_owned());
+    } else {
+        lines.extend(cached.lines(width));
+    }
+    lines.extend([String::new(), "Offered by Debian, the newest of each series:".to_owned()]);
+    let mut offered = Table::of_words(&["--kernel", "processor", "version", "suite", ""]);
+    for kernel in &listing.offered {
+        let state = match &kernel.state {
+            OfferState::Cached => "here".to_owned(),
+            OfferState::Instead(version) => format!("here: {version}; --refresh brings this one"),
+            OfferState::NotCached => "fetched when asked for".to_owned(),
+        };
+        offered.push(vec![
+            kernel.spec.clone(),
+            kernel.arch.name().to_owned(),
+            kernel.version.clone(),
+            kernel.suite.clone(),
+            state,
+        ]);
+    }
+    lines.extend(offered.lines(width));
+    lines.join("\n") + "\n"
 }

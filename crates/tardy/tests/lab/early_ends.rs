@@ -1,0 +1,93 @@
+//! Guests that do not come to their end.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::guests;
+
+/// Process ids of emulators whose guest's command line has `mark` in it.
+fn emulators(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words = String::from_utf8_lossy(&words).into_owned();
+        if words.starts_with("qemu-system") && words.contains(mark) {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found
+}
+
+/// Whether `condition` comes true within a time in which it always does unless something is broken.
+fn soon(mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        if condition() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
+}
+
+fn ends_its_emulator(signal: &str) {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mark = format!("tardy.test={}-{signal}", std::process::id());
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--kernel", &format!("debian:6.12-rt,append='{mark}'"), "-o"]).arg(results.path());
+    let mut tardy = lab.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(tardy.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("booted")), "the guest never booted");
+    assert_eq!(emulators(&mark).len(), 1);
+    let kill = std::process::Command::new("kill").args([&format!("-{signal}"), &tardy.id().to_string()]).status();
+    assert!(kill.unwrap().success());
+    tardy.wait().unwrap();
+    assert!(soon(|| emulators(&mark).is_empty()), "an emulator is left: {:?}", emulators(&mark));
+}
+
+#[test]
+fn no_emulator_outlives_a_tardy_that_was_killed() {
+    ends_its_emulator("KILL");
+}
+
+#[test]
+fn no_emulator_outlives_a_tardy_that_was_interrupted() {
+    ends_its_emulator("INT");
+}
+
+/// The kernel finds no first program and no root file system, and panics.
+#[test]
+fn a_panic_is_told_with_the_consoles_last_lines() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--kernel", "debian:6.12,append='rdinit=/nothing'", "-o"]).arg(results.path());
+    let shown = guests::said(&guests::expect(lab, 1));
+    assert!(shown.contains("the guest's kernel panicked"), "{shown}");
+    assert!(shown.contains("Kernel panic - not syncing"), "{shown}");
+}
+
+/// A kernel that is told to wait for ever before it boots.
+#[test]
+fn a_guest_that_hangs_is_ended() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    // 1000 s of waiting in a loop after every message of the boot (boot_delay, in ms).
+    let hanging = "debian:6.12,append='boot_delay=10000 lpj=1000000'";
+    lab.args(["lab-quick", "--kernel", hanging, "--patience", "10s", "-o"]).arg(results.path());
+    let shown = guests::said(&guests::expect(lab, 1));
+    assert!(shown.contains("it hangs, or needs longer (--patience)"), "{shown}");
+}
+
+#[test]
+fn a_guest_with_too_little_memory_says_so() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--kernel", "debian:6.12", "--memory", "96", "-o"]).arg(results.path());
+    let shown = guests::said(&guests::expect(lab, 1));
+    assert!(shown.contains("memory"), "{shown}");
+}

@@ -1,0 +1,12 @@
+//! The lab on real kernels, as a person meets it.
+//!
+//! They take minutes and need an emulator, the distribution's kernels and a tardy for the guests, so they run in
+//! `make lab-tests`, which is part of `make test`, and not while one edits: without the variable that it sets each of
+//! them says that it was skipped. A new test goes where its subject is: what a run shows, the same bytes, ends before
+//! time, and costs in counted instructions.
+
+mod cost;
+mod early_ends;
+mod guests;
+mod runs;
+mod same_bytes;

@@ -1,0 +1,74 @@
+//! What `tardy lab run` shows.
+
+use tardy_record::lab::LabClock;
+use tardy_record::{Knowable, Run};
+
+use crate::guests;
+
+/// The highest latency of the phase with that label.
+fn worst_ns(run: &Run, label: &str) -> i64 {
+    let phase = run.phases.iter().position(|phase| phase.label == label).expect("the phase is there");
+    run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.max_ns).max().unwrap()
+}
+
+/// The experiment of the articles, without a board: the verdict and the shape, which every version of these kernels
+/// has, and no figure.
+#[test]
+fn the_real_time_kernel_is_less_late_under_load_and_everything_is_where_it_should_be() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "-o"]).arg(results.path());
+    let shown = guests::said(&guests::expect(lab, 0));
+    assert!(shown.contains("loaded"), "{shown}");
+
+    let standard = guests::run(&results.path().join("debian-6.12.run.json"));
+    let real_time = guests::run(&results.path().join("debian-6.12-rt.run.json"));
+    for run in [&standard, &real_time] {
+        assert!(run.validity.valid, "{:?}", run.validity);
+        let lab = run.lab.as_ref().unwrap();
+        assert_eq!(lab.clock, LabClock::Instructions { shift: 1 });
+        assert!(lab.settled.quiet, "{:?}", lab.settled);
+        assert!(lab.kernel.package.as_ref().is_some_and(|package| package.contains("6.12")));
+        assert!(run.series.iter().all(|series| series.tally.attempted == Knowable::Known(1000)));
+    }
+    assert!(worst_ns(&real_time, "loaded") * 2 < worst_ns(&standard, "loaded"));
+    for run in [&standard, &real_time] {
+        assert!(worst_ns(run, "idle") < worst_ns(run, "loaded"), "the watchers hold up the probe");
+    }
+    let report = std::fs::read_to_string(results.path().join("report.html")).unwrap();
+    assert!(report.contains("PREEMPT_LAZY"), "the kernels' options are compared");
+}
+
+/// The board of two of the articles.
+#[test]
+fn an_emulated_raspberry_pi_3_boots_and_measures() {
+    let Some(guests) = guests::directory() else { return };
+    if !guests.join("tardy-guest-aarch64").is_file() {
+        return eprintln!("skipped: there is no tardy for arm64 guests here; `make guests` said why");
+    }
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "aarch64", "run");
+    lab.args(["lab-rpi3", "--kernel", "debian:6.1-rt", "--loops", "500", "-o"]).arg(results.path());
+    guests::expect(lab, 0);
+    let run = guests::run(&results.path().join("debian-6.1-rt.run.json"));
+    assert!(run.validity.valid, "{:?}", run.validity);
+    assert_eq!(run.lab.as_ref().unwrap().machine, "raspi3b");
+    assert_eq!(run.facts.machine.board.get().map(String::as_str), Some("Raspberry Pi 3 Model B"));
+    assert_eq!(run.series.len(), 2);
+}
+
+/// A functional run: the host's time, several CPUs, and a warning that nobody can overlook.
+#[test]
+fn a_run_in_the_hosts_time_says_that_its_latencies_mean_nothing() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--kernel", "debian:6.12-rt", "--realtime", "--load", "none", "--loops", "200", "-o"]);
+    lab.arg(results.path());
+    let shown = guests::said(&lab.output().unwrap());
+    let run = guests::run(&results.path().join("debian-6.12-rt.run.json"));
+    assert_eq!(run.lab.as_ref().unwrap().clock, LabClock::RealtimeEmulated);
+    assert_eq!(run.plan.measured_cpus(), [0, 1]);
+    assert!(shown.contains("mean nothing"), "{shown}");
+}

@@ -1,0 +1,58 @@
+//! The same bytes every time, and other bytes for anything else.
+
+use std::path::Path;
+
+use tardy_record::Run;
+use tardy_record::run::Origin;
+
+use crate::guests;
+
+/// Few cycles: what makes runs differ does so from the first ones on.
+const SHORT: [&str; 6] = ["lab-quick", "--kernel", "debian:6.12-rt", "--loops", "300", "--quiet"];
+
+fn short_run(guests: &Path, more: &[&str]) -> Run {
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(guests, "x86_64", "run");
+    lab.args(SHORT).args(more).arg("-o").arg(results.path());
+    guests::expect(lab, 0);
+    let name = std::fs::read_dir(results.path()).unwrap().flatten().map(|entry| entry.path());
+    let run = name.into_iter().find(|path| path.to_string_lossy().ends_with(".run.json")).unwrap();
+    guests::run(&run)
+}
+
+/// Alone, beside another guest, and with a hog on the CPU.
+#[test]
+fn a_run_is_the_same_to_the_byte_whatever_else_the_host_does() {
+    let Some(guests) = guests::directory() else { return };
+    let mut lab = guests::lab(&guests, "x86_64", "verify");
+    lab.args(&SHORT[..5]).args(["--kernel", "debian:6.12", "--rounds", "3"]);
+    let shown = guests::said(&guests::expect(lab, 0));
+    assert_eq!(shown.matches("the same bytes every time").count(), 2, "{shown}");
+}
+
+#[test]
+fn another_seed_and_another_command_line_are_other_runs() {
+    let Some(guests) = guests::directory() else { return };
+    let readings = |run: &Run| serde_json::to_string(&run.series).unwrap();
+    let first = short_run(&guests, &[]);
+    let identity = |run: &Run| run.lab.as_ref().unwrap().identity.clone();
+    let dithered = ["--dither", "100us"];
+    let seeded = ["--dither", "100us", "--seed", "7"];
+    let (second, third) = (short_run(&guests, &dithered), short_run(&guests, &seeded));
+    assert_ne!(identity(&second), identity(&third));
+    assert_ne!(readings(&second), readings(&third), "the seed decides the dither");
+    let other = short_run(&guests, &["--kernel", "debian:6.12-rt,append='nosmt'"]);
+    assert_ne!(identity(&first), identity(&other));
+}
+
+/// What names the host and its time sits apart, and is the host's and not the guest's.
+#[test]
+fn the_origin_is_the_hosts() {
+    let Some(guests) = guests::directory() else { return };
+    let run = short_run(&guests, &["--load", "none"]);
+    assert!(run.origin.command.iter().any(|word| word == "lab"), "{:?}", run.origin.command);
+    assert!(!run.origin.started_at.starts_with("2020"), "{}", run.origin.started_at);
+    let hostless = tardy_record::file::to_text(&Run { origin: Origin::default(), ..run.clone() });
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert!(host.trim().len() < 4 || !hostless.contains(host.trim()), "the host's name is elsewhere in the run");
+}
