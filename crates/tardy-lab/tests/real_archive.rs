@@ -68,13 +68,17 @@ fn modules_of_cached_kernels_resolve() {
             }
             tried += 1;
             let kernel = find(&spec, arch, false, &mut |line| panic!("{line}")).unwrap();
-            let names = ["veth", "sch-taprio", "bridge", "nf_tables"].map(str::to_owned);
+            // Small ones: a debug build takes seconds to unpack nf_tables and all that it needs.
+            let names = ["veth", "sch-taprio", "stp", "libcrc32c"].map(str::to_owned);
             let found: Vec<String> =
                 modules::resolve(&kernel, &names).unwrap().into_iter().map(|module| module.name).collect();
             let place = |name: &str| found.iter().position(|found| found == name);
-            assert!(place("llc") < place("stp") && place("stp") < place("bridge"), "{found:?}");
-            assert!(place("crc32c_generic") < place("libcrc32c"), "{found:?}");
-            assert!(place("libcrc32c") < place("nf_tables") && place("veth").is_some(), "{found:?}");
+            assert!(place("llc").is_some() && place("llc") < place("stp"), "{found:?}");
+            assert!(
+                place("crc32c_generic").is_some() && place("crc32c_generic") < place("libcrc32c"),
+                "{found:?}"
+            );
+            assert!(place("veth").is_some() && place("sch_taprio").is_some(), "{found:?}");
             let options = config::of(&kernel).unwrap().unwrap();
             assert_eq!(options.0.get("PREEMPT_RT").map(String::as_str), wanted.rt.then_some("y"));
         }

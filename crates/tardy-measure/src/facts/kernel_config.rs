@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use tardy_record::facts::Fact;
+use tardy_record::facts::{Fact, KernelOptions};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::SystemAnswers;
@@ -73,22 +73,6 @@ fn paths(files: &KernelFiles, answers: &SystemAnswers) -> Vec<String> {
     ]
 }
 
-/// Reads `CONFIG_X=value` lines; quotes are taken off.
 fn parse(text: &str) -> BTreeMap<String, String> {
-    text.lines()
-        .filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='))
-        .map(|(option, value)| (option.to_owned(), value.trim().trim_matches('"').to_owned()))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn only_options_that_are_set_count() {
-        let options =
-            super::parse("# CONFIG_PREEMPT_RT is not set\nCONFIG_HZ=250\nCONFIG_X=\"a b\"\nnonsense\n");
-        assert_eq!(options.len(), 2);
-        assert_eq!(options["HZ"], "250");
-        assert_eq!(options["X"], "a b");
-    }
+    KernelOptions::from_config_text(text).0
 }
