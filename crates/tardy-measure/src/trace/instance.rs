@@ -63,7 +63,7 @@ impl Instance {
         self.write("trace_clock", "mono")?;
         self.make_room(cpus, buffer_kib)?;
         // Names of commands are looked up at every switch otherwise, of all tasks, for a text that nobody reads.
-        let _ = self.write("options/record-cmd", "0");
+        let _ = self.write("trace_options", "norecord-cmd");
         for (event, filter) in EVENTS.iter().zip(filters(tids)) {
             self.write(&format!("events/{event}/filter"), &filter)?;
         }
