@@ -154,8 +154,9 @@ impl Drop for Instance {
         // A removed instance was stopped first: a reader that is still in it would keep it busy.
         let _ = self.write("tracing_on", "0");
         let removed = self.tracefs.files.remove_directory(&self.path);
-        if removed.is_ok() || removed.is_err_and(|error| error.is_absent()) {
-            self.journal.take().map(Entry::strike);
+        let gone = removed.is_ok() || removed.is_err_and(|error| error.is_absent());
+        if let Some(entry) = self.journal.take().filter(|_| gone) {
+            entry.strike();
         }
     }
 }
