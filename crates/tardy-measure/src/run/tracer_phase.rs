@@ -18,7 +18,6 @@ use super::house::House;
 use super::observer::Standing;
 use super::phase::{End, READY_NS, TICK_NS};
 use super::tracer_series::TracerSeries;
-use crate::trace::page::Piece;
 use crate::trace::tracefs::Tracefs;
 use crate::trace::tracing::{Tracing, no_user_thread};
 
@@ -152,11 +151,9 @@ impl Watch<'_, '_, '_> {
         let Source::Real { readers, tracing } = source else { return };
         let start_ns = self.house.clock.start_ns();
         let (series, from_ns, to_ns) = (&mut self.series, self.from_ns, self.to_ns);
-        let (reader, layout) = tracing.reading();
-        let outcome = reader.read(monotonic_ns(), |cpu, piece| {
-            let Piece::Event { at_ns, bytes } = piece else { return };
+        let outcome = tracing.read(monotonic_ns(), |cpu, at_ns, sample| {
             let at_ns = at_ns.saturating_sub(start_ns);
-            if let Some(sample) = layout.sample(bytes).filter(|_| (from_ns..=to_ns).contains(&at_ns)) {
+            if (from_ns..=to_ns).contains(&at_ns) {
                 series.add(cpu, at_ns, sample);
             }
         });

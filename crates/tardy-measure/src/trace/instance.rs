@@ -128,13 +128,12 @@ impl Instance {
     }
 
     fn address_of(&self, function: &str) -> Option<u64> {
-        let all = self.tracefs.files.text("/proc/kallsyms").ok()?;
-        let mut words = all.lines().map(|line| line.split_whitespace());
-        let line = words.find_map(|mut line| {
-            let address = line.next()?;
-            (line.nth(1)? == function).then_some(address)
-        })?;
-        u64::from_str_radix(line, 16).ok().filter(|address| *address != 0)
+        // A line is `ffffffff814204b0 t hrtimer_wakeup`, and there are hundreds of thousands of them.
+        let all = self.tracefs.files.bytes("/proc/kallsyms").ok()?;
+        let name = format!(" {function}");
+        let line = all.split(|byte| *byte == b'\n').find(|line| line.ends_with(name.as_bytes()))?;
+        let address = std::str::from_utf8(line).ok()?.split(' ').next()?;
+        u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)
     }
 }
 
