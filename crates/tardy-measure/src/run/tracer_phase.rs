@@ -11,10 +11,12 @@ use tardy_record::plan::{PhasePlan, TracerPlan};
 use tardy_record::run::Phase;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals::wait_readable;
 
 use super::fake_tracer::FakeTracer;
 use super::house::House;
+use super::map_place;
 use super::observer::Standing;
 use super::phase::{End, READY_NS, TICK_NS};
 use super::tracer_series::TracerSeries;
@@ -35,6 +37,7 @@ pub(super) fn run(
     tracer: &TracerPlan,
 ) -> Result<End, String> {
     house.start_loads(plan)?;
+    let _sign = SignOfLife::make(&house.run.origin.id, index)?;
     let mut source = set_up(house, index, tracer)?;
     let has_user_thread = match &source {
         Source::Real { tracing, .. } => tracing.has_user_thread,
@@ -205,6 +208,23 @@ impl Watch<'_, '_, '_> {
         self.refresh();
         self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
         self.house.checkpoint();
+    }
+}
+
+/// A map in which nothing is counted: whoever opens the run file sees by it that the run goes on. Dropping it removes
+/// it.
+struct SignOfLife(SharedMap);
+
+impl SignOfLife {
+    fn make(run_id: &str, phase: usize) -> Result<Self, String> {
+        let path = map_place::of_phase(run_id, phase).ok_or("the run has no usable id; please report it")?;
+        SharedMap::create(&path, 1, 1).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for SignOfLife {
+    fn drop(&mut self) {
+        let _ = self.0.remove();
     }
 }
 
