@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tardy_record::plan::PhasePlan;
+use tardy_record::series::TraceSource;
 use tardy_record::{Run, Series};
 
 use crate::comparability;
@@ -177,7 +178,40 @@ fn lonely_series(run: &Run, phase: usize, other: &Run, other_phase: usize, name:
 }
 
 fn series_of(run: &Run, phase: usize) -> Vec<&Series> {
-    run.series.iter().filter(|series| series.phase == phase).collect()
+    run.own_series().filter(|series| series.phase == phase).collect()
+}
+
+/// The lower levels of two phases, like for like: a row for each that both have, all CPUs together.
+fn level_rows(phase: &str, base: &[Level<'_>], candidate: &[Level<'_>]) -> Vec<RowPair> {
+    let pair = |ours: &Level<'_>| {
+        let theirs = candidate.iter().find(|theirs| theirs.key == ours.key)?;
+        let label = format!("{}, {}", ours.key.1.name(), ours.key.0.name());
+        let (a, b) =
+            (row::of_several(&label, &ours.series).ok()?, row::of_several(&label, &theirs.series).ok()?);
+        Some(row_pair(phase, a, b))
+    };
+    base.iter().filter_map(pair).collect()
+}
+
+/// One lower level of a phase.
+struct Level<'a> {
+    key: (TraceSource, tardy_record::series::Level),
+    series: Vec<&'a Series>,
+}
+
+/// The lower levels of one phase, of the CPUs that both runs measured.
+fn lower_levels<'a>(run: &'a Run, phase: usize, cpus: &[u32]) -> Vec<Level<'a>> {
+    let mut found: Vec<Level<'a>> = Vec::new();
+    for series in run.series.iter().filter(|series| series.phase == phase && cpus.contains(&series.cpu())) {
+        let Some(trace) = series.trace().filter(|trace| trace.beside) else { continue };
+        let key = (trace.source, series.level);
+        match found.iter_mut().find(|level| level.key == key) {
+            Some(level) => level.series.push(series),
+            None => found.push(Level { key, series: vec![series] }),
+        }
+    }
+    found.sort_by_key(|level| level.key);
+    found
 }
 
 fn phase_rows(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: usize) -> Vec<RowPair> {
@@ -198,12 +232,15 @@ fn phase_rows(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: u
     }
     let whole = (shared_ours.len(), shared_theirs.len()) == (ours.len(), theirs.len());
     let only = (!whole).then(|| rows.iter().map(|row| row.label.clone()).collect());
+    let cpus: Vec<u32> = shared_ours.iter().map(|series| series.cpu()).collect();
     let (ours, theirs) = (shared_ours, shared_theirs);
     if let (Ok(a), Ok(b)) = (row::of_several("all", &ours), row::of_several("all", &theirs)) {
         let shape = pool::of(&ours).ok().zip(pool::of(&theirs).ok());
         let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
         rows.push(RowPair { only, shape, ..row_pair(label, a, b) });
     }
+    let levels = lower_levels(base, base_phase, &cpus);
+    rows.extend(level_rows(label, &levels, &lower_levels(candidate, candidate_phase, &cpus)));
     rows
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tardy_record::plan::Wake;
+use tardy_record::series::Quantity;
 use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
@@ -53,7 +54,11 @@ pub struct PhaseFindings {
     pub label: String,
     /// What measured: `timer`, `kernel`, or one of the kernel's tracers.
     pub probe: &'static str,
-    /// How its threads waited.
+    /// What its numbers are.
+    pub quantity: Quantity,
+    /// From one reading to the next, in ns: the longest of its threads'.
+    pub period_ns: u64,
+    /// How its threads waited; of no meaning for one of the kernel's tracers.
     pub wake: Wake,
     /// Loads meanwhile, as the person wrote them.
     pub loads: Vec<String>,
@@ -94,6 +99,8 @@ fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
         label: phase.label.clone(),
         wake: plan.and_then(|plan| plan.probe.timer()).map_or(Wake::default(), |timer| timer.wake),
         probe: plan.map_or("timer", |plan| plan.probe.name()),
+        quantity: series.first().map_or(Quantity::Latency, |one| one.quantity),
+        period_ns: plan.map_or(0, |plan| plan.probe.longest_interval_ns()),
         loads: plan.map_or_else(Vec::new, |plan| plan.loads.clone()),
         measured_ns: series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0),
         rows: series.iter().map(|one| row::of_series(one)).collect(),

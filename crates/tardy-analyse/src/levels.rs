@@ -55,19 +55,8 @@ pub struct Agreement {
     pub level: Level,
     /// timerlat's median less the events'.
     pub timerlat_less_events_ns: i64,
-    /// Whether that is no more than the events' own cost; absent where the cost is not known.
+    /// Whether that is no more than the events' own cost; absent where the cost is not known, or less than chance.
     pub within_events_cost: Option<bool>,
-}
-
-/// What a level is called in tables.
-pub fn name(level: Level) -> &'static str {
-    match level {
-        Level::Irq => "timer IRQ",
-        Level::Wakeup => "wake-up",
-        Level::KernelThread => "kernel thread",
-        Level::UserThread => "user thread",
-        Level::Wire => "wire",
-    }
 }
 
 /// The levels of `run`; nothing where it traced none.
@@ -83,7 +72,7 @@ pub fn of(run: &Run) -> Option<Levels> {
     if groups.is_empty() {
         return None;
     }
-    groups.sort_by(|(a, _), (b, _)| a.cmp(b));
+    groups.sort_by_key(|(key, _)| *key);
     let rows: Vec<LevelRow> = groups.iter().filter_map(|(key, series)| level_row(*key, series)).collect();
     let mut all_loads: Vec<&[String]> = groups.iter().map(|(key, _)| key.0).collect();
     all_loads.dedup();
@@ -113,7 +102,7 @@ fn level_row((loads, source, level): Key<'_>, series: &[&Series]) -> Option<Leve
         series.iter().filter_map(|one| Some((one.phase, one.trace()?.lost_events))).collect();
     lost.dedup_by_key(|(phase, _)| *phase);
     let lost_events = lost.iter().fold(0u64, |sum, (_, lost)| sum.saturating_add(*lost));
-    let row = row::of_several(name(level), series).ok()?;
+    let row = row::of_several(level.name(), series).ok()?;
     Some(LevelRow { loads: loads.to_vec(), source, level, row, lost_events })
 }
 
@@ -153,7 +142,8 @@ fn agreement(rows: &[LevelRow], costs: &[EventsCost]) -> Vec<Agreement> {
             level: events.level,
             timerlat_less_events_ns: difference,
             within_events_cost: cost
-                .map(|cost| difference.unsigned_abs() <= cost.cost_ns.max(0).unsigned_abs()),
+                .filter(|cost| cost.cost_ns > 0)
+                .map(|cost| difference.unsigned_abs() <= cost.cost_ns.unsigned_abs()),
         })
     });
     both.collect()

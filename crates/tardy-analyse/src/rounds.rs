@@ -48,7 +48,7 @@ fn same_experiment(a: &PhasePlan, b: &PhasePlan) -> bool {
 
 fn spread(run: &Run, label: &str, phases: &[usize]) -> Option<Rounds> {
     let maximum = |phase: &usize| {
-        run.series.iter().filter(|series| series.phase == *phase).filter_map(|series| series.max_ns).max()
+        run.own_series().filter(|series| series.phase == *phase).filter_map(|series| series.max_ns).max()
     };
     let seen: Vec<(usize, i64)> = phases.iter().filter_map(|phase| Some((*phase, maximum(phase)?))).collect();
     if seen.len() < 2 {

@@ -52,7 +52,8 @@ impl Row {
 /// The line of one series.
 pub fn of_series(series: &Series) -> Row {
     let pooled = of_several(&name::of(series), &[series]).expect("one histogram always fits itself");
-    Row { cpu: series.timer().filter(|timer| timer.pinned).map(|timer| timer.cpu), ..pooled }
+    let roams = series.timer().is_some_and(|timer| !timer.pinned);
+    Row { cpu: (!roams).then(|| series.cpu()), ..pooled }
 }
 
 /// The line of several series together; fails where their bins do not fit each other.

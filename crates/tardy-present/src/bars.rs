@@ -32,7 +32,7 @@ struct Line {
 }
 
 /// The drawing's lines, at most `width` wide; none for an empty histogram.
-pub fn lines(histogram: &Histogram, width: usize) -> Vec<String> {
+pub fn lines(histogram: &Histogram, counted: &str, width: usize) -> Vec<String> {
     let bins = rebinned(histogram);
     let Some(most) = bins.iter().map(|bin| bin.count).max().filter(|most| *most > 0) else {
         return Vec::new();
@@ -42,7 +42,7 @@ pub fn lines(histogram: &Histogram, width: usize) -> Vec<String> {
     let count_width = latency::count(most).len();
     let room = width.saturating_sub(label_width + count_width + 5).max(10);
     let decades = (most as f64).log10().ceil().max(1.0);
-    let mut lines = vec![axis(label_width, room, decades)];
+    let mut lines = vec![axis(label_width, room, decades, counted)];
     let mut gap = 0;
     for (bin, label) in bins.iter().zip(&labels) {
         gap = if bin.count == 0 { gap + 1 } else { 0 };
@@ -65,7 +65,7 @@ fn bar_line(bin: &Line, label: &str, label_width: usize, room: usize, decades: f
 }
 
 /// The count axis: a mark at each decade.
-fn axis(label_width: usize, room: usize, decades: f64) -> String {
+fn axis(label_width: usize, room: usize, decades: f64, counted: &str) -> String {
     let mut text: Vec<char> = " ".repeat(room + 8).chars().collect();
     let mut free = 0;
     for decade in 0..=decades as u32 {
@@ -77,7 +77,7 @@ fn axis(label_width: usize, room: usize, decades: f64) -> String {
         }
     }
     let marks: String = text.into_iter().collect();
-    format!("{:>label_width$}  {} wake-ups", "us", marks.trim_end())
+    format!("{:>label_width$}  {} {counted}", "us", marks.trim_end())
 }
 
 fn label(bin: &Line) -> String {

@@ -1,6 +1,6 @@
 //! Levels side by side: the same tables and sentences in the terminal and in the report.
 
-use tardy_analyse::levels::{self, EventsCost, LevelRow, Levels};
+use tardy_analyse::levels::{EventsCost, LevelRow, Levels};
 use tardy_analyse::row::Row;
 use tardy_record::series::TraceSource;
 
@@ -28,7 +28,7 @@ fn cells(level: &LevelRow, several_loads: bool) -> Vec<String> {
         false => level.source.name().to_owned(),
     };
     let mut cells = vec![
-        levels::name(level.level).to_owned(),
+        level.level.name().to_owned(),
         source,
         count(*recorded),
         level.row.missed_shown().map_or_else(|| "-".to_owned(), count),
@@ -69,7 +69,7 @@ pub(crate) fn notes(levels: &Levels) -> Vec<String> {
         notes.push(format!(
             "{}{}: timerlat's median is {} {more} than the events'{judged}.",
             place(&agreement.loads),
-            levels::name(agreement.level),
+            agreement.level.name(),
             with_unit(difference.unsigned_abs() as f64),
         ));
     }

@@ -3,6 +3,7 @@
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::row::Row;
 use tardy_analyse::verdict::Verdict;
+use tardy_record::series::Quantity;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, validity};
 
@@ -63,6 +64,13 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
         (0, threads) => count_of(threads, "unpinned thread"),
         (cpus, threads) => format!("{} and {}", count_of(cpus, "CPU"), count_of(threads, "unpinned thread")),
     };
+    if phase.quantity == Quantity::Noise {
+        return Some(format!(
+            "In {} periods{over} on {where_from} {under}, the noisiest took {} from what ran{on}.",
+            count(row.quoted_count),
+            with_unit(max as f64),
+        ));
+    }
     Some(format!(
         "In {} wake-ups{over} on {where_from} {under}, the latest came {} late{on}{body}.",
         count(row.quoted_count),
@@ -79,7 +87,12 @@ fn quantile(row: &Row, level: &str) -> Option<(&'static str, f64)> {
 /// Why there is no verdict although there is a limit.
 pub fn no_verdict(findings: &Findings) -> Option<String> {
     let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
-    let why = if findings.validity.valid { "nothing was recorded" } else { "the run is invalid" };
+    let noise = findings.phases.iter().any(|phase| phase.quantity == Quantity::Noise);
+    let why = match findings.validity.valid {
+        true if noise => "noise is for how long a CPU was taken away, and not how late anything woke",
+        true => "nothing was recorded",
+        false => "the run is invalid",
+    };
     Some(format!("No verdict on the limit of {limit}: {why}."))
 }
 

@@ -7,6 +7,7 @@ use tardy_analyse::pool;
 use tardy_analyse::row::Row;
 use tardy_record::plan::Wake;
 use tardy_record::run::State;
+use tardy_record::series::Quantity;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
@@ -95,7 +96,7 @@ fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, in
     if phases <= HISTOGRAM_PHASE_MAX
         && let Ok(pool) = pool::of(&series)
     {
-        let drawing = bars::lines(&pool.histogram, width);
+        let drawing = bars::lines(&pool.histogram, readings(phase), width);
         if let Some((axis, bars)) = drawing.split_first() {
             lines.push(String::new());
             lines.push(ink.faint(axis));
@@ -103,6 +104,14 @@ fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, in
         }
     }
     lines
+}
+
+/// What a phase's readings are called.
+fn readings(phase: &PhaseFindings) -> &'static str {
+    match phase.quantity {
+        Quantity::Latency => "wake-ups",
+        Quantity::Noise => "periods",
+    }
 }
 
 /// How the phase was measured: `clock_nanosleep every 1ms, SCHED_FIFO 90, doload, for 1m`.
@@ -126,6 +135,12 @@ pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> St
         .collect();
     how.dedup();
     match how.as_slice() {
+        [] if !matches!(phase.probe, "timer" | "kernel") => {
+            let name = if phase.label.contains(phase.probe) && phases > 1 { "" } else { phase.probe };
+            parts.push(
+                format!("{name} every {}", format_duration_ns(phase.period_ns)).trim_start().to_owned(),
+            );
+        }
         [] => parts.push(phase.wake.name().to_owned()),
         [one] => parts.push(one.clone()),
         [first, ..] => parts.push(format!("{first} and others")),

@@ -117,10 +117,14 @@ pub struct Phase {
 }
 
 impl Run {
+    /// The series that are measurements of their own: all but those of lower levels, which stand beside them.
+    pub fn own_series(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|series| !series.stands_beside())
+    }
+
     /// Counts anew how far the run got.
     pub fn refresh_progress(&mut self) {
-        let of_its_own = self.series.iter().filter(|series| !series.stands_beside());
-        self.progress.cycles = of_its_own.filter_map(|series| series.tally.attempted.get()).sum();
+        self.progress.cycles = self.own_series().filter_map(|series| series.tally.attempted.get()).sum();
         let counted = |index: usize| {
             let of_phase = self.series.iter().filter(|series| series.phase == index);
             of_phase.map(|series| series.counted_ns).max().unwrap_or(0)

@@ -139,6 +139,19 @@ pub enum Level {
     Wire,
 }
 
+impl Level {
+    /// What it is called in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Irq => "timer IRQ",
+            Self::Wakeup => "wake-up",
+            Self::KernelThread => "kernel thread",
+            Self::UserThread => "user thread",
+            Self::Wire => "wire",
+        }
+    }
+}
+
 /// What became of every attempt: recorded + missed + dropped = attempted, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {

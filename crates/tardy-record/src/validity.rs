@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Tracer;
 use crate::run::{Run, State};
-use crate::series::SeriesKind;
+use crate::series::{Level, SeriesKind};
 
 mod loads;
 
@@ -78,7 +78,9 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
         if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
             spoilt_by.push(format!("{name} recorded nothing"));
         }
-        if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0) {
+        // What the trace lost is lost to every level: the lowest says it for all of them.
+        let is_said_below = series.stands_beside() && series.level != Level::Irq;
+        if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0 && !is_said_below) {
             let what = match &series.kind {
                 SeriesKind::Timer(_) => "cycles woke and could not be used",
                 SeriesKind::Trace(_) | SeriesKind::Noise(_) => {

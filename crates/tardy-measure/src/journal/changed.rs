@@ -42,7 +42,9 @@ impl Changed {
             Ok(()) => Ok(changed),
             Err(error) => {
                 // The kernel refused, so there is nothing to put back.
-                changed.entry.take().map(Entry::strike);
+                if let Some(entry) = changed.entry.take() {
+                    entry.strike();
+                }
                 Err(format!("{error} ('{new}')"))
             }
         }

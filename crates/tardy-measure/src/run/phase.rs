@@ -57,7 +57,10 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let mut live = live_series(house, &map, index, &plan, timer);
     let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
     let mut levels = match &plan.probe {
-        ProbePlan::Kernel(kernel) => Some(LevelWatch::start(house, index, &plan, kernel, &tids)?),
+        ProbePlan::Kernel(kernel) => {
+            let started = LevelWatch::start(house, index, &plan, kernel, &tids);
+            Some(started.inspect_err(|_| drop(map.remove()))?)
+        }
         _ => None,
     };
     let start_ns = house.clock.start_ns() + house.clock.now_ns() + START_DELAY_NS;

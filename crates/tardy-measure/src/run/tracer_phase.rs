@@ -11,14 +11,15 @@ use tardy_record::plan::{PhasePlan, TracerPlan};
 use tardy_record::run::Phase;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals::wait_readable;
 
 use super::fake_tracer::FakeTracer;
 use super::house::House;
+use super::map_place;
 use super::observer::Standing;
 use super::phase::{End, READY_NS, TICK_NS};
 use super::tracer_series::TracerSeries;
-use crate::trace::page::Piece;
 use crate::trace::tracefs::Tracefs;
 use crate::trace::tracing::{Tracing, no_user_thread};
 use crate::watch::Occasion;
@@ -37,6 +38,7 @@ pub(super) fn run(
     tracer: &TracerPlan,
 ) -> Result<End, String> {
     house.start_loads(plan)?;
+    let _sign = SignOfLife::make(&house.run.origin.id, index)?;
     let mut source = set_up(house, index, tracer)?;
     let has_user_thread = match &source {
         Source::Real { tracing, .. } => tracing.has_user_thread,
@@ -154,11 +156,9 @@ impl Watch<'_, '_, '_> {
         let Source::Real { readers, tracing } = source else { return };
         let start_ns = self.house.clock.start_ns();
         let (series, from_ns, to_ns) = (&mut self.series, self.from_ns, self.to_ns);
-        let (reader, layout) = tracing.reading();
-        let outcome = reader.read(monotonic_ns(), |cpu, piece| {
-            let Piece::Event { at_ns, bytes } = piece else { return };
+        let outcome = tracing.read(monotonic_ns(), |cpu, at_ns, sample| {
             let at_ns = at_ns.saturating_sub(start_ns);
-            if let Some(sample) = layout.sample(bytes).filter(|_| (from_ns..=to_ns).contains(&at_ns)) {
+            if (from_ns..=to_ns).contains(&at_ns) {
                 series.add(cpu, at_ns, sample);
             }
         });
@@ -210,6 +210,23 @@ impl Watch<'_, '_, '_> {
         self.refresh();
         self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
         self.house.checkpoint();
+    }
+}
+
+/// A map in which nothing is counted: whoever opens the run file sees by it that the run goes on. Dropping it removes
+/// it.
+struct SignOfLife(SharedMap);
+
+impl SignOfLife {
+    fn make(run_id: &str, phase: usize) -> Result<Self, String> {
+        let path = map_place::of_phase(run_id, phase).ok_or("the run has no usable id; please report it")?;
+        SharedMap::create(&path, 1, 1).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for SignOfLife {
+    fn drop(&mut self) {
+        let _ = self.0.remove();
     }
 }
 

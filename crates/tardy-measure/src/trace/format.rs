@@ -58,7 +58,7 @@ impl Format {
     }
 }
 
-/// `field:pid_t next_pid;	offset:56;	size:4;	signed:1;`
+/// `field:pid_t next_pid; offset:56; size:4; signed:1;`, with tabs.
 fn field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';');
     let declaration = parts.next()?;

@@ -63,7 +63,7 @@ impl Instance {
         self.write("trace_clock", "mono")?;
         self.make_room(cpus, buffer_kib)?;
         // Names of commands are looked up at every switch otherwise, of all tasks, for a text that nobody reads.
-        let _ = self.write("options/record-cmd", "0");
+        let _ = self.write("trace_options", "norecord-cmd");
         for (event, filter) in EVENTS.iter().zip(filters(tids)) {
             self.write(&format!("events/{event}/filter"), &filter)?;
         }
@@ -128,13 +128,12 @@ impl Instance {
     }
 
     fn address_of(&self, function: &str) -> Option<u64> {
-        let all = self.tracefs.files.text("/proc/kallsyms").ok()?;
-        let mut words = all.lines().map(|line| line.split_whitespace());
-        let line = words.find_map(|mut line| {
-            let address = line.next()?;
-            (line.nth(1)? == function).then_some(address)
-        })?;
-        u64::from_str_radix(line, 16).ok().filter(|address| *address != 0)
+        // A line is `ffffffff814204b0 t hrtimer_wakeup`, and there are hundreds of thousands of them.
+        let all = self.tracefs.files.bytes("/proc/kallsyms").ok()?;
+        let name = format!(" {function}");
+        let line = all.split(|byte| *byte == b'\n').find(|line| line.ends_with(name.as_bytes()))?;
+        let address = std::str::from_utf8(line).ok()?.split(' ').next()?;
+        u64::from_str_radix(address, 16).ok().filter(|address| *address != 0)
     }
 }
 
@@ -154,8 +153,9 @@ impl Drop for Instance {
         // A removed instance was stopped first: a reader that is still in it would keep it busy.
         let _ = self.write("tracing_on", "0");
         let removed = self.tracefs.files.remove_directory(&self.path);
-        if removed.is_ok() || removed.is_err_and(|error| error.is_absent()) {
-            self.journal.take().map(Entry::strike);
+        let gone = removed.is_ok() || removed.is_err_and(|error| error.is_absent());
+        if let Some(entry) = self.journal.take().filter(|_| gone) {
+            entry.strike();
         }
     }
 }

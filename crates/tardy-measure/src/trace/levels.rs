@@ -15,14 +15,7 @@ pub const LEVELS: [Level; 3] = [Level::Irq, Level::Wakeup, Level::KernelThread];
 
 /// What a level's series is called: `cpu 1, timer IRQ`.
 pub fn label(cpu: u32, level: Level) -> String {
-    let what = match level {
-        Level::Irq => "timer IRQ",
-        Level::Wakeup => "wake-up",
-        Level::KernelThread => "kernel thread",
-        Level::UserThread => "user thread",
-        Level::Wire => "wire",
-    };
-    format!("cpu {cpu}, {what}")
+    format!("cpu {cpu}, {}", level.name())
 }
 
 /// The schedule of one thread, as far as its levels need it. Times on the monotonic clock.

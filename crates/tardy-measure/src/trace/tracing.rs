@@ -4,9 +4,10 @@ use tardy_record::plan::{Tracer, TracerPlan};
 use tardy_record::{cpu_list, plan};
 
 use super::instance::Instance;
+use super::page::Piece;
 use super::reader::TraceReader;
 use super::tracefs::Tracefs;
-use super::tracers::TracerLayout;
+use super::tracers::{Sample, TracerLayout};
 use crate::journal::{Changed, Place};
 
 /// Room for entries that wait to be read, in KiB for each CPU: a timerlat period takes three of 32 bytes.
@@ -16,8 +17,8 @@ const BUFFER_KIB: u32 = 4096;
 /// order. A thread that reads `timerlat_fd` must have ended before: the kernel would kill it.
 #[derive(Debug)]
 pub(crate) struct Tracing {
-    /// Before the instance, which cannot be removed while its pipes are open.
-    reader: TraceReader,
+    /// Until the end: the kernel changes no instance's tracer, and removes none, while its pipes are open.
+    reader: Option<TraceReader>,
     layout: TracerLayout,
     instance: Instance,
     /// In the order in which they are put back, the last change first.
@@ -36,18 +37,18 @@ impl Tracing {
         let (page, format) = (tracefs.page()?, tracefs.format(&format!("ftrace/{}", plan.tracer.name()))?);
         let layout = TracerLayout::of(plan.tracer, format)?;
         let instance = Instance::make(tracefs, id)?;
-        let reader = instance.reader(page)?;
-        let mut this = Self { reader, layout, instance, settings: Vec::new(), has_user_thread: false };
+        let mut this = Self { reader: None, layout, instance, settings: Vec::new(), has_user_thread: false };
         this.configure(tracefs, plan)?;
         this.instance.write("trace_clock", "mono")?;
         this.instance.make_room(&plan.cpus, BUFFER_KIB)?;
         let name = plan.tracer.name();
         this.instance.write("current_tracer", name).map_err(|error| {
             format!(
-                "{error}; another {name} may be running, and before Linux 5.17 no instance of one's own could have \
-                 osnoise or timerlat"
+                "{error}; another {name} may be running, and before Linux 5.17 osnoise and timerlat did not run in an \
+                 instance of one's own"
             )
         })?;
+        this.reader = Some(this.instance.reader(page)?);
         Ok(this)
     }
 
@@ -64,9 +65,22 @@ impl Tracing {
         self.instance.write("tracing_on", "1")
     }
 
-    /// The reader and what it reads.
-    pub(crate) fn reading(&mut self) -> (&mut TraceReader, &TracerLayout) {
-        (&mut self.reader, &self.layout)
+    /// Reads samples up to `until_ns` of the monotonic clock: `take(cpu, time, sample)`.
+    ///
+    /// # Errors
+    /// In words, if the kernel refuses.
+    pub(crate) fn read(
+        &mut self,
+        until_ns: u64,
+        mut take: impl FnMut(u32, u64, Sample),
+    ) -> Result<(), String> {
+        let (Some(reader), layout) = (&mut self.reader, &self.layout) else { return Ok(()) };
+        reader.read(until_ns, |cpu, piece| {
+            let Piece::Event { at_ns, bytes } = piece else { return };
+            if let Some(sample) = layout.sample(bytes) {
+                take(cpu, at_ns, sample);
+            }
+        })
     }
 
     /// How many entries were lost.
@@ -163,6 +177,7 @@ impl Tracing {
 impl Drop for Tracing {
     fn drop(&mut self) {
         let _ = self.instance.write("tracing_on", "0");
+        self.reader = None;
         // Settings come back after the tracer has ended: with the workload on, it would start threads of its own.
         let _ = self.instance.write("current_tracer", "nop");
     }

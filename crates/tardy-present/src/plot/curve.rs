@@ -40,19 +40,18 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     };
     let curves: Vec<Option<Curve>> = match runs {
         [run] if run.phases.len() > 1 => {
-            let of_phase = |phase: usize| run.series.iter().filter(|series| series.phase == phase).collect();
+            let of_phase = |phase: usize| run.own_series().filter(|series| series.phase == phase).collect();
             let labels: Vec<String> = run.phases.iter().map(|phase| phase.label.clone()).collect();
             let phases: Vec<usize> = (0..labels.len()).collect();
             let labels = name::told_apart(&labels, &phases);
             labels.into_iter().zip(phases).map(|(label, phase)| pooled(label, of_phase(phase))).collect()
         }
-        [run] => run.series.iter().map(|series| pooled(name::of(series), vec![series])).collect(),
+        [run] => run.own_series().map(|series| pooled(name::of(series), vec![series])).collect(),
         runs => {
             let shared = shared(runs);
             let drawn =
                 |one: &&Series| shared.as_ref().is_none_or(|shared| shared.contains(&one.label.as_str()));
-            let curve =
-                |(run, name): (&&Run, String)| pooled(name, run.series.iter().filter(drawn).collect());
+            let curve = |(run, name): (&&Run, String)| pooled(name, run.own_series().filter(drawn).collect());
             runs.iter().zip(names(runs)).map(curve).collect()
         }
     };
@@ -63,7 +62,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
 /// drawn beside each other. Absent where all have the same, and where they have none in common.
 pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
     let labels =
-        |run: &&'a Run| run.series.iter().map(|series| series.label.as_str()).collect::<BTreeSet<_>>();
+        |run: &&'a Run| run.own_series().map(|series| series.label.as_str()).collect::<BTreeSet<_>>();
     let all: Vec<BTreeSet<&str>> = runs.iter().map(labels).filter(|labels| !labels.is_empty()).collect();
     let (first, others) = all.split_first()?;
     let shared: Vec<&str> =

@@ -65,7 +65,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
 /// The stretches of time that columns stand for: of each phase, those of its coarsest series.
 fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     let coarsest = |phase: usize| {
-        let series = run.series.iter().filter(|series| series.phase == phase && !series.slices.is_empty());
+        let series = run.own_series().filter(|series| series.phase == phase && !series.slices.is_empty());
         series.min_by_key(|series| series.slices.len())
     };
     let of_phase = |phase: usize| {
@@ -78,7 +78,7 @@ fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
 /// All CPUs' slices, each counted in the stretch that its middle lies in.
 fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
     let mut cells = Cells::new();
-    for series in &run.series {
+    for series in run.own_series() {
         for slice in &series.slices {
             let middle = u64::midpoint(slice.start_ns, slice.end_ns);
             let of_phase = stretches.iter().enumerate().filter(|(_, (phase, _, _))| *phase == series.phase);

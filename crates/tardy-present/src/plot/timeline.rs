@@ -32,7 +32,7 @@ const FLOOR_NS: f64 = 100.0;
 pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     let mut svg = Svg::default();
     let panels = environment::panels(run);
-    let wide = !options.narrow() || run.series.iter().any(notes::unpinned);
+    let wide = !options.narrow() || run.own_series().any(notes::unpinned);
     let gutter = if wide { 118.0 } else { 70.0 };
     let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + MAXIMA_HEIGHT };
     let height =
@@ -77,14 +77,14 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
 /// From the start of the run to the last that is known of it.
 pub fn span_ns(run: &Run) -> f64 {
     let phases = run.phases.iter().map(|phase| phase.end_ns.unwrap_or(phase.start_ns));
-    let slices = run.series.iter().filter_map(|series| series.slices.last()).map(|slice| slice.end_ns);
-    let worst = run.series.iter().filter_map(|series| series.max_at_ns);
+    let slices = run.own_series().filter_map(|series| series.slices.last()).map(|slice| slice.end_ns);
+    let worst = run.own_series().filter_map(|series| series.max_at_ns);
     let readings = run.environment.series.iter().filter_map(|series| series.at_ns.last().copied());
     phases.chain(slices).chain(worst).chain(readings).max().unwrap_or(0).max(1) as f64
 }
 
 fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {
-    let all = || run.series.iter().flat_map(|series| &series.block_maxima.maxima_ns).flatten();
+    let all = || run.own_series().flat_map(|series| &series.block_maxima.maxima_ns).flatten();
     let low = all().min().map_or(1000.0, |min| (*min as f64).max(FLOOR_NS));
     let mut high = all().max().map_or(10_000.0, |max| (*max as f64).max(low * 2.0));
     if let Some(limit) = options.limit_ns.filter(|limit| *limit as f64 > high) {
@@ -114,7 +114,7 @@ fn phases(svg: &mut Svg, run: &Run, x: &Scale, area: &Area, height: f64) {
 
 fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     // The same CPU keeps its colour from phase to phase.
-    let names: Vec<String> = run.series.iter().map(name::of).collect();
+    let names: Vec<String> = run.own_series().map(name::of).collect();
     let mut labels: Vec<&str> = Vec::new();
     for name in &names {
         if !labels.contains(&name.as_str()) {
@@ -122,7 +122,7 @@ fn maxima(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
         }
     }
     let of = |label: &str| -> Vec<&Series> {
-        run.series.iter().zip(&names).filter(|(_, name)| *name == label).map(|(series, _)| series).collect()
+        run.own_series().zip(&names).filter(|(_, name)| *name == label).map(|(series, _)| series).collect()
     };
     let highest = |label: &&str| of(label).into_iter().filter_map(|series| series.max_ns).max();
     let weights: Vec<i64> = labels.iter().map(|label| highest(label).unwrap_or(i64::MIN)).collect();
@@ -165,7 +165,7 @@ fn thinned(series: &Series, x: &Scale, y: &Scale) -> Vec<Option<(f64, f64)>> {
 
 /// The worst of the run, marked and named where it happened.
 fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
-    let worst = run.series.iter().filter_map(|series| Some((series.max_ns?, series.max_at_ns?, series)));
+    let worst = run.own_series().filter_map(|series| Some((series.max_ns?, series.max_at_ns?, series)));
     if let Some((max, at, _)) = worst.max_by_key(|(max, _, _)| *max) {
         let point = (x.at(at as f64), y.at(max as f64));
         svg.dot("rest", point, 2.6);
@@ -177,7 +177,7 @@ fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
 
 /// A line down from the worst through everything below, for the eye to follow.
 fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
-    let worst = run.series.iter().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
+    let worst = run.own_series().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
     if let Some((_, at)) = worst {
         svg.line("guide", (x.at(at as f64), area.top), (x.at(at as f64), height - 22.0));
     }
@@ -256,7 +256,7 @@ fn area_end(svg: &mut Svg, area: &Area, panels: &[Panel], x: &Scale, ticks: &[f6
 }
 
 fn describe(run: &Run, panels: &[Panel]) -> String {
-    let worst = run.series.iter().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
+    let worst = run.own_series().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
     let worst = worst.map_or_else(String::new, |(max, at)| {
         format!("Highest of all: {} at {}. ", typeset(max as f64), time_label(at as f64, span_ns(run)))
     });

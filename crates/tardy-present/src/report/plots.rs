@@ -36,7 +36,7 @@ pub(super) fn exceedance(id: &str, curves: &[Curve], limit_ns: Option<u64>) -> O
 }
 
 pub(super) fn timeline(id: &str, run: &Run, limit_ns: Option<u64>) -> Option<PlotView> {
-    let recorded = run.series.iter().any(|series| !series.block_maxima.maxima_ns.is_empty());
+    let recorded = run.own_series().any(|series| !series.block_maxima.maxima_ns.is_empty());
     let watched = !run.environment.series.is_empty();
     both(id, limit_ns, |id, options| (recorded || watched).then(|| timeline::draw(id, run, options)))
 }

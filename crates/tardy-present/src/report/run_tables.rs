@@ -113,7 +113,7 @@ fn load_view(found: &LoadFindings, load: &tardy_record::load::LoadResult) -> Loa
 
 /// The series that have outliers, the worst first.
 fn worst_first(run: &Run) -> Vec<&Series> {
-    let mut series: Vec<&Series> = run.series.iter().filter(|one| !one.worst.is_empty()).collect();
+    let mut series: Vec<&Series> = run.own_series().filter(|one| !one.worst.is_empty()).collect();
     series.sort_by_key(|one| std::cmp::Reverse(one.max_ns));
     series
 }

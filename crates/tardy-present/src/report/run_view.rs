@@ -7,10 +7,10 @@ use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 
 use super::plots::{self, PlotView};
-use super::run_tables::{self, Details};
+use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
 use crate::plot::curve;
-use crate::{notes, sentence, summary};
+use crate::{levels, notes, sentence, summary};
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -27,6 +27,7 @@ pub(super) struct RunView {
     numbers: Vec<KeyNumber>,
     phases: Vec<PhaseView>,
     wakes: Vec<Vec<String>>,
+    levels: Option<LevelsView>,
     rounds: Vec<Vec<String>>,
     notes: Vec<String>,
     latency: Option<PlotView>,
@@ -49,6 +50,12 @@ struct KeyNumber {
     value: String,
     unit: String,
     note: String,
+}
+
+#[derive(Debug, Serialize)]
+struct LevelsView {
+    table: TableView,
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,6 +82,7 @@ pub(super) fn of(run: &Run, findings: &Findings, index: usize) -> RunView {
         numbers: findings.phases.first().map_or_else(Vec::new, |phase| key_numbers(findings, phase)),
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
+        levels: findings.levels.as_ref().map(levels_view),
         rounds: rounds(findings),
         notes: notes::of(run, findings),
         latency: plots::latency(&plot_id("latency"), "How late", &curves, limit_ns),
@@ -196,6 +204,15 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
     }));
     cells.push(us(row.max_ns.map(|ns| ns as f64)));
     cells
+}
+
+fn levels_view(found: &tardy_analyse::levels::Levels) -> LevelsView {
+    let mut heads = levels::HEADS.to_vec();
+    heads[0] = "level, µs";
+    LevelsView {
+        table: TableView { heads, rows: levels::rows(found) },
+        notes: levels::notes(found).into_iter().map(typographic).collect(),
+    }
 }
 
 fn rounds(findings: &Findings) -> Vec<Vec<String>> {

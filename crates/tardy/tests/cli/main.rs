@@ -8,6 +8,7 @@ mod check_of_other_machines;
 mod errors;
 mod full_disk;
 mod killed;
+mod levels;
 mod pipeline;
 mod real_run;
 mod samples;

@@ -316,6 +316,7 @@ mod tests {
     use proptest::prelude::*;
     use tardy_record::Series;
     use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
+    use tardy_record::series_builder::{Reading, SeriesBuilder};
     use tardy_sys::shared_map::SharedMap;
     use tardy_sys::thread_usage::ThreadUsage;
 
@@ -389,6 +390,27 @@ mod tests {
             prop_assert_eq!(series.sum_of_squares_ns2, squares);
             prop_assert_eq!(series.measured.total(), lates.len() as u64);
             prop_assert_eq!(series.corrected.as_ref().unwrap().total(), lates.len() as u64 + missed);
+        }
+
+        #[test]
+        fn a_builder_of_the_same_samples_says_the_same(lates in lates()) {
+            let series = recorded(&lates, |_| {});
+            let mut builder = SeriesBuilder::new(0, Some(INTERVAL_NS), 0, &LIMITS);
+            for wakeup in wakeups(&lates) {
+                let Wakeup { late_ns: value_ns, at_ns, cycle, missed, .. } = wakeup;
+                // An early first one comes before the start, which times in a run cannot.
+                builder.record(Reading { value_ns, at_ns: at_ns.saturating_sub(START_NS), cycle, missed });
+            }
+            let Series { label, phase, quantity, level, kind, .. } = series.clone();
+            let mut built = builder.series(label, phase, quantity, level, kind);
+            built.slices.clear();
+            // Times may differ where one wake-up was so early that it came before the one before it.
+            if lates.iter().all(|late| *late >= 0) {
+                prop_assert_eq!(built, series);
+            } else {
+                prop_assert_eq!(built.thresholds, series.thresholds);
+                prop_assert_eq!((built.measured, built.corrected), (series.measured, series.corrected));
+            }
         }
 
         #[test]
