@@ -95,7 +95,6 @@ impl SeriesBuilder {
     pub fn record(&mut self, reading: Reading) {
         let Reading { value_ns, at_ns, .. } = reading;
         let at_ns = at_ns.max(self.end_ns);
-        self.cut_slices(at_ns);
         self.end_ns = at_ns;
         self.recorded += 1;
         self.min_ns = self.min_ns.min(value_ns);
@@ -116,6 +115,7 @@ impl SeriesBuilder {
         for exceedances in &mut self.thresholds {
             exceedances.add(reading, self.interval_ns, since_start_ns);
         }
+        self.cut_slice(at_ns);
     }
 
     /// Adds readings that were lost on the way.
@@ -157,8 +157,10 @@ impl SeriesBuilder {
             corrected
         });
         let mut slices = self.slices.clone();
-        if self.end_ns > self.slice.start_ns && !self.slice.counts.is_empty() {
-            slice::push(&mut slices, self.slice.cut(self.end_ns)).expect("one layout");
+        if !self.slice.counts.is_empty() {
+            // Readings at the very moment at which the slice before them ended make one of 1 ns.
+            let end_ns = self.end_ns.max(self.slice.start_ns + 1);
+            slice::push(&mut slices, self.slice.cut(end_ns)).expect("one layout");
         }
         Series {
             label,
@@ -210,7 +212,8 @@ impl SeriesBuilder {
         });
     }
 
-    fn cut_slices(&mut self, at_ns: u64) {
+    /// Ends the open slice with the reading at `at_ns`, if it is long enough.
+    fn cut_slice(&mut self, at_ns: u64) {
         if at_ns - self.slice.start_ns < self.slice.length_ns {
             return;
         }
@@ -387,6 +390,18 @@ mod tests {
             lost_events: 0,
         };
         builder.series("x".to_owned(), 0, Quantity::Latency, Level::Irq, SeriesKind::Trace(trace))
+    }
+
+    #[test]
+    fn a_reading_at_the_edge_of_a_slice_is_in_one() {
+        let mut builder = SeriesBuilder::new(0, Some(INTERVAL_NS), 0, &[]);
+        for at_ns in [SLICE_NS_MIN / 2, SLICE_NS_MIN, SLICE_NS_MIN, 3 * SLICE_NS_MIN] {
+            builder.record(Reading { value_ns: 7, at_ns, cycle: 0, missed: 0 });
+            let series = series(&builder);
+            let in_slices: u64 = series.slices.iter().map(|slice| slice.histogram.total()).sum();
+            assert_eq!(in_slices, series.tally.recorded, "at {at_ns}");
+            assert!(series.slices.windows(2).all(|pair| pair[0].end_ns == pair[1].start_ns));
+        }
     }
 
     #[test]

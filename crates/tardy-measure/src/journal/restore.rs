@@ -1,11 +1,11 @@
 //! Undoing what a crash left.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::{Line, Owner, Place};
+use super::{Line, Owner, Place, Setting};
 
 /// What became of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +45,15 @@ pub fn restore(place: &Place, files: &KernelFiles) -> Result<Vec<Restored>, Stri
         Err(error) => return Err(format!("{} cannot be read: {error}", directory.display())),
     };
     entries.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    entries.sort_by_key(|path| std::cmp::Reverse((owner_in_name(path), number_in_name(path))));
+    // Trace instances first: a tracer that still runs in one would take a setting that comes back at its word.
+    let order =
+        |path: &PathBuf| std::cmp::Reverse((is_instance(path), owner_in_name(path), number_in_name(path)));
+    entries.sort_by_key(order);
     Ok(entries.iter().map(|path| one(place, files, path)).collect())
 }
 
 fn one(place: &Place, files: &KernelFiles, path: &Path) -> Restored {
-    let line = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Line>(&text).ok());
-    let Some(Line { owner, setting }) = line else {
+    let Some(Line { owner, setting }) = read(path) else {
         return unreadable(place, path);
     };
     let what = setting.in_words();
@@ -87,6 +89,14 @@ fn is_alive(place: &Place, owner: Owner) -> bool {
     started.is_some() && (started == owner.started_ticks || owner.started_ticks.is_none())
 }
 
+fn read(path: &Path) -> Option<Line> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn is_instance(path: &Path) -> bool {
+    read(path).is_some_and(|line| matches!(line.setting, Setting::TraceInstance { .. }))
+}
+
 fn owner_in_name(path: &Path) -> Option<u32> {
     path.file_stem()?.to_str()?.split_once('-')?.0.parse().ok()
 }
@@ -98,7 +108,6 @@ fn number_in_name(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Setting;
 
     /// A process id that no process has: the highest is 2^22.
     const NOBODY: u32 = u32::MAX;
@@ -144,6 +153,19 @@ mod tests {
         assert!(restored.iter().all(|one| one.fate == Fate::Undone), "{restored:?}");
         assert_eq!(scene.files.text("/proc/sys/kernel/x").unwrap(), "1");
         assert_eq!(scene.entries(), 0);
+    }
+
+    #[test]
+    fn a_tracer_ends_before_its_settings_come_back() {
+        let scene = Scene::new();
+        fs::write(scene.root.path().join("proc/sys/kernel/x"), "2").unwrap();
+        scene.dead_entry(
+            0,
+            &Setting::TraceInstance { path: "/sys/kernel/tracing/instances/tardy-1".to_owned() },
+        );
+        scene.dead_entry(1, &file("1"));
+        let restored = restore(&scene.place, &scene.files).unwrap();
+        assert!(restored[0].what.starts_with("trace instance"), "{restored:?}");
     }
 
     #[test]
