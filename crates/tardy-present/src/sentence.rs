@@ -35,7 +35,7 @@ pub fn limits(run: &Run) -> Vec<String> {
     limits.into_iter().map(|limit| capitalised(&harmless(limit))).collect()
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -79,7 +79,11 @@ fn quantile(row: &Row, level: &str) -> Option<(&'static str, f64)> {
 /// Why there is no verdict although there is a limit.
 pub fn no_verdict(findings: &Findings) -> Option<String> {
     let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
-    let why = if findings.validity.valid { "nothing was recorded" } else { "the run is invalid" };
+    let why = match findings.meaningless_because {
+        _ if !findings.validity.valid => "the run is invalid",
+        Some(_) => "the latencies mean nothing",
+        None => "nothing was recorded",
+    };
     Some(format!("No verdict on the limit of {limit}: {why}."))
 }
 
