@@ -1,14 +1,15 @@
 //! Whether two runs measured the same thing, so that a difference between them says something about the kernel.
 
+use tardy_record::lab::Lab;
 use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan};
 use tardy_record::series::TimerSeries;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, cpu_list};
 
-use crate::compare;
+use crate::{compare, lab};
 
 /// Measured times that differ by more than this share make maxima incomparable: a maximum grows with time.
-const DURATION_TOLERANCE: f64 = 0.05;
+pub(crate) const DURATION_TOLERANCE: f64 = 0.05;
 
 /// Why two runs are not comparable; empty where they are.
 pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
@@ -18,7 +19,10 @@ pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     }
     for (name, run) in [("the base", base), ("the candidate", candidate)] {
         reasons.extend(run.validity.spoilt_by.first().map(|why| format!("{name} is invalid: {why}")));
+        let meaningless = lab::meaningless_because(run);
+        reasons.extend(meaningless.map(|why| format!("the latencies of {name} mean nothing: {why}")));
     }
+    reasons.extend(place_obstacle(base.lab.as_ref(), candidate.lab.as_ref()));
     if base.phases.len() != candidate.phases.len() {
         reasons.push(format!("phases: {} and {}", base.phases.len(), candidate.phases.len()));
     }
@@ -32,6 +36,22 @@ pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     reasons.retain(|reason| seen.insert(reason.clone()));
     reasons
+}
+
+/// Latencies by clocks that count different things.
+fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Option<String> {
+    let place = |lab: Option<&Lab>| {
+        lab.map_or_else(
+            || "a machine of its own".to_owned(),
+            |lab| format!("an emulated {}, whose clock counts {}", lab.machine, lab::clock(lab.clock)),
+        )
+    };
+    match (base, candidate) {
+        (None, None) => None,
+        (Some(a), Some(b)) => (a.clock != b.clock)
+            .then(|| format!("what the clock counts: {} and {}", lab::clock(a.clock), lab::clock(b.clock))),
+        _ => Some(format!("where they ran: {} and {}", place(base), place(candidate))),
+    }
 }
 
 fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {

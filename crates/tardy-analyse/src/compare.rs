@@ -37,6 +37,10 @@ pub enum Strength {
 pub struct Side {
     /// The run's id.
     pub id: String,
+    /// What it is called: the kernel of a run of the lab, the id of any other.
+    pub name: String,
+    /// Whether it is of the lab.
+    pub of_lab: bool,
     /// What its kernel is, in one line.
     pub headline: String,
     /// Whether its numbers may be used.
@@ -98,23 +102,27 @@ pub fn of(runs: &[&Run]) -> Option<Comparison> {
     if candidates.is_empty() {
         return None;
     }
+    let names = name::of_runs(runs);
+    let pairs = candidates.iter().zip(&names[1..]);
     Some(Comparison {
-        base: side(base),
-        candidates: candidates.iter().map(|candidate| pair(base, candidate)).collect(),
+        base: side(base, &names[0]),
+        candidates: pairs.map(|(candidate, name)| pair(base, candidate, name)).collect(),
         strength: Strength::DescriptiveOnly,
     })
 }
 
-fn side(run: &Run) -> Side {
+fn side(run: &Run, name: &str) -> Side {
     Side {
         id: run.origin.id.clone(),
+        name: name.to_owned(),
+        of_lab: run.lab.is_some(),
         headline: run.facts.headline(),
         valid: run.validity.valid,
         measured_ns: run.progress.measured_ns,
     }
 }
 
-fn pair(base: &Run, candidate: &Run) -> Pair {
+fn pair(base: &Run, candidate: &Run, name: &str) -> Pair {
     let matched = matching_phases(base, candidate);
     let missing = |run: &Run, taken: &dyn Fn(usize) -> bool, name: &str| -> Vec<String> {
         let left = run.phases.iter().enumerate().filter(|(index, _)| !taken(*index));
@@ -127,11 +135,11 @@ fn pair(base: &Run, candidate: &Run) -> Pair {
         unmatched.extend(lonely_series(candidate, *b, base, *a, "the candidate"));
     }
     Pair {
-        candidate: side(candidate),
+        candidate: side(candidate, name),
         not_comparable_because: comparability::obstacles(base, candidate),
         rows: matched.iter().flat_map(|(a, b)| phase_rows(base, *a, candidate, *b)).collect(),
         unmatched,
-        differences: difference::between(&base.facts, &candidate.facts),
+        differences: difference::between(base, candidate),
     }
 }
 

@@ -3,15 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use tardy_record::Run;
 use tardy_record::facts::{Facts, Row};
+use tardy_record::lab::Lab;
+
+use crate::lab;
 
 /// Facts that are compared part by part instead of as one text.
 const BY_PARTS: [&str; 2] = ["command line", "configuration"];
 
-/// What differs between two sets of facts.
+/// What differs between the places of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Differences {
-    /// Facts with different values; `unknown` is a value here, since nobody can say that it is the same.
+    /// Facts with different values; `unknown` is a value here, since nobody can say that it is the same. Of runs of the
+    /// lab also what else their numbers depend on, such as the emulator.
     pub facts: Vec<Difference>,
     /// Kernel options with different values; absent where one kernel's config is not known.
     pub config: Option<Vec<Difference>>,
@@ -30,8 +35,27 @@ pub struct Difference {
     pub candidate: Option<String>,
 }
 
-/// What differs between `base` and `candidate`.
-pub fn between(base: &Facts, candidate: &Facts) -> Differences {
+/// What differs between the machines, kernels and boots of `base` and `candidate`.
+pub fn between(base: &Run, candidate: &Run) -> Differences {
+    let mut found = between_facts(&base.facts, &candidate.facts);
+    found.facts.extend(between_labs(base.lab.as_ref(), candidate.lab.as_ref()));
+    found
+}
+
+fn between_labs(base: Option<&Lab>, candidate: Option<&Lab>) -> Vec<Difference> {
+    let parts = |lab: Option<&Lab>| lab.map(lab::parts).unwrap_or_default().into_iter().collect();
+    let mut found = by_name(&parts(base), &parts(candidate));
+    if let (Some(one), Some(other)) = (base, candidate) {
+        let (base, candidate) =
+            (lab::arguments_of_its_own(one, other), lab::arguments_of_its_own(other, one));
+        if base != candidate {
+            found.push(Difference { name: "lab: emulator's arguments".to_owned(), base, candidate });
+        }
+    }
+    found
+}
+
+fn between_facts(base: &Facts, candidate: &Facts) -> Differences {
     let (base_config, candidate_config) =
         (base.kernel.config.value.known(), candidate.kernel.config.value.known());
     let (base_line, candidate_line) =

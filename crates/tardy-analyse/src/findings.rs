@@ -7,18 +7,22 @@ use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
 use crate::cost::{self, Cost};
+use crate::lab;
 use crate::levels::{self, Levels};
 use crate::loads::{self, LoadFindings};
+use crate::published::{self, BesidePublished, PublishedResult};
 use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
 use crate::verdict::{self, Verdict};
 use crate::wakes::{self, WakeRow};
 
 /// What is asked beyond the run itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options<'a> {
     /// A wake-up later than this is too late; absent: the limit of the run's own plan, if it has one.
     pub limit_ns: Option<u64>,
+    /// The published results that runs may be set beside.
+    pub published: &'a [PublishedResult],
 }
 
 /// All that one run says.
@@ -26,6 +30,8 @@ pub struct Options {
 pub struct Findings {
     /// Whether its numbers may be used, and what spoilt them.
     pub validity: Validity,
+    /// Why its latencies mean nothing although they were measured as they should be; absent where they do.
+    pub meaningless_because: Option<&'static str>,
     /// The limit that was asked about.
     pub limit_ns: Option<u64>,
     /// Its phases.
@@ -41,8 +47,10 @@ pub struct Findings {
     /// What tardy itself cost; absent where nothing is known of it.
     pub cost: Option<Cost>,
     /// What it says about the limit; absent where there is none, nothing was recorded, or the
-    /// run is invalid: spoilt numbers support nothing.
+    /// run is invalid or means nothing: such numbers support nothing.
     pub verdict: Option<Verdict>,
+    /// It beside the published results that its recipe repeats; absent where it repeats none.
+    pub published: Option<BesidePublished>,
 }
 
 /// What one phase came to.
@@ -73,10 +81,13 @@ pub struct PhaseFindings {
 }
 
 /// All that `run` says.
-pub fn of(run: &Run, options: &Options) -> Findings {
+pub fn of(run: &Run, options: &Options<'_>) -> Findings {
     let limit = options.limit_ns.or(run.plan.limit_ns);
+    let meaningless_because = lab::meaningless_because(run);
+    let supports_a_verdict = run.validity.valid && meaningless_because.is_none();
     Findings {
         validity: run.validity.clone(),
+        meaningless_because,
         limit_ns: limit,
         phases: (0..run.phases.len()).map(|phase| phase_findings(run, phase)).collect(),
         wakes: wakes::of(run),
@@ -84,7 +95,8 @@ pub fn of(run: &Run, options: &Options) -> Findings {
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),
-        verdict: limit.filter(|_| run.validity.valid).and_then(|limit_ns| verdict::of(run, limit_ns)),
+        verdict: limit.filter(|_| supports_a_verdict).and_then(|limit_ns| verdict::of(run, limit_ns)),
+        published: published::of(run, options.published),
     }
 }
 

@@ -1,6 +1,6 @@
-//! What series and phases are called.
+//! What runs, series and phases are called.
 
-use tardy_record::Series;
+use tardy_record::{Run, Series};
 
 /// What to call `series`: its label, such as `cpu 1`; a thread that was pinned to no CPU is not named after one.
 pub fn of(series: &Series) -> String {
@@ -17,4 +17,60 @@ pub fn told_apart(labels: &[String], phases: &[usize]) -> Vec<String> {
         if several(label) { format!("{label}, phase {}", phase + 1) } else { label.clone() }
     };
     labels.iter().zip(phases).map(told).collect()
+}
+
+/// What to call `run` beside others: a run of the lab by its kernel, such as `debian:6.12-rt`, any other by its id.
+pub fn of_run(run: &Run) -> String {
+    run.lab.as_ref().map_or_else(|| run.origin.id.clone(), |lab| of_kernel(&lab.kernel.spec))
+}
+
+/// What to call each of several runs: those that would be called the same have their id besides.
+pub fn of_runs(runs: &[&Run]) -> Vec<String> {
+    let names: Vec<String> = runs.iter().map(|run| of_run(run)).collect();
+    with_ids(names, runs)
+}
+
+/// `names` of `runs`, with the id behind those that occur more than once.
+pub fn with_ids(names: Vec<String>, runs: &[&Run]) -> Vec<String> {
+    let several = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
+    let told = |(name, run): (&String, &&Run)| {
+        if several(name) && *name != run.origin.id {
+            format!("{name}, {}", run.origin.id)
+        } else {
+            name.clone()
+        }
+    };
+    names.iter().zip(runs).map(told).collect()
+}
+
+/// A kernel as it was asked for, without the directories of a path: those are of the machine that ran the lab.
+fn of_kernel(spec: &str) -> String {
+    let is_path = spec.contains('/') && !spec.starts_with("debian:");
+    if !is_path {
+        return spec.to_owned();
+    }
+    let (image, options) = spec.split_once(',').unwrap_or((spec, ""));
+    let file = image.trim_matches(['\'', '"']).rsplit('/').next().unwrap_or(image);
+    match format!(",{options}").split_once(",append=") {
+        Some((_, append)) => format!("{file},append={append}"),
+        None => file.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_named_without_its_directories() {
+        for (spec, name) in [
+            ("debian:6.12-rt", "debian:6.12-rt"),
+            ("debian:6.12,append=preempt=none", "debian:6.12,append=preempt=none"),
+            ("/boot/vmlinuz-6.1.0,modules=/lib/modules/6.1.0", "vmlinuz-6.1.0"),
+            ("./bzImage,modules=/lib/m,append='a b'", "bzImage,append='a b'"),
+            ("/boot/vmlinuz-7.0,append=preempt=lazy", "vmlinuz-7.0,append=preempt=lazy"),
+        ] {
+            assert_eq!(of_kernel(spec), name);
+        }
+    }
 }

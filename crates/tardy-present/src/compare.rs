@@ -11,8 +11,14 @@ use crate::table::Table;
 /// What a comparison of one run each can show.
 pub const DESCRIPTIVE: &str = "Descriptive only: one run each. Whether another boot of the same kernel would differ as \
                                much is not known from this.";
-/// Longer values are shortened in tables.
+/// Longer names of rows are shortened in tables.
+const LABEL_MAX: usize = 44;
+/// Longer names of runs are shortened in the heads of tables.
+const NAME_MAX: usize = 26;
+/// Longer values are shortened in tables, and where there is little room shorter ones too.
 const VALUE_MAX: usize = 44;
+/// But not below this.
+const VALUE_MIN: usize = 16;
 
 /// The comparison, `width` columns wide. Ends with a newline.
 pub fn text(comparison: &Comparison, width: usize) -> String {
@@ -20,9 +26,11 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     let mut blocks: Vec<Vec<String>> = Vec::new();
     for pair in &comparison.candidates {
         blocks.push(head(comparison, pair, width));
-        blocks.extend(pair.rows.iter().filter(|row| row.label == "all").map(|row| all_block(row, width)));
-        blocks.push(series_block(pair, width));
-        blocks.extend(differences(pair, width));
+        let names = Names::of(&comparison.base, &pair.candidate);
+        let all = pair.rows.iter().filter(|row| row.label == "all");
+        blocks.extend(all.map(|row| all_block(row, &names, width)));
+        blocks.push(series_block(pair, &names, width));
+        blocks.extend(differences(pair, &names, width));
     }
     blocks.push(folded(DESCRIPTIVE, width));
     let blocks: Vec<String> =
@@ -33,7 +41,7 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
 /// What the kernels are; then, before any number, whether the two may be compared.
 fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     let side = |name: &str, side: &Side| {
-        folded(&format!("{name}: {}. {}", harmless(&side.id), harmless(&side.headline)), width)
+        folded(&format!("{name}: {}. {}", harmless(&side.name), harmless(&side.headline)), width)
     };
     let mut lines = side("Base", &comparison.base);
     lines.extend(side("Candidate", &pair.candidate));
@@ -46,8 +54,27 @@ fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     lines
 }
 
-fn all_block(row: &RowPair, width: usize) -> Vec<String> {
-    let mut table = Table::new(&["us", "base", "candidate", "ratio"]);
+/// What the columns of the two sides are called.
+struct Names {
+    base: String,
+    candidate: String,
+}
+
+impl Names {
+    /// The kernels of two runs of the lab, which are short and say it all. Ids would say nothing.
+    fn of(base: &Side, candidate: &Side) -> Self {
+        let short = |side: &Side| short(&harmless(&side.name), NAME_MAX);
+        let (one, other) = (short(base), short(candidate));
+        if base.of_lab && candidate.of_lab && one != other {
+            Self { base: one, candidate: other }
+        } else {
+            Self { base: "base".to_owned(), candidate: "candidate".to_owned() }
+        }
+    }
+}
+
+fn all_block(row: &RowPair, names: &Names, width: usize) -> Vec<String> {
+    let mut table = Table::new(&["us", &names.base, &names.candidate, "ratio"]);
     for ratio in &row.ratios {
         table.push(ratio_cells(ratio));
     }
@@ -75,15 +102,23 @@ pub(crate) fn shape_text(shape: &Shape, unit: &str) -> String {
     )
 }
 
-/// Each CPU in one line: its tail and its maximum.
-fn series_block(pair: &Pair, width: usize) -> Vec<String> {
-    let mut table =
-        Table::new(&["us", "p99.9: base", "candidate", "ratio", "max: base", "candidate", "ratio"]);
+/// Each CPU in one line: its tail and its maximum. With short names where there is no room for others.
+fn series_block(pair: &Pair, names: &Names, width: usize) -> Vec<String> {
+    let named = series_table(pair, &names.base, &names.candidate, width);
+    if named.iter().all(|line| line.chars().count() <= width) {
+        return named;
+    }
+    series_table(pair, "base", "candidate", width)
+}
+
+fn series_table(pair: &Pair, base: &str, candidate: &str, width: usize) -> Vec<String> {
+    let (tail, max) = (format!("p99.9: {base}"), format!("max: {base}"));
+    let mut table = Table::new(&["us", &tail, candidate, "ratio", &max, candidate, "ratio"]);
     let series: Vec<&RowPair> = pair.rows.iter().filter(|row| row.label != "all").collect();
     let phases = series.iter().any(|row| row.phase != series[0].phase);
     for row in &series {
         let label = if phases { format!("{}, {}", row.phase, row.label) } else { row.label.clone() };
-        let mut cells = vec![short(&harmless(&label), VALUE_MAX)];
+        let mut cells = vec![short(&harmless(&label), LABEL_MAX)];
         for ratio in row.ratios.iter().filter(|ratio| ["p99.9", "max"].contains(&ratio.name)) {
             cells.extend(ratio_cells(ratio).into_iter().skip(1));
         }
@@ -98,26 +133,30 @@ fn ratio_cells(ratio: &Ratio) -> Vec<String> {
     vec![ratio.name.to_owned(), us(ratio.base_ns), us(ratio.candidate_ns), text]
 }
 
-fn differences(pair: &Pair, width: usize) -> Vec<Vec<String>> {
+fn differences(pair: &Pair, names: &Names, width: usize) -> Vec<Vec<String>> {
     let differences = &pair.differences;
     vec![
-        difference_block("Machine and kernel", Some(&differences.facts), width),
-        difference_block("Kernel command line", differences.command_line.as_ref(), width),
-        difference_block("Kernel configuration", differences.config.as_ref(), width),
+        difference_block("Machine and kernel", Some(&differences.facts), names, width),
+        difference_block("Kernel command line", differences.command_line.as_ref(), names, width),
+        difference_block("Kernel configuration", differences.config.as_ref(), names, width),
     ]
 }
 
-fn difference_block(title: &str, list: Option<&Vec<Difference>>, width: usize) -> Vec<String> {
+fn difference_block(title: &str, list: Option<&Vec<Difference>>, names: &Names, width: usize) -> Vec<String> {
     let Some(list) = list else { return vec![format!("{title}: not known of both")] };
     if list.is_empty() {
         return vec![format!("{title}: no difference")];
     }
+    let named: Vec<String> = list.iter().map(|one| short(&harmless(&one.name), LABEL_MAX)).collect();
+    let longest = named.iter().chain([&title.to_owned()]).map(|name| name.chars().count()).max().unwrap_or(0);
+    // Two columns share what the names leave, less a gap each.
+    let room = (width.saturating_sub(longest + 2) / 2).clamp(VALUE_MIN, VALUE_MAX);
     let side = |value: &Option<String>| {
-        value.as_ref().map_or_else(|| "not there".to_owned(), |text| short(&harmless(text), VALUE_MAX))
+        value.as_ref().map_or_else(|| "not there".to_owned(), |text| short(&harmless(text), room))
     };
-    let mut table = Table::of_words(&[title, "base", "candidate"]);
-    for one in list {
-        table.push(vec![short(&harmless(&one.name), VALUE_MAX), side(&one.base), side(&one.candidate)]);
+    let mut table = Table::of_words(&[title, &short(&names.base, room), &short(&names.candidate, room)]);
+    for (one, name) in list.iter().zip(named) {
+        table.push(vec![name, side(&one.base), side(&one.candidate)]);
     }
     table.lines(width)
 }

@@ -6,10 +6,12 @@
 pub mod bars;
 pub mod check;
 pub mod compare;
+pub mod lab;
 pub mod latency;
 mod levels;
 pub mod notes;
 pub mod plot;
+pub mod published;
 pub mod report;
 pub mod sentence;
 pub mod summary;

@@ -36,7 +36,7 @@ pub fn limits(run: &Run) -> Vec<String> {
     limits.into_iter().map(|limit| capitalised(&harmless(limit))).collect()
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -88,10 +88,11 @@ fn quantile(row: &Row, level: &str) -> Option<(&'static str, f64)> {
 pub fn no_verdict(findings: &Findings) -> Option<String> {
     let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
     let noise = findings.phases.iter().any(|phase| phase.quantity == Quantity::Noise);
-    let why = match findings.validity.valid {
-        true if noise => "noise is for how long a CPU was taken away, and not how late anything woke",
-        true => "nothing was recorded",
-        false => "the run is invalid",
+    let why = match findings.meaningless_because {
+        _ if !findings.validity.valid => "the run is invalid",
+        Some(_) => "the latencies mean nothing",
+        None if noise => "noise is for how long a CPU was taken away, and not how late anything woke",
+        None => "nothing was recorded",
     };
     Some(format!("No verdict on the limit of {limit}: {why}."))
 }

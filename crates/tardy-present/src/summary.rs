@@ -13,7 +13,7 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, levels, notes, sentence};
+use crate::{bars, lab, levels, notes, published, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -58,8 +58,10 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     blocks.push(levels_block(findings, width, ink));
     blocks.push(wakes_block(findings, width));
     blocks.push(rounds_block(findings, width));
+    blocks.push(published_block(findings, width, ink));
     blocks.push(loads_block(findings, width));
     blocks.push(cost_block(run, findings, width));
+    blocks.push(folded_all(&lab::lines(run), width, str::to_owned));
     blocks.push(conclusion(findings, width, ink));
     let blocks: Vec<String> =
         blocks.into_iter().filter(|lines| !lines.is_empty()).map(|lines| lines.join("\n")).collect();
@@ -72,6 +74,12 @@ fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
     lines = lines.iter().map(|line| ink.strong(line)).collect();
     for reason in sentence::spoilt(run) {
         lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));
+    }
+    if let Some(text) = lab::alarm(run) {
+        lines.extend(folded(&text.to_uppercase(), width).iter().map(|line| ink.alarm(line)));
+    }
+    if let Some(text) = lab::whose(run) {
+        lines.extend(folded(&text, width));
     }
     for (index, limit) in sentence::limits(run).iter().enumerate() {
         let missing = index == 0 && run.progress.state != State::Complete;
@@ -215,6 +223,19 @@ fn rounds_block(findings: &Findings, width: usize) -> Vec<String> {
         ]);
     }
     table.lines(width)
+}
+
+fn published_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
+    let Some(beside) = &findings.published else { return Vec::new() };
+    let mut lines = Vec::new();
+    if !beside.matches.is_empty() {
+        lines.extend(["Beside the published results".to_owned(), String::new()]);
+        let mut table = Table::new(&published::HEADS);
+        published::rows(beside).into_iter().for_each(|row| table.push(row));
+        lines.extend(table.lines(width));
+    }
+    lines.extend(folded_all(&published::notes(beside), width, |line| ink.faint(line)));
+    lines
 }
 
 fn loads_block(findings: &Findings, width: usize) -> Vec<String> {

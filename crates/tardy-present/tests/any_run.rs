@@ -67,7 +67,7 @@ proptest! {
     fn any_histogram_is_told(histogram in histograms(), limit_ns in prop_oneof![Just(None), (0u64..u64::MAX).prop_map(Some)], width in 0usize..200) {
         let mut run = holding(histogram);
         run.validity.valid = true;
-        let options = findings::Options { limit_ns };
+        let options = findings::Options { limit_ns, ..findings::Options::default() };
         finite(&summary::text(&run, &findings::of(&run, &options), width, true))?;
         let other = recorded::run("rt");
         finite(&tardy_present::compare::text(&compare::of(&[&run, &other]).unwrap(), width))?;

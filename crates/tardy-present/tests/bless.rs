@@ -3,6 +3,8 @@
 #[path = "recorded/hash.rs"]
 mod hash;
 mod made;
+#[path = "recorded/published.rs"]
+mod published;
 
 #[test]
 #[ignore = "writes tests/runs; run it after a change of the run file's format"]
@@ -51,6 +53,7 @@ fn gallery() {
 #[ignore = "writes target/gallery, for people to look at"]
 fn reports() {
     use tardy_analyse::findings::Options;
+    use tardy_present::report::Chapter;
     let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
     std::fs::create_dir_all(&target).unwrap();
     let write = |name: &str, text: String| std::fs::write(target.join(format!("{name}.html")), text).unwrap();
@@ -59,4 +62,21 @@ fn reports() {
     }
     let (standard, rt) = (made::standard(), made::rt());
     write("standard-rt", tardy_present::report::html(&[&standard, &rt], &Options::default()));
+    let published = published::results();
+    let options = Options { published: &published, ..Options::default() };
+    let (standard, rt, levels) = (made::lab::standard(), made::lab::rt(), made::lab::levels());
+    write("lab", tardy_present::report::html(&[&standard, &rt], &options));
+    let realtime = made::lab::realtime();
+    write("lab-mixed", tardy_present::report::html(&[&standard, &realtime], &options));
+    let chapter = |title: &str, about: &str, runs| Chapter { title: title.into(), about: about.into(), runs };
+    let chapters = [
+        chapter(
+            "Raspberry Pi 3",
+            "The Raspberry Pi 3 articles: standard against PREEMPT_RT.",
+            vec![&standard, &rt],
+        ),
+        chapter("Levels", "Timer interrupt, wake-up and user thread under doload.", vec![&levels]),
+        chapter("In real time", "A functional run.", vec![&realtime, &rt]),
+    ];
+    write("chapters", tardy_present::report::html_of_chapters(&chapters, &options));
 }

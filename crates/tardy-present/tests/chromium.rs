@@ -9,7 +9,7 @@ use std::process::Command;
 
 use recorded::run;
 use tardy_analyse::findings;
-use tardy_present::report;
+use tardy_present::report::{self, Chapter};
 
 /// Asks the page for its plots, moves the pointer over each, and writes into the title what it found.
 const QUESTIONS: &str = r#"<script>
@@ -67,7 +67,18 @@ fn pages() -> Vec<(&'static str, String)> {
     let options = findings::Options::default();
     let one = |name| (name, report::html(&[&run(name)], &options));
     let both = report::html(&[&run("standard"), &run("rt")], &options);
-    vec![one("standard"), one("cut-short"), one("wakes"), one("nothing-yet"), ("standard-rt", both)]
+    let (base, candidate, alone) = (run("lab-standard"), run("lab-realtime"), run("lab-levels"));
+    let chapter = |runs| Chapter { title: "Title".into(), about: "About.".into(), runs };
+    let chapters =
+        report::html_of_chapters(&[chapter(vec![&base, &candidate]), chapter(vec![&alone])], &options);
+    vec![
+        one("standard"),
+        one("cut-short"),
+        one("wakes"),
+        one("nothing-yet"),
+        ("standard-rt", both),
+        ("chapters", chapters),
+    ]
 }
 
 #[test]

@@ -15,6 +15,8 @@ fn latency_plots() {
     }
     let both = plot::latency_svg(&[&run("standard"), &run("rt")], &Options::default());
     insta::assert_snapshot!("latency-standard-rt", both);
+    let marked = plot::latency_svg(&[&run("lab-realtime"), &run("lab-rt")], &Options::default());
+    insta::assert_snapshot!("latency-lab-realtime-rt", marked);
 }
 
 #[test]

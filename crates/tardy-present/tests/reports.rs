@@ -1,14 +1,31 @@
 //! The report of each recorded run, without its plots, style and script: those have tests of their own.
 
+#[path = "recorded/published.rs"]
+mod published;
 mod recorded;
 
 use recorded::run;
 use tardy_analyse::{compare, findings};
-use tardy_present::report;
+use tardy_present::report::{self, Chapter};
 use tardy_record::Run;
 
 fn html(runs: &[&Run]) -> String {
-    report::html(runs, &findings::Options::default())
+    let published = published::results();
+    report::html(runs, &findings::Options { published: &published, ..findings::Options::default() })
+}
+
+/// A report of two experiments in the lab: two kernels compared, and one run alone.
+fn chapters() -> String {
+    let published = published::results();
+    let options = findings::Options { published: &published, ..findings::Options::default() };
+    let (standard, rt, levels) = (run("lab-standard"), run("lab-rt"), run("lab-levels"));
+    let chapter = |title: &str, about: &str, runs| Chapter { title: title.into(), about: about.into(), runs };
+    let chapters = [
+        chapter("Two kernels", "The same <experiment> on both.", vec![&standard, &rt]),
+        chapter("Levels", "Where on the way it gets late.", vec![&levels]),
+        chapter("Nothing", "An experiment that could not be run.", vec![]),
+    ];
+    report::html_of_chapters(&chapters, &options)
 }
 
 /// The page with every plot, style and script replaced by its name.
@@ -36,11 +53,37 @@ fn pages() {
         insta::assert_snapshot!(format!("report-{name}"), bare(&html(&[&run(name)])));
     }
     insta::assert_snapshot!("report-standard-rt", bare(&html(&[&run("standard"), &run("rt")])));
+    insta::assert_snapshot!("report-lab", bare(&html(&[&run("lab-standard"), &run("lab-rt")])));
+    insta::assert_snapshot!("report-lab-realtime", bare(&html(&[&run("lab-realtime")])));
+    insta::assert_snapshot!("report-chapters", bare(&chapters()));
+}
+
+#[test]
+fn every_anchor_of_a_report_of_chapters_is_there_once() {
+    let page = chapters();
+    let attributes = |name: &str| -> Vec<String> {
+        let start = format!(" {name}=\"");
+        let parts = page.split(&start).skip(1);
+        parts.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+    };
+    let ids = attributes("id");
+    let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(ids.len(), distinct.len(), "{ids:?}");
+    let links: Vec<String> =
+        attributes("href").into_iter().filter_map(|link| link.strip_prefix('#').map(str::to_owned)).collect();
+    assert!(links.len() >= 8, "{links:?}");
+    for link in &links {
+        assert!(distinct.contains(link), "#{link} leads nowhere");
+    }
 }
 
 #[test]
 fn comparisons() {
     let text = |runs: &[&Run]| tardy_present::compare::text(&compare::of(runs).unwrap(), 100);
+    let narrow = |runs: &[&Run]| tardy_present::compare::text(&compare::of(runs).unwrap(), 80);
+    insta::assert_snapshot!("compare-lab", narrow(&[&run("lab-standard"), &run("lab-rt")]));
+    insta::assert_snapshot!("compare-lab-realtime", narrow(&[&run("lab-standard"), &run("lab-realtime")]));
+    insta::assert_snapshot!("compare-rt-lab-rt", narrow(&[&run("rt"), &run("lab-rt")]));
     insta::assert_snapshot!("compare-standard-rt", text(&[&run("standard"), &run("rt")]));
     insta::assert_snapshot!("compare-rt-wakes", text(&[&run("rt"), &run("wakes")]));
     insta::assert_snapshot!("compare-standard-cut-short", text(&[&run("standard"), &run("cut-short")]));
@@ -65,6 +108,13 @@ fn names_from_outside_stay_names() {
         assert!(!page.contains('\u{1b}'));
         assert!(!page.contains(" style="), "the policy forbids style attributes");
     }
+}
+
+#[test]
+fn chapters_and_published_results_are_text() {
+    let page = chapters();
+    assert!(!page.contains("<experiment>") && page.contains("&lt;experiment&gt;"));
+    assert!(!page.contains("<us>") && page.contains("&lt;us&gt;"));
 }
 
 #[test]

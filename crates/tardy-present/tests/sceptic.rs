@@ -205,7 +205,7 @@ fn one_round_is_compared_with_the_first_of_several() {
 #[test]
 fn a_bound_of_everything_is_none() {
     let run = run("rt");
-    let options = findings::Options { limit_ns: Some(1) };
+    let options = findings::Options { limit_ns: Some(1), ..findings::Options::default() };
     let text = summary::text(&run, &findings::of(&run, &options), 400, false);
     assert!(text.contains("Nearly all wake-ups on cpu"), "{text}");
     assert!(!text.contains("at most 100 %"), "{text}");

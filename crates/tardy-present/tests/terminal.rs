@@ -1,5 +1,7 @@
 //! What the terminal shows of each recorded run.
 
+#[path = "recorded/published.rs"]
+mod published;
 mod recorded;
 
 use recorded::run;
@@ -8,12 +10,17 @@ use tardy_present::summary;
 
 fn shown(name: &str, width: usize) -> String {
     let run = run(name);
-    summary::text(&run, &findings::of(&run, &findings::Options::default()), width, false)
+    let published = published::results();
+    let options = findings::Options { published: &published, ..findings::Options::default() };
+    summary::text(&run, &findings::of(&run, &options), width, false)
 }
 
 #[test]
 fn summaries() {
     for name in ["standard", "rt", "wakes", "cut-short", "nothing-yet"] {
         insta::assert_snapshot!(format!("summary-{name}"), shown(name, 100));
+    }
+    for name in ["lab-standard", "lab-rt", "lab-levels", "lab-realtime"] {
+        insta::assert_snapshot!(format!("summary-{name}"), shown(name, 80));
     }
 }

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod progress;
+mod published;
 mod recipe;
 mod resolve;
 mod resolve_probe;

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use tardy_analyse::{name, pool};
+use tardy_analyse::{lab, name, pool};
 use tardy_record::{Histogram, Run, Series};
 
 use crate::latency::{harmless, short};
 
 /// As many lines have a colour of their own; of more, the worst ones have, and the others share a faint one.
 pub const COLOURS: usize = 8;
+/// Longer labels are shortened.
+const LABEL_MAX: usize = 40;
 /// How many of many stand out.
 const STANDING_OUT: usize = 3;
 
@@ -32,7 +34,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     let pooled = |label: String, series: Vec<&Series>| {
         let pool = pool::of(&series).ok()?;
         Some(Curve {
-            label: short(&harmless(&label), 32),
+            label: short(&harmless(&label), LABEL_MAX),
             class: "",
             max_ns: pool.max_ns,
             histogram: pool.histogram,
@@ -52,7 +54,12 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
             let drawn =
                 |one: &&Series| shared.as_ref().is_none_or(|shared| shared.contains(&one.label.as_str()));
             let curve = |(run, name): (&&Run, String)| pooled(name, run.own_series().filter(drawn).collect());
-            runs.iter().zip(names(runs)).map(curve).collect()
+            let marked = |(run, name): (&&Run, String)| match lab::meaningless_because(run) {
+                Some(_) => format!("{name}, means nothing"),
+                None => name,
+            };
+            let marked = runs.iter().zip(names(runs)).map(marked);
+            runs.iter().zip(marked).map(curve).collect()
         }
     };
     coloured(curves.into_iter().flatten().filter(|curve| !curve.histogram.is_empty()).collect())
@@ -70,17 +77,23 @@ pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
     (!shared.is_empty() && all.iter().any(|labels| labels.len() > shared.len())).then_some(shared)
 }
 
-/// A name for each of several runs: the kernel's release if that tells them apart, else the run's id.
+/// A name for each of several runs: the kernel of one of the lab; of others the kernel's release if that tells them
+/// apart, else the id.
 pub fn names(runs: &[&Run]) -> Vec<String> {
-    let release = |run: &&Run| run.facts.kernel.release.get().map(|release| harmless(release));
-    let releases: Vec<Option<String>> = runs.iter().map(release).collect();
-    let distinct = |i: usize| {
-        releases[i].is_some() && releases.iter().filter(|other| **other == releases[i]).count() == 1
+    let releases: Vec<Option<&str>> =
+        runs.iter().filter(|run| run.lab.is_none()).map(|run| release(run)).collect();
+    let distinct: BTreeSet<&str> = releases.iter().copied().flatten().collect();
+    let by_release = distinct.len() == releases.len();
+    let name = |run: &&Run| match release(run) {
+        Some(release) if by_release && run.lab.is_none() => release.to_owned(),
+        _ => name::of_run(run),
     };
-    if (0..runs.len()).all(distinct) {
-        return releases.into_iter().flatten().collect();
-    }
-    runs.iter().map(|run| harmless(&run.origin.id)).collect()
+    let names = name::with_ids(runs.iter().map(name).collect(), runs);
+    names.iter().map(|name| harmless(name)).collect()
+}
+
+fn release(run: &Run) -> Option<&str> {
+    run.facts.kernel.release.get().map(String::as_str)
 }
 
 fn coloured(mut curves: Vec<Curve>) -> Vec<Curve> {

@@ -27,6 +27,7 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     area.vertical_grid(&mut svg, &x, &x.ticks(8), latency_label);
     area.name_y(&mut svg, "share of wake-ups at least this late");
     area.name_x(&mut svg, "latency, µs");
+    area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));
     }

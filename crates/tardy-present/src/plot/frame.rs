@@ -57,6 +57,14 @@ impl Area {
         svg.text("soft", (4.0, self.top - 12.0), Anchor::Start, name);
     }
 
+    /// What is written across the whole of it.
+    pub fn mark(&self, svg: &mut Svg, mark: Option<&str>) {
+        if let Some(text) = mark {
+            let (x, y) = (f64::midpoint(self.left, self.right), f64::midpoint(self.top, self.bottom));
+            svg.text("mark", (x, y), Anchor::Middle, text);
+        }
+    }
+
     /// A limit on the horizontal axis, with its name.
     pub fn limit_x(&self, svg: &mut Svg, x: &Scale, limit_ns: f64, name: &str) {
         if limit_ns > x.low() && limit_ns <= x.high() {

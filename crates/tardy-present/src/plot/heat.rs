@@ -49,6 +49,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     }
     area.name_y(&mut svg, "latency, µs");
     area.name_x(&mut svg, "time from the start");
+    area.mark(&mut svg, options.mark);
     key(&mut svg, &area, most);
     let head = Head {
         id,

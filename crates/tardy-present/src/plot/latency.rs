@@ -30,7 +30,8 @@ pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
         [run] => run.facts.headline(),
         runs => format!("Latency of {} runs", runs.len()),
     };
-    draw("latency", &title, &curves(runs), options)
+    let options = Options { mark: options.mark.or_else(|| super::mark(runs)), ..*options };
+    draw("latency", &title, &curves(runs), &options)
 }
 
 /// The latency plot of some curves, with an id and a title.
@@ -56,6 +57,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
     area.vertical_grid(&mut svg, &x, &x.ticks(if options.narrow() { 5 } else { 9 }), latency_label);
     area.name_y(&mut svg, &format!("wake-ups per {}", typeset(column)));
     area.name_x(&mut svg, "latency, µs");
+    area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));
     }

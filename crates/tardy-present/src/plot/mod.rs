@@ -14,6 +14,9 @@ pub mod scale;
 pub mod svg;
 pub mod timeline;
 
+use tardy_analyse::lab;
+use tardy_record::Run;
+
 pub use latency::latency_svg;
 
 /// The style sheet that all plots share.
@@ -29,13 +32,15 @@ pub struct Options {
     /// End of the latency axis, in ns; absent: chosen so that the body of the distribution can be seen. What lies
     /// beyond is said, never hidden.
     pub latency_max_ns: Option<u64>,
+    /// Written across the plot: why its numbers are not to be taken for what they look like.
+    pub mark: Option<&'static str>,
     /// Whether the plot stands alone and so brings its style sheet with it.
     pub standalone: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { width: 860.0, limit_ns: None, latency_max_ns: None, standalone: true }
+        Self { width: 860.0, limit_ns: None, latency_max_ns: None, mark: None, standalone: true }
     }
 }
 
@@ -43,5 +48,15 @@ impl Options {
     /// Whether there is room for little: a phone.
     pub fn narrow(&self) -> bool {
         self.width < 560.0
+    }
+}
+
+/// What is to be written across plots of `runs`.
+pub fn mark(runs: &[&Run]) -> Option<&'static str> {
+    let meaningless = runs.iter().filter(|run| lab::meaningless_because(run).is_some()).count();
+    match meaningless {
+        0 => None,
+        _ if meaningless == runs.len() => Some("latencies mean nothing"),
+        _ => Some("some of these mean nothing"),
     }
 }

@@ -45,6 +45,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     area.horizontal_grid(&mut svg, &y, &y.ticks(6), latency_label);
     area.vertical_grid(&mut svg, &x, &ticks, |at| time_label(at, span));
     area.name_y(&mut svg, "highest latency of each block, µs");
+    area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
     }

@@ -3,13 +3,19 @@
 use serde::Serialize;
 use tardy_analyse::compare::{Comparison, Pair, RowPair};
 use tardy_analyse::difference::Difference;
-use tardy_analyse::findings;
+use tardy_analyse::findings::{self, Findings};
 use tardy_record::Run;
 
-use super::plots::{self, PlotView};
+use super::plots::{self, Marks, PlotView};
+use super::published_view;
+use super::run_tables::TableView;
 use crate::compare::{DESCRIPTIVE, pooled, shape_text};
+use crate::lab;
 use crate::latency::{harmless, microseconds, short};
-use crate::plot::curve;
+use crate::plot::{self, curve};
+
+/// Longer lists of differences are folded away.
+const UNFOLDED_MAX: usize = 24;
 
 /// The comparison.
 #[derive(Debug, Serialize)]
@@ -18,6 +24,7 @@ pub(super) struct ComparisonView {
     pairs: Vec<PairView>,
     descriptive: &'static str,
     curves_of: String,
+    published: Option<TableView>,
     latency: Option<PlotView>,
     exceedance: Option<PlotView>,
 }
@@ -27,6 +34,7 @@ struct SideView {
     name: String,
     headline: String,
     valid: bool,
+    alarm: Option<String>,
     anchor: String,
 }
 
@@ -60,12 +68,22 @@ struct StatisticView {
 struct DifferencesView {
     title: &'static str,
     known: bool,
+    /// Whether there are so many that they are folded away.
+    many: bool,
     rows: Vec<[String; 3]>,
 }
 
-pub(super) fn of(runs: &[&Run], comparison: &Comparison, options: &findings::Options) -> ComparisonView {
+/// `prefix` is what the ids of everything in it begin with, and `found` says what each of `runs` came to.
+pub(super) fn of(
+    runs: &[&Run],
+    found: &[Findings],
+    comparison: &Comparison,
+    options: &findings::Options<'_>,
+    prefix: &str,
+) -> ComparisonView {
     let names = curve::names(runs);
     let limit_ns = options.limit_ns.or(runs.first().and_then(|run| run.plan.limit_ns));
+    let marks = Marks { limit_ns, mark: plot::mark(runs) };
     let curves = curve::curves(runs);
     let curves_of = curve::shared(runs).map_or_else(
         || "All CPUs of each run".to_owned(),
@@ -75,7 +93,8 @@ pub(super) fn of(runs: &[&Run], comparison: &Comparison, options: &findings::Opt
         name: name.clone(),
         headline: harmless(&run.facts.headline()),
         valid: run.validity.valid,
-        anchor: format!("run{}", index + 1),
+        alarm: lab::alarm(run),
+        anchor: format!("{prefix}run{}", index + 1),
     };
     ComparisonView {
         sides: runs.iter().zip(&names).enumerate().map(side).collect(),
@@ -87,17 +106,18 @@ pub(super) fn of(runs: &[&Run], comparison: &Comparison, options: &findings::Opt
             .collect(),
         descriptive: DESCRIPTIVE,
         curves_of,
+        published: published_view::overview(&names.iter().zip(found).collect::<Vec<_>>()),
         latency: plots::latency(
-            "compare-latency",
+            &format!("{prefix}compare-latency"),
             if curve::shared(runs).is_none() {
                 "How late, all CPUs of each run"
             } else {
                 "How late, the CPUs that all runs have"
             },
             &curves,
-            limit_ns,
+            marks,
         ),
-        exceedance: plots::exceedance("compare-exceedance", &curves, limit_ns),
+        exceedance: plots::exceedance(&format!("{prefix}compare-exceedance"), &curves, marks),
     }
 }
 
@@ -106,6 +126,7 @@ fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {
     let known = |title, list: Option<&Vec<Difference>>| DifferencesView {
         title,
         known: list.is_some(),
+        many: list.is_some_and(|list| list.len() > UNFOLDED_MAX),
         rows: list.map_or_else(Vec::new, |list| list.iter().map(difference).collect()),
     };
     PairView {

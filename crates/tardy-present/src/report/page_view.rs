@@ -1,13 +1,16 @@
 //! What the report's page shows, ready to be filled in.
 
 use serde::Serialize;
+use tardy_analyse::findings::Findings;
 use tardy_analyse::{compare, findings};
 use tardy_record::Run;
 
 use super::comparison_view::{self, ComparisonView};
+use super::contents_view::{self, ContentsView, EntryView, Measured};
 use super::run_view::{self, RunView};
-use super::{SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
+use super::{Chapter, SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
 use crate::latency::harmless;
+use crate::plot::curve;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -17,21 +20,84 @@ pub(super) struct PageView {
     script: &'static str,
     style_hash: &'static str,
     script_hash: &'static str,
-    comparison: Option<ComparisonView>,
-    runs: Vec<RunView>,
+    /// What the chapters are; absent on the page of one experiment, which has no heading above its own.
+    contents: Option<ContentsView>,
+    chapters: Vec<ChapterView>,
+    run_count: usize,
     made_by: String,
 }
 
-pub(super) fn of(runs: &[&Run], options: &findings::Options) -> PageView {
-    let views: Vec<RunView> = runs
-        .iter()
-        .enumerate()
-        .map(|(index, run)| run_view::of(run, &findings::of(run, options), index))
-        .collect();
+/// Runs of one experiment.
+#[derive(Debug, Serialize)]
+struct ChapterView {
+    id: String,
+    title: String,
+    about: String,
+    comparison: Option<ComparisonView>,
+    runs: Vec<RunView>,
+}
+
+/// One experiment, on a page of its own.
+pub(super) fn of(runs: &[&Run], options: &findings::Options<'_>) -> PageView {
     let title = match runs {
         [run] => harmless(&run.facts.headline()),
         runs => format!("{} runs compared", runs.len()),
     };
+    let found = found(runs, options);
+    let chapter = ChapterView {
+        id: String::new(),
+        title: title.clone(),
+        about: String::new(),
+        comparison: comparison(runs, &found, options, ""),
+        runs: run_views(runs, &found, ""),
+    };
+    page(title, None, vec![chapter], runs)
+}
+
+/// Several experiments, a chapter each.
+pub(super) fn of_chapters(chapters: &[Chapter<'_>], options: &findings::Options<'_>) -> PageView {
+    let mut entries: Vec<EntryView> = Vec::new();
+    let mut views = Vec::new();
+    for (number, chapter) in (1..).zip(chapters) {
+        let (id, prefix) = (format!("chapter{number}"), format!("chapter{number}-"));
+        let found = found(&chapter.runs, options);
+        let runs = run_views(&chapter.runs, &found, &prefix);
+        let names = curve::names(&chapter.runs);
+        let measured: Vec<Measured<'_>> = chapter
+            .runs
+            .iter()
+            .zip(names)
+            .zip(found.iter().zip(&runs))
+            .map(|((run, name), (findings, view))| Measured {
+                run,
+                name,
+                anchor: view.id().to_owned(),
+                findings,
+            })
+            .collect();
+        entries.push(contents_view::entry(id.clone(), &chapter.title, &chapter.about, &measured));
+        views.push(ChapterView {
+            id,
+            title: harmless(&chapter.title),
+            about: harmless(&chapter.about),
+            comparison: comparison(&chapter.runs, &found, options, &prefix),
+            runs,
+        });
+    }
+    let runs: Vec<&Run> = chapters.iter().flat_map(|chapter| chapter.runs.iter().copied()).collect();
+    let experiments = if chapters.len() == 1 { "experiment" } else { "experiments" };
+    let place = if !runs.is_empty() && runs.iter().all(|run| run.lab.is_some()) { " in the lab" } else { "" };
+    let title = format!("{} {experiments}{place}", chapters.len());
+    let published = entries.iter().any(EntryView::has_published);
+    page(title, Some(ContentsView { chapters: entries, published }), views, &runs)
+}
+
+fn page(
+    title: String,
+    contents: Option<ContentsView>,
+    chapters: Vec<ChapterView>,
+    runs: &[&Run],
+) -> PageView {
     let version = runs.first().map_or("", |run| run.facts.tardy.version.as_str());
     PageView {
         title,
@@ -39,8 +105,27 @@ pub(super) fn of(runs: &[&Run], options: &findings::Options) -> PageView {
         script: SCRIPT,
         style_hash: STYLE_HASH.trim(),
         script_hash: SCRIPT_HASH.trim(),
-        comparison: compare::of(runs).map(|comparison| comparison_view::of(runs, &comparison, options)),
-        runs: views,
+        contents,
+        chapters,
+        run_count: runs.len(),
         made_by: format!("tardy {}", harmless(version)),
     }
+}
+
+fn found(runs: &[&Run], options: &findings::Options<'_>) -> Vec<Findings> {
+    runs.iter().map(|run| findings::of(run, options)).collect()
+}
+
+fn run_views(runs: &[&Run], found: &[Findings], prefix: &str) -> Vec<RunView> {
+    let numbered = (1..).zip(runs.iter().zip(found));
+    numbered.map(|(number, (run, found))| run_view::of(run, found, format!("{prefix}run{number}"))).collect()
+}
+
+fn comparison(
+    runs: &[&Run],
+    found: &[Findings],
+    options: &findings::Options<'_>,
+    prefix: &str,
+) -> Option<ComparisonView> {
+    compare::of(runs).map(|comparison| comparison_view::of(runs, found, &comparison, options, prefix))
 }

@@ -16,31 +16,35 @@ pub(super) struct PlotView {
     narrow: String,
 }
 
-fn both(
-    id: &str,
-    limit_ns: Option<u64>,
-    draw: impl Fn(&str, &Options) -> Option<String>,
-) -> Option<PlotView> {
-    let options = |width| Options { width, limit_ns, latency_max_ns: None, standalone: false };
+/// What is drawn into every plot of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    pub(super) limit_ns: Option<u64>,
+    pub(super) mark: Option<&'static str>,
+}
+
+fn both(id: &str, marks: Marks, draw: impl Fn(&str, &Options) -> Option<String>) -> Option<PlotView> {
+    let Marks { limit_ns, mark } = marks;
+    let options = |width| Options { width, limit_ns, mark, latency_max_ns: None, standalone: false };
     let wide = draw(&format!("{id}-wide"), &options(WIDE))?;
     let narrow = draw(&format!("{id}-narrow"), &options(NARROW))?;
     Some(PlotView { wide, narrow })
 }
 
-pub(super) fn latency(id: &str, title: &str, curves: &[Curve], limit_ns: Option<u64>) -> Option<PlotView> {
-    both(id, limit_ns, |id, options| (!curves.is_empty()).then(|| latency::draw(id, title, curves, options)))
+pub(super) fn latency(id: &str, title: &str, curves: &[Curve], marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| (!curves.is_empty()).then(|| latency::draw(id, title, curves, options)))
 }
 
-pub(super) fn exceedance(id: &str, curves: &[Curve], limit_ns: Option<u64>) -> Option<PlotView> {
-    both(id, limit_ns, |id, options| (!curves.is_empty()).then(|| exceedance::draw(id, curves, options)))
+pub(super) fn exceedance(id: &str, curves: &[Curve], marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| (!curves.is_empty()).then(|| exceedance::draw(id, curves, options)))
 }
 
-pub(super) fn timeline(id: &str, run: &Run, limit_ns: Option<u64>) -> Option<PlotView> {
+pub(super) fn timeline(id: &str, run: &Run, marks: Marks) -> Option<PlotView> {
     let recorded = run.own_series().any(|series| !series.block_maxima.maxima_ns.is_empty());
     let watched = !run.environment.series.is_empty();
-    both(id, limit_ns, |id, options| (recorded || watched).then(|| timeline::draw(id, run, options)))
+    both(id, marks, |id, options| (recorded || watched).then(|| timeline::draw(id, run, options)))
 }
 
-pub(super) fn heat(id: &str, run: &Run, limit_ns: Option<u64>) -> Option<PlotView> {
-    both(id, limit_ns, |id, options| heat::draw(id, run, options))
+pub(super) fn heat(id: &str, run: &Run, marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| heat::draw(id, run, options))
 }

@@ -2,24 +2,27 @@
 
 use serde::Serialize;
 use tardy_analyse::findings::{Findings, PhaseFindings};
+use tardy_analyse::name;
 use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 
-use super::plots::{self, PlotView};
+use super::plots::{self, Marks, PlotView};
+use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
-use crate::plot::curve;
-use crate::{levels, notes, sentence, summary};
+use crate::plot::{self, curve};
+use crate::{lab, levels, notes, sentence, summary};
 
 /// One run.
 #[derive(Debug, Serialize)]
 pub(super) struct RunView {
     id: String,
-    name: String,
     kicker: Vec<String>,
     headline: String,
     spoilt: Vec<String>,
+    alarm: Option<String>,
+    whose: Option<String>,
     limits: Vec<String>,
     plain: Vec<String>,
     verdict: Option<VerdictView>,
@@ -28,6 +31,8 @@ pub(super) struct RunView {
     phases: Vec<PhaseView>,
     wakes: Vec<Vec<String>>,
     levels: Option<LevelsView>,
+    published: Option<PublishedView>,
+    lab: Vec<[String; 2]>,
     rounds: Vec<Vec<String>>,
     notes: Vec<String>,
     latency: Option<PlotView>,
@@ -65,16 +70,24 @@ struct PhaseView {
     all: Option<Vec<String>>,
 }
 
-pub(super) fn of(run: &Run, findings: &Findings, index: usize) -> RunView {
-    let id = format!("run{}", index + 1);
-    let limit_ns = findings.limit_ns;
+impl RunView {
+    /// What its part of the page is called.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// `id` is what its part of the page is called, and what the ids in it begin with.
+pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
+    let marks = Marks { limit_ns: findings.limit_ns, mark: plot::mark(&[run]) };
     let curves = curve::curves(&[run]);
     let plot_id = |name: &str| format!("{id}-{name}");
     RunView {
-        name: harmless(&run.origin.id),
         kicker: kicker(run),
         headline: harmless(&run.facts.headline()),
         spoilt: sentence::spoilt(run),
+        alarm: lab::alarm(run),
+        whose: lab::whose(run),
         limits: sentence::limits(run),
         plain: plain(findings),
         verdict: findings.verdict.as_ref().and_then(verdict_view),
@@ -83,23 +96,26 @@ pub(super) fn of(run: &Run, findings: &Findings, index: usize) -> RunView {
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         levels: findings.levels.as_ref().map(levels_view),
+        published: published_view::of(findings),
+        lab: run.lab.as_ref().map(lab::rows).unwrap_or_default(),
         rounds: rounds(findings),
         notes: notes::of(run, findings),
-        latency: plots::latency(&plot_id("latency"), "How late", &curves, limit_ns),
-        exceedance: plots::exceedance(&plot_id("exceedance"), &curves, limit_ns),
-        timeline: plots::timeline(&plot_id("timeline"), run, limit_ns),
-        heat: plots::heat(&plot_id("heat"), run, limit_ns),
+        latency: plots::latency(&plot_id("latency"), "How late", &curves, marks),
+        exceedance: plots::exceedance(&plot_id("exceedance"), &curves, marks),
+        timeline: plots::timeline(&plot_id("timeline"), run, marks),
+        heat: plots::heat(&plot_id("heat"), run, marks),
         details: run_tables::of(run, findings),
         id,
     }
 }
 
-/// Where and when: host, board, distribution, date.
+/// Where and when: the kernel of a run of the lab, host, board, distribution, date.
 fn kicker(run: &Run) -> Vec<String> {
     let machine = &run.facts.machine;
     let known = [machine.board.get(), machine.distribution.get()];
     let date = run.origin.started_at.replace('T', " ").replace('Z', " UTC");
-    let parts = [Some(&run.origin.host), known[0], known[1], Some(&date)];
+    let kernel = run.lab.as_ref().map(|_| name::of_run(run));
+    let parts = [kernel.as_ref(), Some(&run.origin.host), known[0], known[1], Some(&date)];
     parts
         .into_iter()
         .flatten()
@@ -209,10 +225,10 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
 fn levels_view(found: &tardy_analyse::levels::Levels) -> LevelsView {
     let mut heads = levels::HEADS.to_vec();
     heads[0] = "level, µs";
-    LevelsView {
-        table: TableView { heads, rows: levels::rows(found) },
-        notes: levels::notes(found).into_iter().map(typographic).collect(),
-    }
+    let cell = |cell: String| if cell == "-" { "–".to_owned() } else { cell };
+    let rows = levels::rows(found).into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
+    let notes = levels::notes(found).into_iter().map(typographic).collect();
+    LevelsView { table: TableView { heads, rows }, notes }
 }
 
 fn rounds(findings: &Findings) -> Vec<Vec<String>> {

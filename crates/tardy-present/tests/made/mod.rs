@@ -1,6 +1,7 @@
 //! Makes runs up, the same ones every time: two machines, stalls, loads, an environment, names that an enemy chose.
 #![allow(unreachable_pub, dead_code)] // one module, used by several tests
 
+pub mod lab;
 pub mod machine;
 pub mod readings;
 pub mod surroundings;
@@ -47,6 +48,10 @@ pub fn all() -> Vec<(&'static str, Run)> {
         ("wakes", wakes()),
         ("cut-short", cut_short()),
         ("nothing-yet", nothing_yet()),
+        ("lab-standard", lab::standard()),
+        ("lab-rt", lab::rt()),
+        ("lab-levels", lab::levels()),
+        ("lab-realtime", lab::realtime()),
     ]
 }
 
@@ -135,7 +140,7 @@ pub fn nothing_yet() -> Run {
     finish(run, State::Running)
 }
 
-fn bare(id: &str, facts: tardy_record::facts::Facts, phases: &[(Wake, u32, u64, Vec<String>)]) -> Run {
+pub fn bare(id: &str, facts: tardy_record::facts::Facts, phases: &[(Wake, u32, u64, Vec<String>)]) -> Run {
     let mut start_ns = SECOND;
     let mut happened = Vec::new();
     for (wake, round, length, _) in phases {
@@ -200,7 +205,7 @@ fn phase_plan(wake: Wake, round: u32, length: u64, loads: &[String]) -> PhasePla
     }
 }
 
-fn finish(mut run: Run, state: State) -> Run {
+pub fn finish(mut run: Run, state: State) -> Run {
     run.progress.state = state;
     run.progress.planned_ns = run
         .plan

@@ -1,14 +1,14 @@
 //! `tardy report`: one HTML file for people to look at.
 
 use anyhow::Result;
-use tardy_analyse::findings::Options;
 use tardy_measure::run::result_file::ResultFile;
-use tardy_present::report;
+use tardy_present::report::{self, Chapter};
 use tardy_record::Run;
 
 use super::output;
 use crate::args::ReportArgs;
 use crate::exit::Exit;
+use crate::published;
 
 /// Writes the report of one run, or of several over each other.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
@@ -21,7 +21,17 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
 /// Writes the report of `runs`, and says where it is.
 pub(super) fn write(runs: &[Run], file: &ResultFile) -> Result<()> {
     let runs: Vec<&Run> = runs.iter().collect();
-    file.write(report::html(&runs, &Options::default()).as_bytes())?;
+    finish(&report::html(&runs, &published::options()?), file)
+}
+
+/// Writes one report of several experiments, a chapter each, and says where it is.
+#[expect(dead_code, reason = "`tardy lab run --all` calls it once it can boot several recipes")]
+pub(super) fn write_chapters(chapters: &[Chapter<'_>], file: &ResultFile) -> Result<()> {
+    finish(&report::html_of_chapters(chapters, &published::options()?), file)
+}
+
+fn finish(page: &str, file: &ResultFile) -> Result<()> {
+    file.write(page.as_bytes())?;
     output::tell(&format!("report {}", file.path().display()));
     Ok(())
 }

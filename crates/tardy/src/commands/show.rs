@@ -1,13 +1,14 @@
 //! `tardy show`: a run's summary and histogram.
 
 use anyhow::Result;
-use tardy_analyse::findings::{self, Options};
+use tardy_analyse::findings;
 use tardy_present::summary;
 use tardy_record::Run;
 
 use super::output;
 use crate::args::ShowArgs;
 use crate::exit::Exit;
+use crate::published;
 
 /// Shows a run file.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
@@ -18,7 +19,7 @@ pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
 
 /// Shows a run on standard output.
 pub(super) fn print(run: &Run, json: bool) -> Result<()> {
-    let findings = findings::of(run, &Options::default());
+    let findings = findings::of(run, &published::options()?);
     if json {
         return output::print_json(&findings);
     }

@@ -65,7 +65,11 @@ fn experiment(guests: &Path) -> Experiment {
             ],
             ..Orders::default()
         },
-        parts: Parts { tardy: std::fs::read(guests.join("tardy-guest-x86_64")).unwrap(), files, ..Parts::default() },
+        parts: Parts {
+            tardy: std::fs::read(guests.join("tardy-guest-x86_64")).unwrap(),
+            files,
+            ..Parts::default()
+        },
     }
 }
 

@@ -41,7 +41,8 @@ fn ends_its_emulator(signal: &str) {
     let mut lines = BufReader::new(tardy.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("booted")), "the guest never booted");
     assert_eq!(emulators(&mark).len(), 1);
-    let kill = std::process::Command::new("kill").args([&format!("-{signal}"), &tardy.id().to_string()]).status();
+    let kill =
+        std::process::Command::new("kill").args([&format!("-{signal}"), &tardy.id().to_string()]).status();
     assert!(kill.unwrap().success());
     tardy.wait().unwrap();
     assert!(soon(|| emulators(&mark).is_empty()), "an emulator is left: {:?}", emulators(&mark));

@@ -64,7 +64,17 @@ fn a_run_in_the_hosts_time_says_that_its_latencies_mean_nothing() {
     let Some(guests) = guests::directory() else { return };
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.args(["lab-quick", "--kernel", "debian:6.12-rt", "--realtime", "--load", "none", "--loops", "200", "-o"]);
+    lab.args([
+        "lab-quick",
+        "--kernel",
+        "debian:6.12-rt",
+        "--realtime",
+        "--load",
+        "none",
+        "--loops",
+        "200",
+        "-o",
+    ]);
     lab.arg(results.path());
     let shown = guests::said(&lab.output().unwrap());
     let run = guests::run(&results.path().join("debian-6.12-rt.run.json"));

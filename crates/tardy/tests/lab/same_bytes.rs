@@ -54,5 +54,8 @@ fn the_origin_is_the_hosts() {
     assert!(!run.origin.started_at.starts_with("2020"), "{}", run.origin.started_at);
     let hostless = tardy_record::file::to_text(&Run { origin: Origin::default(), ..run.clone() });
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    assert!(host.trim().len() < 4 || !hostless.contains(host.trim()), "the host's name is elsewhere in the run");
+    assert!(
+        host.trim().len() < 4 || !hostless.contains(host.trim()),
+        "the host's name is elsewhere in the run"
+    );
 }

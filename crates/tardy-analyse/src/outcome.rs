@@ -1,0 +1,154 @@
+//! What a run came to, in one line for each thing that it measured: a wake method under a load at a level, all CPUs and
+//! rounds together.
+//!
+//! Finer than [`crate::wakes`] and [`crate::levels`], which each leave one of these distinctions out: a published result
+//! is held against exactly one experiment, and a summary of many runs has no room for tables of each kind.
+
+use serde::Serialize;
+use tardy_record::plan::{ProbePlan, Wake};
+use tardy_record::series::{Level, Quantity, TraceSource};
+use tardy_record::{Run, Series};
+
+use crate::row::{self, Row};
+
+/// One thing that a run measured, and what it came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// What tells it from the run's others, such as `nanosleep, doload`; the wake method where it is the only one.
+    pub label: String,
+    /// Which it is.
+    #[serde(flatten)]
+    pub key: Key,
+    /// Indices of its series.
+    pub series: Vec<usize>,
+    /// Time from one deadline to the next, in ns, ascending: one for each distinct one.
+    pub intervals_ns: Vec<u64>,
+    /// For how long it was measured, in ns, all rounds.
+    pub measured_ns: u64,
+    /// Readings of one CPU, all rounds; the fewest where CPUs differ.
+    pub recorded_per_cpu: u64,
+    /// All CPUs and rounds.
+    pub row: Row,
+}
+
+/// What is measured together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Key {
+    /// The loads meanwhile, as the person wrote them.
+    pub loads: Vec<String>,
+    /// How the thread waited; absent where none of tardy's waited.
+    pub wake: Option<Wake>,
+    /// What measured, by its name in recipes.
+    pub probe: &'static str,
+    /// Who wrote the trace that it comes from; absent for a thread that no trace watched.
+    pub source: Option<TraceSource>,
+    /// At which level.
+    pub level: Level,
+}
+
+/// What `run` came to, in the order in which it was measured, lower levels first. Noise is no latency and not in it.
+pub fn of(run: &Run) -> Vec<Outcome> {
+    let mut groups: Vec<(Key, Vec<usize>)> = Vec::new();
+    for (index, series) in run.series.iter().enumerate() {
+        let Some(key) = key(run, series) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, members)) => members.push(index),
+            None => groups.push((key, vec![index])),
+        }
+    }
+    // Of one experiment the levels stand below each other; experiments stay in their order.
+    let experiments: Vec<(Vec<String>, &str)> =
+        groups.iter().map(|(key, _)| (key.loads.clone(), key.probe)).collect();
+    groups.sort_by_key(|(key, members)| {
+        let first = experiments.iter().position(|(loads, probe)| (loads, *probe) == (&key.loads, key.probe));
+        let first_series = if key.source.is_some() { 0 } else { members[0] };
+        (first, key.source, key.level, first_series)
+    });
+    let labels = labels(&groups.iter().map(|(key, _)| key).collect::<Vec<_>>());
+    groups
+        .into_iter()
+        .zip(labels)
+        .filter_map(|((key, members), label)| outcome(run, key, members, label))
+        .collect()
+}
+
+fn key(run: &Run, series: &Series) -> Option<Key> {
+    if series.quantity != Quantity::Latency {
+        return None;
+    }
+    let plan = run.plan.phases.get(series.phase)?;
+    let source = match (&plan.probe, series.trace()) {
+        (_, Some(trace)) => Some(trace.source),
+        (ProbePlan::Kernel(_), None) => Some(TraceSource::Events),
+        _ => None,
+    };
+    // timerlat wakes a thread of its own, in a way of its own.
+    let wake =
+        if source == Some(TraceSource::Timerlat) { None } else { plan.probe.timer().map(|timer| timer.wake) };
+    Some(Key { loads: plan.loads.clone(), wake, probe: plan.probe.name(), source, level: series.level })
+}
+
+fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Outcome> {
+    let series: Vec<&Series> = members.iter().map(|index| &run.series[*index]).collect();
+    let row = row::of_several(&label, &series).ok()?;
+    let mut intervals_ns: Vec<u64> = series.iter().filter_map(|one| interval_ns(one)).collect();
+    intervals_ns.sort_unstable();
+    intervals_ns.dedup();
+    let mut phases: Vec<usize> = series.iter().map(|one| one.phase).collect();
+    phases.dedup();
+    let longest = |phase: &usize| {
+        let of_phase = series.iter().filter(|one| one.phase == *phase);
+        of_phase.map(|one| one.counted_ns).max().unwrap_or(0)
+    };
+    let measured_ns = phases.iter().map(longest).fold(0u64, u64::saturating_add);
+    let mut cpus: Vec<u32> = series.iter().map(|one| one.cpu()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let recorded = |cpu: &u32| {
+        let of_cpu = series.iter().filter(|one| one.cpu() == *cpu);
+        of_cpu.fold(0u64, |sum, one| sum.saturating_add(one.tally.recorded))
+    };
+    let recorded_per_cpu = cpus.iter().map(recorded).min().unwrap_or(0);
+    Some(Outcome { label, key, series: members, intervals_ns, measured_ns, recorded_per_cpu, row })
+}
+
+fn interval_ns(series: &Series) -> Option<u64> {
+    series.timer().map(|timer| timer.interval_ns).or_else(|| series.trace().map(|trace| trace.interval_ns))
+}
+
+/// What tells each of `keys` from the others: of level, source, wake method and loads those that are not all the same.
+pub fn labels(keys: &[&Key]) -> Vec<String> {
+    let differ = |part: &dyn Fn(&Key) -> String| keys.iter().any(|key| part(key) != part(keys[0]));
+    let loads = |key: &Key| under(&key.loads);
+    let wake = |key: &Key| key.wake.map_or_else(String::new, |wake| wake.name().to_owned());
+    let level = |key: &Key| key.level.name().to_owned();
+    let source = |key: &Key| match key.source {
+        Some(source) => format!("by {}", source.name()),
+        None => "untraced".to_owned(),
+    };
+    let parts: [&dyn Fn(&Key) -> String; 4] = [&level, &source, &wake, &loads];
+    let telling: Vec<&dyn Fn(&Key) -> String> = parts.into_iter().filter(|part| differ(*part)).collect();
+    let label = |key: &&Key| {
+        let texts: Vec<String> =
+            telling.iter().map(|part| part(key)).filter(|text| !text.is_empty()).collect();
+        match (texts.is_empty(), key.wake) {
+            (false, _) => texts.join(", "),
+            (true, Some(wake)) => wake.name().to_owned(),
+            (true, None) => key.level.name().to_owned(),
+        }
+    };
+    keys.iter().map(label).collect()
+}
+
+/// Loads as people read them.
+pub fn under(loads: &[String]) -> String {
+    if loads.is_empty() { "no load".to_owned() } else { loads.join(" + ") }
+}
+
+impl Outcome {
+    /// The quantile of that name, in ns; absent where there are too few values.
+    pub fn quantile_ns(&self, name: &str) -> Option<i64> {
+        let quantile = self.row.quantiles.iter().find(|quantile| quantile.level == name)?;
+        quantile.value.map(|value| value.quoted_ns())
+    }
+}

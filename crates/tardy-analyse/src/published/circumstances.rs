@@ -1,0 +1,331 @@
+//! What two measurements have in common, one circumstance a row. What is not given is unknown, and unknown is not the
+//! same.
+
+use serde::Serialize;
+use tardy_record::Run;
+use tardy_record::facts::Preemption;
+
+use super::PublishedResult;
+use super::duration::{self, Stated};
+use crate::comparability::DURATION_TOLERANCE;
+use crate::outcome::{self, Outcome};
+
+/// "About so long" is the same up to this share.
+const ABOUT: f64 = 0.1;
+
+/// One circumstance of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Circumstance {
+    /// Which.
+    pub name: &'static str,
+    /// As published; empty where it is not given.
+    pub published: Vec<Value>,
+    /// Here; empty where it is not known.
+    pub ours: Vec<Value>,
+    /// Whether they are the same.
+    pub sameness: Sameness,
+}
+
+/// A value to be shown.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A count.
+    Count(u64),
+    /// A duration in ns.
+    DurationNs(u64),
+    /// A duration in ns that nobody stated: samples times interval.
+    DerivedNs(u64),
+}
+
+impl Value {
+    fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// Whether two circumstances are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sameness {
+    /// They are.
+    Same,
+    /// They are not.
+    Different,
+    /// One of them is not given, or not so that it could be told.
+    Unknown,
+}
+
+impl Sameness {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Different => "different",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The better, the lower.
+    pub(super) fn rank(self) -> u8 {
+        match self {
+            Self::Same => 0,
+            Self::Unknown => 1,
+            Self::Different => 2,
+        }
+    }
+
+    fn of(same: bool) -> Self {
+        if same { Self::Same } else { Self::Different }
+    }
+
+    /// Of several things that were measured here: the same only where all are, unknown where any is.
+    fn of_all(all: impl Iterator<Item = Self>) -> Self {
+        let all: Vec<Self> = all.collect();
+        let any = |one| all.contains(&one);
+        match () {
+            () if all.is_empty() || any(Self::Unknown) => Self::Unknown,
+            () => Self::of(!any(Self::Different)),
+        }
+    }
+}
+
+/// Every circumstance of `published` and of what was measured here.
+pub(super) fn of(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> Vec<Circumstance> {
+    vec![
+        board(run, published),
+        cpus(run, published),
+        kernel(run, published),
+        preemption(run, published),
+        loads(published, ours),
+        interval(published, ours),
+        duration(published, ours),
+        samples(published, ours),
+        wake(published, ours),
+        at_level(published, ours),
+    ]
+}
+
+fn circumstance(
+    name: &'static str,
+    published: Option<Value>,
+    ours: Option<Value>,
+    sameness: impl FnOnce() -> Sameness,
+) -> Circumstance {
+    let known = published.is_some() && ours.is_some();
+    Circumstance {
+        name,
+        published: published.into_iter().collect(),
+        ours: ours.into_iter().collect(),
+        sameness: if known { sameness() } else { Sameness::Unknown },
+    }
+}
+
+/// The same for what each outcome has of its own.
+fn of_each(
+    name: &'static str,
+    published: Vec<Value>,
+    ours: &[&Outcome],
+    value: impl Fn(&Outcome) -> Vec<Value>,
+    sameness: impl Fn(&Outcome) -> Sameness,
+) -> Circumstance {
+    let mut values: Vec<Value> = Vec::new();
+    for one in ours.iter().flat_map(|outcome| value(outcome)) {
+        if !values.contains(&one) {
+            values.push(one);
+        }
+    }
+    let known = !published.is_empty() && !values.is_empty();
+    let sameness =
+        if known { Sameness::of_all(ours.iter().map(|one| sameness(one))) } else { Sameness::Unknown };
+    Circumstance { name, published, ours: values, sameness }
+}
+
+fn board(run: &Run, published: &PublishedResult) -> Circumstance {
+    let model = run.facts.cpu.model.get();
+    let known = run.facts.machine.board.get();
+    let ours = match &run.lab {
+        Some(lab) => Some(match known.or(model) {
+            Some(name) => format!("emulated {}: {name}", lab.machine),
+            None => format!("emulated {}", lab.machine),
+        }),
+        None => known.or(model).cloned(),
+    };
+    // An emulated board has the name of the one that it stands for, and is not it.
+    let same = |name: &str| run.lab.is_none() && is_board(name, published.board.as_deref().unwrap_or(""));
+    let sameness = || match (&run.lab, known) {
+        (None, None) => Sameness::Unknown,
+        (_, name) => Sameness::of(name.is_some_and(|name| same(name))),
+    };
+    circumstance("CPU and board", published.board.clone().map(Value::Text), ours.map(Value::Text), sameness)
+}
+
+/// Whether a board that calls itself `name` is the one that an article calls `published`: a revision and the maker's
+/// name in front do not matter, nor what the article adds after a comma.
+fn is_board(name: &str, published: &str) -> bool {
+    let plain = |text: &str| {
+        text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+    };
+    let named = name.split(" Rev ").next().unwrap_or(name);
+    let (named, published) = (plain(named), plain(published.split(',').next().unwrap_or("")));
+    !published.is_empty() && named.ends_with(&published)
+}
+
+fn cpus(run: &Run, published: &PublishedResult) -> Circumstance {
+    let ours = run.facts.cpu.online.get().map(|online| online.len() as u64);
+    let theirs = published.cpus.map(u64::from);
+    circumstance("CPUs", theirs.map(Value::Count), ours.map(Value::Count), || Sameness::of(theirs == ours))
+}
+
+fn kernel(run: &Run, published: &PublishedResult) -> Circumstance {
+    let ours = run.facts.kernel.release.get();
+    circumstance("kernel", published.kernel.clone().map(Value::Text), ours.cloned().map(Value::Text), || {
+        Sameness::of(ours == published.kernel.as_ref())
+    })
+}
+
+fn preemption(run: &Run, published: &PublishedResult) -> Circumstance {
+    let kernel = &run.facts.kernel;
+    let none_at_all = published.kernel.as_ref().is_some_and(|kernel| kernel.contains("without preemption"));
+    let theirs = match (&published.xenomai, published.preempt_rt) {
+        (Some(version), _) => Some(format!("Xenomai {version} beside Linux")),
+        (None, Some(true)) => Some(Preemption::Rt.name().to_owned()),
+        (None, Some(false)) if none_at_all => Some(Preemption::None.name().to_owned()),
+        (None, Some(false)) => Some("not PREEMPT_RT; the model is not given".to_owned()),
+        (None, None) => None,
+    };
+    let ours = match (kernel.co_kernel.get().filter(|core| *core != "none"), kernel.preemption.get()) {
+        (Some(core), _) => Some(format!("{core} beside Linux")),
+        (None, Some(model)) => Some(model.name().to_owned()),
+        (None, None) => kernel.real_time.get().map(|rt| {
+            if *rt { Preemption::Rt.name() } else { "not PREEMPT_RT; the model is not known" }.to_owned()
+        }),
+    };
+    let co_kernel = kernel.co_kernel.get().map(|core| core.to_lowercase().contains("xenomai"));
+    let sameness = || match (&published.xenomai, published.preempt_rt, kernel.real_time.get()) {
+        // The version of Xenomai is a matter of the kernel's row.
+        (Some(_), _, _) => co_kernel.map_or(Sameness::Unknown, Sameness::of),
+        (None, Some(true), Some(ours)) => Sameness::of(*ours),
+        (None, Some(false), Some(true)) => Sameness::Different,
+        (None, Some(false), Some(false)) if none_at_all => kernel
+            .preemption
+            .get()
+            .map_or(Sameness::Unknown, |model| Sameness::of(*model == Preemption::None)),
+        _ => Sameness::Unknown,
+    };
+    circumstance("preemption", theirs.map(Value::Text), ours.map(Value::Text), sameness)
+}
+
+fn loads(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
+    of_each(
+        "load",
+        published.load.clone().map(Value::Text).into_iter().collect(),
+        ours,
+        |one| vec![Value::Text(outcome::under(&one.key.loads))],
+        |one| load(published, &one.key.loads),
+    )
+}
+
+/// Whether `ours` is the published load. An article's is a sentence: only its own script, and none at all, can be told.
+pub(super) fn load(published: &PublishedResult, ours: &[String]) -> Sameness {
+    let Some(theirs) = published.load.as_deref() else { return Sameness::Unknown };
+    let is_none = theirs == "none";
+    match ours {
+        [] => Sameness::of(is_none),
+        _ if is_none => Sameness::Different,
+        [one] if one == "doload" && theirs.starts_with("doload") => Sameness::Same,
+        // A part of it is the same; whether the rest was there, such as another host's ping, the run does not know.
+        loads if loads.iter().any(|one| theirs.contains(one.strip_prefix("cmd:").unwrap_or(one))) => {
+            Sameness::Unknown
+        }
+        _ => Sameness::Different,
+    }
+}
+
+fn interval(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
+    let theirs = published.interval_us.map(|us| (us * 1000.0).round() as u64);
+    of_each(
+        "interval",
+        theirs.map(Value::DurationNs).into_iter().collect(),
+        ours,
+        |one| one.intervals_ns.iter().copied().map(Value::DurationNs).collect(),
+        |one| match one.intervals_ns.as_slice() {
+            [] => Sameness::Unknown,
+            intervals => Sameness::of(intervals.iter().all(|ns| Some(*ns) == theirs)),
+        },
+    )
+}
+
+fn duration(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
+    let stated = published.duration.as_deref().and_then(duration::parse);
+    let derived = samples_per_thread(published)
+        .zip(published.interval_us)
+        .map(|(samples, us)| samples as f64 * us * 1000.0)
+        .filter(|_| !matches!(stated, Some(Stated::Exactly(_))));
+    let mut theirs: Vec<Value> = published.duration.iter().map(Value::text).collect();
+    theirs.extend(derived.map(|ns| Value::DerivedNs(ns as u64)));
+    let stated = derived.map(Stated::Exactly).or(stated);
+    let sameness = |one: &Outcome| {
+        let ns = one.measured_ns as f64;
+        match stated {
+            None => Sameness::Unknown,
+            Some(Stated::Exactly(stated)) => Sameness::of(is_near(ns, stated, DURATION_TOLERANCE)),
+            Some(Stated::About(stated)) => Sameness::of(is_near(ns, stated, ABOUT)),
+            Some(Stated::AtLeast(least)) if ns < least => Sameness::Different,
+            Some(Stated::AtLeast(_)) => Sameness::Unknown,
+        }
+    };
+    of_each("duration", theirs, ours, |one| vec![Value::DurationNs(one.measured_ns)], sameness)
+}
+
+fn samples(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
+    let theirs = samples_per_thread(published);
+    of_each(
+        "samples a thread",
+        theirs.map(Value::Count).into_iter().collect(),
+        ours,
+        |one| vec![Value::Count(one.recorded_per_cpu)],
+        |one| {
+            let near = |n: u64| is_near(one.recorded_per_cpu as f64, n as f64, DURATION_TOLERANCE);
+            theirs.map_or(Sameness::Unknown, |n| Sameness::of(near(n)))
+        },
+    )
+}
+
+/// Samples of one thread: of a board with one CPU all of them.
+fn samples_per_thread(published: &PublishedResult) -> Option<u64> {
+    published.samples_per_thread.or(published.samples.filter(|_| published.cpus == Some(1)))
+}
+
+fn is_near(one: f64, other: f64, tolerance: f64) -> bool {
+    (one - other).abs() <= tolerance * one.max(other)
+}
+
+fn wake(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
+    of_each(
+        "wake method",
+        published.wake.clone().map(Value::Text).into_iter().collect(),
+        ours,
+        |one| one.key.wake.map(|wake| Value::text(wake.name())).into_iter().collect(),
+        |one| {
+            let same = |wake: tardy_record::plan::Wake| Some(wake.name()) == published.wake.as_deref();
+            one.key.wake.map_or(Sameness::Unknown, |wake| Sameness::of(same(wake)))
+        },
+    )
+}
+
+fn at_level(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
+    // What names no level and how the thread waited is a program's own reading, as cyclictest's is.
+    let program = published.wake.as_ref().map(|_| "user task".to_owned());
+    let theirs = published.level.clone().or(program);
+    let wanted = theirs.as_deref().and_then(super::level);
+    of_each(
+        "level",
+        theirs.into_iter().map(Value::Text).collect(),
+        ours,
+        |one| vec![Value::text(one.key.level.name())],
+        |one| wanted.map_or(Sameness::Unknown, |wanted| Sameness::of(one.key.level == wanted)),
+    )
+}

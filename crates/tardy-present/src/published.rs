@@ -1,0 +1,125 @@
+//! A run beside published results: the same figures and words in the terminal and in the report.
+
+use tardy_analyse::published::{BesidePublished, Circumstance, Figures, Match, Ours, Sameness, Value};
+
+use crate::latency::{count, harmless, microseconds, short, three_digits};
+use crate::sentence;
+
+/// Longer ids and labels are shortened in tables.
+const LABEL_MAX: usize = 40;
+
+/// A published figure in us, without its unit: `177`, `about 500`, `at least 30,000`.
+pub fn highest(figures: &Figures) -> Option<String> {
+    match (figures.max_us, figures.max_at_least_us) {
+        (Some(us), _) if figures.max_is_approximate => Some(format!("about {}", three_digits(us))),
+        (Some(us), _) => Some(three_digits(us)),
+        (None, Some(us)) => Some(format!("at least {}", three_digits(us))),
+        (None, None) => None,
+    }
+}
+
+/// The heads of the table; the first column names the published result.
+pub(crate) const HEADS: [&str; 4] = ["us", "published max", "max here", "p99.99 here"];
+
+/// A row of the table for each figure of this run beside a published one.
+pub(crate) fn rows(beside: &BesidePublished) -> Vec<Vec<String>> {
+    beside.matches.iter().flat_map(match_rows).collect()
+}
+
+fn match_rows(one: &Match) -> Vec<Vec<String>> {
+    let published = highest(&one.published).unwrap_or_else(|| "no figure".to_owned());
+    let row = |label: String, max: String, tail: String| {
+        vec![short(&harmless(&label), LABEL_MAX), published.clone(), max, tail]
+    };
+    if one.ours.is_empty() {
+        return vec![row(one.id.clone(), "-".to_owned(), "-".to_owned())];
+    }
+    let us = |ns: Option<i64>, none: &str| ns.map_or_else(|| none.to_owned(), |ns| microseconds(ns as f64));
+    let of = |ours: &Ours| {
+        let label = if one.ours.len() > 1 { format!("{}, {}", one.id, ours.label) } else { one.id.clone() };
+        row(label, us(ours.max_ns, "-"), us(ours.p9999_ns, "n/a"))
+    };
+    one.ours.iter().map(of).collect()
+}
+
+/// What differs, of those results together of which the same is to be said; then what was left out and why.
+pub(crate) fn notes(beside: &BesidePublished) -> Vec<String> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in &beside.matches {
+        let text = circumstances(one);
+        match said.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, ids)) => ids.push(&one.id),
+            None => said.push((text, vec![&one.id])),
+        }
+    }
+    let all = said.len() == 1 && beside.matches.len() > 1;
+    let mut notes: Vec<String> = said
+        .iter()
+        .map(|(text, ids)| match all {
+            true => format!("All of them: {text}"),
+            false => format!("{}: {text}", harmless(&ids.join(", "))),
+        })
+        .collect();
+    notes.extend(left_out(beside));
+    notes
+}
+
+/// Published results that are not set beside this run, and why.
+pub(crate) fn left_out(beside: &BesidePublished) -> Vec<String> {
+    let ids = |ids: &[String]| harmless(&ids.join(", "));
+    let mut notes = Vec::new();
+    notes.extend(beside.withheld_because.as_ref().map(|why| {
+        format!("This run is not set beside the published results of its recipe: {}.", harmless(why))
+    }));
+    if !beside.of_the_other_kernel.is_empty() {
+        let kinds = "Of the other kind of kernel, and so beside a run of that";
+        notes.push(format!("{kinds}: {}.", ids(&beside.of_the_other_kernel)));
+    }
+    if !beside.not_known.is_empty() {
+        notes.push(format!(
+            "Not among the published results that this tardy knows: {}.",
+            ids(&beside.not_known)
+        ));
+    }
+    notes
+}
+
+/// Which circumstances are the same, which differ and which nobody knows.
+fn circumstances(one: &Match) -> String {
+    if one.ours.is_empty() {
+        return "this run measured nothing of the kind.".to_owned();
+    }
+    let named = |sameness, word: &str| {
+        let names = names(one, sameness);
+        (!names.is_empty()).then(|| format!("{word} {}", names.join(", ")))
+    };
+    let parts = [
+        named(Sameness::Different, "different"),
+        named(Sameness::Unknown, "unknown whether the same"),
+        named(Sameness::Same, "same"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
+}
+
+/// The names of the circumstances of that kind.
+pub(crate) fn names(one: &Match, sameness: Sameness) -> Vec<&'static str> {
+    one.circumstances.iter().filter(|row| row.sameness == sameness).map(|row| row.name).collect()
+}
+
+/// Both sides of a circumstance as text.
+pub(crate) fn sides(circumstance: &Circumstance) -> [String; 2] {
+    let side = |values: &[Value], none: &str| match values {
+        [] => none.to_owned(),
+        values => values.iter().map(value).collect::<Vec<_>>().join("; "),
+    };
+    [side(&circumstance.published, "not given"), side(&circumstance.ours, "not known")]
+}
+
+fn value(value: &Value) -> String {
+    match value {
+        Value::Text(text) => harmless(text),
+        Value::Count(n) => count(*n),
+        Value::DurationNs(ns) => sentence::rounded(*ns),
+        Value::DerivedNs(ns) => format!("{} by samples times interval", sentence::rounded(*ns)),
+    }
+}

@@ -1,0 +1,119 @@
+//! What stands at the top of a report of several chapters: what each is about, and every result in one table.
+
+use serde::Serialize;
+use tardy_analyse::findings::Findings;
+use tardy_analyse::outcome::{self, Key, Outcome};
+use tardy_analyse::published::{Match, Ours};
+use tardy_record::Run;
+
+use crate::latency::{harmless, microseconds, short};
+use crate::published;
+
+/// The top.
+#[derive(Debug, Serialize)]
+pub(super) struct ContentsView {
+    pub(super) chapters: Vec<EntryView>,
+    /// Whether any row has a published figure.
+    pub(super) published: bool,
+}
+
+/// One chapter.
+#[derive(Debug, Serialize)]
+pub(super) struct EntryView {
+    pub(super) anchor: String,
+    pub(super) title: String,
+    pub(super) about: String,
+    rows: Vec<RowView>,
+}
+
+/// One thing measured on one kernel.
+#[derive(Debug, Serialize)]
+struct RowView {
+    /// What was measured; empty where it is what the row above has.
+    what: String,
+    kernel: String,
+    anchor: String,
+    p50: String,
+    p99: String,
+    max: String,
+    published: String,
+    /// Why the numbers do not count; empty where they do.
+    alarm: &'static str,
+}
+
+impl EntryView {
+    pub(super) fn has_published(&self) -> bool {
+        self.rows.iter().any(|row| !row.published.is_empty())
+    }
+}
+
+/// One run of a chapter.
+pub(super) struct Measured<'a> {
+    pub(super) run: &'a Run,
+    pub(super) name: String,
+    pub(super) anchor: String,
+    pub(super) findings: &'a Findings,
+}
+
+pub(super) fn entry(anchor: String, title: &str, about: &str, runs: &[Measured<'_>]) -> EntryView {
+    let outcomes: Vec<Vec<Outcome>> = runs.iter().map(|one| outcome::of(one.run)).collect();
+    let mut keys: Vec<&Key> = Vec::new();
+    for one in outcomes.iter().flatten() {
+        if !keys.contains(&&one.key) {
+            keys.push(&one.key);
+        }
+    }
+    let mut rows = Vec::new();
+    for (key, label) in keys.iter().zip(outcome::labels(&keys)) {
+        let mut what = short(&harmless(&label), 60);
+        for (measured, outcomes) in runs.iter().zip(&outcomes) {
+            if let Some(index) = outcomes.iter().position(|one| one.key == **key) {
+                rows.push(row(std::mem::take(&mut what), measured, &outcomes[index], index));
+            }
+        }
+    }
+    for measured in runs.iter().zip(&outcomes).filter(|(_, outcomes)| outcomes.is_empty()).map(|(run, _)| run)
+    {
+        rows.push(RowView {
+            what: "no latency was measured".to_owned(),
+            kernel: measured.name.clone(),
+            anchor: measured.anchor.clone(),
+            p50: String::new(),
+            p99: String::new(),
+            max: String::new(),
+            published: String::new(),
+            alarm: alarm(measured.findings),
+        });
+    }
+    EntryView { anchor, title: harmless(title), about: harmless(about), rows }
+}
+
+fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -> RowView {
+    let us = |ns: Option<i64>, none: &str| {
+        ns.map_or_else(|| none.to_owned(), |ns| microseconds(ns as f64).replace('-', "−"))
+    };
+    let is_of_it = |ours: &Ours| ours.outcome == index;
+    let matches = measured.findings.published.iter().flat_map(|beside| &beside.matches);
+    let of_it = matches.filter(|one| one.ours.iter().any(is_of_it));
+    let mut published: Vec<String> =
+        of_it.filter_map(|one: &Match| published::highest(&one.published)).collect();
+    published.dedup();
+    RowView {
+        what,
+        kernel: measured.name.clone(),
+        anchor: measured.anchor.clone(),
+        p50: us(outcome.quantile_ns("p50"), "n/a"),
+        p99: us(outcome.quantile_ns("p99"), "n/a"),
+        max: us(outcome.row.max_ns, "–"),
+        published: published.join(" / "),
+        alarm: alarm(measured.findings),
+    }
+}
+
+fn alarm(findings: &Findings) -> &'static str {
+    match findings.meaningless_because {
+        _ if !findings.validity.valid => "invalid",
+        Some(_) => "means nothing",
+        None => "",
+    }
+}
