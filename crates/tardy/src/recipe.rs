@@ -50,6 +50,8 @@ pub(crate) struct Recipe {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LabTable {
+    /// What its chapter is called in the report of all articles; absent where it repeats none.
+    pub(crate) chapter: Option<String>,
     pub(crate) machine: Option<String>,
     pub(crate) kernels: Option<Vec<String>>,
     pub(crate) memory_mib: Option<u32>,
@@ -150,6 +152,13 @@ impl Recipe {
             return Err(RecipeError::Unknown { name: name.to_owned(), known });
         };
         Self::parse(text, name, &format!("recipe {name}"))
+    }
+
+    /// All that tardy carries, in the order of the documentation.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        BUILT_IN.iter().map(|(name, text)| {
+            Self::parse(text, name, name).expect("every recipe that is built in reads: a test tries them all")
+        })
     }
 
     fn read(path: &Path) -> Result<Self, RecipeError> {

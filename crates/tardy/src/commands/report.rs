@@ -25,7 +25,6 @@ pub(super) fn write(runs: &[Run], file: &ResultFile) -> Result<()> {
 }
 
 /// Writes one report of several experiments, a chapter each, and says where it is.
-#[expect(dead_code, reason = "`tardy lab run --all` calls it once it can boot several recipes")]
 pub(super) fn write_chapters(chapters: &[Chapter<'_>], file: &ResultFile) -> Result<()> {
     finish(&report::html_of_chapters(chapters, &published::options()?), file)
 }

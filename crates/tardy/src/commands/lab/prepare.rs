@@ -40,6 +40,10 @@ const BUSYBOX_NAMES: [&str; 16] = [
 pub(super) struct Prepared {
     /// The recipe's name.
     pub(super) recipe: String,
+    /// What it says of itself.
+    pub(super) about: String,
+    /// What its chapter is called where every article is told.
+    pub(super) chapter: Option<String>,
     /// What happens in each guest.
     pub(super) experiment: Experiment,
     /// The kernels, in the order asked for.
@@ -57,9 +61,27 @@ pub(super) struct Guest {
     pub(super) modules: Vec<(String, Vec<u8>)>,
 }
 
-/// Finds kernels, tools and the guest's tardy, and puts the orders together. `notice` is told what takes time.
+/// What was asked for, ready to be booted. `notice` is told what takes time.
 pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
     let recipe = Recipe::find(arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE))?;
+    prepare_recipe(recipe, arguments, notice)
+}
+
+/// Every article's experiment that the lab can do.
+pub(super) fn prepare_chapters(
+    arguments: &ExperimentArgs,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Vec<Prepared>> {
+    let recipes = Recipe::all().filter(|recipe| recipe.lab.chapter.is_some());
+    recipes.map(|recipe| prepare_recipe(recipe, arguments, notice)).collect()
+}
+
+/// Finds kernels, tools and the guest's tardy, and puts the orders together.
+fn prepare_recipe(
+    recipe: Recipe,
+    arguments: &ExperimentArgs,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Prepared> {
     let recipe = recipe.overridden_by(arguments.run.table(), arguments.timer.table());
     let flags = &arguments.guest;
     let machine = machine(flags, &recipe)?;
@@ -72,6 +94,8 @@ pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) 
     let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
     Ok(Prepared {
         recipe: recipe.name.clone().unwrap_or_default(),
+        about: recipe.about.clone().unwrap_or_default(),
+        chapter: recipe.lab.chapter.clone(),
         experiment: Experiment {
             machine,
             pace: pace(flags)?,

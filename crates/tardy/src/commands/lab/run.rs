@@ -11,65 +11,123 @@ use tardy_lab::experiment::{ExperimentError, Host, Outcome};
 use tardy_lab::guest::words::Word;
 use tardy_lab::machine::Pace;
 use tardy_measure::run::result_file::ResultFile;
+use tardy_present::report::Chapter;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Prepared, prepare, tell_notice};
+use super::prepare::{Guest, Prepared, prepare, prepare_chapters, tell_notice};
 use super::results::{Files, run_of};
 use crate::args::LabRunArgs;
 use crate::commands::{output, report, show};
 use crate::exit::Exit;
 
-/// Runs a recipe on each kernel.
+/// One guest of one recipe, and where its results go.
+struct Job<'a> {
+    prepared: &'a Prepared,
+    guest: &'a Guest,
+    files: Files,
+}
+
+/// Runs a recipe on each kernel, or every article's.
 pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
+    if arguments.all {
+        return run_chapters(arguments);
+    }
     let prepared = prepare(&arguments.experiment, &mut tell_notice())?;
     if arguments.dry_run {
         return dry_run(&prepared);
     }
     let directory = directory(arguments, &prepared.recipe);
-    fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let files: Vec<Files> = prepared
-        .guests
-        .iter()
-        .map(|guest| Files::claim(&directory, &guest.slug, arguments.force))
-        .collect::<Result<_>>()?;
+    let jobs = jobs(&prepared, &directory, arguments.force)?;
     let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
-    let runs = boot_all(&prepared, &files, arguments.quiet)?;
+    let runs = all_of(boot_all(&jobs, arguments.quiet)?)?;
     report::write(&runs, &report)?;
     present(&runs, arguments.json)
 }
 
-/// Boots every guest, and writes what each of them hands out as soon as all have ended.
-pub(super) fn boot_all(prepared: &Prepared, files: &[Files], quiet: bool) -> Result<Vec<Run>> {
-    let outcomes = boot(prepared, quiet)?;
-    let mut runs = Vec::new();
-    let mut trouble = Vec::new();
-    for ((guest, outcome), files) in prepared.guests.iter().zip(outcomes).zip(files) {
-        let written = outcome.map_err(anyhow::Error::from).and_then(|outcome| write(&outcome, files));
-        match written {
-            Ok(run) => runs.push(run),
-            Err(error) => trouble.push(format!("{}: {error:#}", guest.slug)),
-        }
+/// Every article's experiment that the lab can do, each in a directory of its own, and one report.
+fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
+    let chapters = prepare_chapters(&arguments.experiment, &mut tell_notice())?;
+    if arguments.dry_run {
+        chapters.iter().try_for_each(|prepared| dry_run(prepared).map(drop))?;
+        return Ok(Exit::Done);
     }
-    if trouble.is_empty() { Ok(runs) } else { bail!("{}", trouble.join("\n")) }
+    let directory = directory(arguments, "all");
+    let mut jobs_of_all = Vec::new();
+    for prepared in &chapters {
+        jobs_of_all.extend(jobs(prepared, &directory.join(&prepared.recipe), arguments.force)?);
+    }
+    let report = ResultFile::claim(&directory.join("report.html"), arguments.force)?;
+    let mut outcomes = boot_all(&jobs_of_all, arguments.quiet)?.into_iter();
+    let mut runs_of_all = Vec::new();
+    for prepared in &chapters {
+        runs_of_all.push(all_of(outcomes.by_ref().take(prepared.guests.len()).collect())?);
+    }
+    let told: Vec<Chapter<'_>> = chapters
+        .iter()
+        .zip(&runs_of_all)
+        .map(|(prepared, runs)| Chapter {
+            title: prepared.chapter.clone().unwrap_or_else(|| prepared.recipe.clone()),
+            about: prepared.about.clone(),
+            runs: runs.iter().collect(),
+        })
+        .collect();
+    report::write_chapters(&told, &report)?;
+    let invalid = runs_of_all.iter().flatten().any(|run| !run.validity.valid);
+    Ok(if invalid { Exit::Invalid } else { Exit::Done })
 }
 
-fn boot(prepared: &Prepared, quiet: bool) -> Result<Vec<Result<Outcome, ExperimentError>>> {
+/// Claims the places of all results before anything is booted.
+fn jobs<'a>(prepared: &'a Prepared, directory: &Path, force: bool) -> Result<Vec<Job<'a>>> {
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let job = |guest: &'a Guest| {
+        let files = Files::claim(directory, &guest.slug, force)?;
+        Ok(Job { prepared, guest, files })
+    };
+    prepared.guests.iter().map(job).collect()
+}
+
+/// Boots every guest, and writes what each of them hands out.
+fn boot_all(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Run>>> {
+    let outcomes = boot(jobs, quiet)?;
+    let written = jobs.iter().zip(outcomes).map(|(job, outcome)| {
+        let name = || format!("{}, {}", job.prepared.recipe, job.guest.slug);
+        outcome
+            .map_err(anyhow::Error::from)
+            .and_then(|outcome| write(&outcome, &job.files))
+            .with_context(name)
+    });
+    Ok(written.collect())
+}
+
+/// The runs, if there are all of them; else every reason why one is missing.
+fn all_of(runs: Vec<Result<Run>>) -> Result<Vec<Run>> {
+    let (runs, trouble): (Vec<_>, Vec<_>) = runs.into_iter().partition(Result::is_ok);
+    if trouble.is_empty() {
+        return runs.into_iter().collect();
+    }
+    let reasons: Vec<String> =
+        trouble.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    bail!("{}", reasons.join("\n"))
+}
+
+fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentError>>> {
     let signals = EndSignals::catch().context("signals cannot be caught")?;
     let cancel = Some(signals.as_raw_fd());
-    let pinned = matches!(prepared.experiment.pace, Pace::Instructions { .. });
+    let cores = jobs.first().map_or(&[][..], |job| &job.prepared.cores);
     Ok(crew::run(
-        prepared.guests.len(),
-        &prepared.cores,
+        jobs.len(),
+        cores,
         |number, core, tell| {
-            let guest = &prepared.guests[number];
+            let Job { prepared: Prepared { experiment, .. }, guest, .. } = &jobs[number];
+            let pinned = matches!(experiment.pace, Pace::Instructions { .. });
             let host = Host { core: pinned.then_some(core), cancel };
-            prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, tell)
+            experiment.run(&guest.kernel, guest.modules.clone(), host, tell)
         },
         |number, word| {
             if !quiet && let Some(text) = in_words(word) {
-                output::tell(&format!("{}: {text}", prepared.guests[number].slug));
+                output::tell(&format!("{}: {text}", jobs[number].guest.slug));
             }
         },
     ))
