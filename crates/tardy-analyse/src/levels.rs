@@ -83,7 +83,7 @@ pub fn of(run: &Run) -> Option<Levels> {
     if groups.is_empty() {
         return None;
     }
-    groups.sort_by(|(a, _), (b, _)| a.cmp(b));
+    groups.sort_by_key(|(key, _)| *key);
     let rows: Vec<LevelRow> = groups.iter().filter_map(|(key, series)| level_row(*key, series)).collect();
     let mut all_loads: Vec<&[String]> = groups.iter().map(|(key, _)| key.0).collect();
     all_loads.dedup();
