@@ -42,8 +42,8 @@ pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
 fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Option<String> {
     let place = |lab: Option<&Lab>| {
         lab.map_or_else(
-            || "a machine of its own".to_owned(),
-            |lab| format!("an emulated {}, whose clock counts {}", lab.machine, lab::clock(lab.clock)),
+            || "outside the lab".to_owned(),
+            |lab| format!("in the lab, on {}, where the clock counts {}", lab.machine, lab::clock(lab.clock)),
         )
     };
     match (base, candidate) {

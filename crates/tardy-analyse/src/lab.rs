@@ -9,9 +9,9 @@ const HASH_DIGITS: usize = 12;
 /// What the clock of a guest counted.
 pub fn clock(clock: LabClock) -> String {
     match clock {
-        LabClock::Instructions { shift } => format!("instructions, {} ns each", instruction_ns(shift)),
-        LabClock::RealtimeEmulated => "the host's time, on an emulated CPU".to_owned(),
-        LabClock::RealtimeKvm => "the host's time, on the host's CPU".to_owned(),
+        LabClock::Instructions { shift } => format!("instructions ({} ns each)", instruction_ns(shift)),
+        LabClock::RealtimeEmulated => "the host's time (emulated CPU)".to_owned(),
+        LabClock::RealtimeKvm => "the host's time (its own CPU)".to_owned(),
     }
 }
 
@@ -25,7 +25,7 @@ pub fn instruction_ns(shift: u32) -> u64 {
 pub fn meaningless_because(run: &Run) -> Option<&'static str> {
     match run.lab.as_ref()?.clock {
         LabClock::RealtimeEmulated => {
-            Some("software played the CPU while time went on: what was measured is the emulator")
+            Some("software played the CPU in the host's time, so that what was measured is the emulator")
         }
         LabClock::Instructions { .. } | LabClock::RealtimeKvm => None,
     }
@@ -49,7 +49,9 @@ pub fn parts(lab: &Lab) -> Vec<(String, String)> {
         named("initramfs", short_hash(&lab.initramfs_sha256)),
         named("tardy", short_hash(&lab.tardy_sha256)),
     ];
-    parts.extend(lab.kernel.package.iter().map(|package| named("kernel package", package.clone())));
+    // The package's name has the release in it, which is among the facts.
+    let version = |package: &String| package.rsplit('=').next().unwrap_or_default().to_owned();
+    parts.extend(lab.kernel.package.iter().map(|package| named("package version", version(package))));
     parts.extend(lab.device_tree_sha256.iter().map(|hash| named("device tree", short_hash(hash))));
     parts
 }
@@ -106,7 +108,7 @@ mod tests {
 
     #[test]
     fn an_instruction_lasts_a_power_of_two() {
-        assert_eq!(clock(LabClock::Instructions { shift: 1 }), "instructions, 2 ns each");
+        assert_eq!(clock(LabClock::Instructions { shift: 1 }), "instructions (2 ns each)");
         assert_eq!(instruction_ns(0), 1);
         assert_eq!(instruction_ns(200), u64::MAX);
     }

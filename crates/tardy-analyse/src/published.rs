@@ -241,7 +241,7 @@ impl Kind {
     fn fits(&self, outcome: &Outcome) -> bool {
         let key = &outcome.key;
         key.level == self.level
-            && key.source.is_some() >= self.traced
+            && (key.source.is_some() || !self.traced)
             && (self.wake.is_none() || key.wake == self.wake)
     }
 }

@@ -67,10 +67,11 @@ pub(crate) fn notes(beside: &BesidePublished) -> Vec<String> {
 /// Published results that are not set beside this run, and why.
 pub(crate) fn left_out(beside: &BesidePublished) -> Vec<String> {
     let ids = |ids: &[String]| harmless(&ids.join(", "));
+    if let Some(why) = &beside.withheld_because {
+        let what = "This run is not set beside the published results of its recipe";
+        return vec![format!("{what}: {}.", harmless(why))];
+    }
     let mut notes = Vec::new();
-    notes.extend(beside.withheld_because.as_ref().map(|why| {
-        format!("This run is not set beside the published results of its recipe: {}.", harmless(why))
-    }));
     if !beside.of_the_other_kernel.is_empty() {
         let kinds = "Of the other kind of kernel, and so beside a run of that";
         notes.push(format!("{kinds}: {}.", ids(&beside.of_the_other_kernel)));

@@ -50,7 +50,7 @@ impl Ink {
 /// The summary of `run`, `width` columns wide, with ANSI colours where `colour` is set. Ends with a newline.
 pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> String {
     let (width, ink) = (width.max(WIDTH_MIN), Ink { colour });
-    let mut blocks = vec![head(run, width, ink)];
+    let mut blocks = vec![head(run, findings.meaningless_because, width, ink)];
     for phase in &findings.phases {
         blocks.push(phase_block(run, phase, findings.phases.len(), width, ink));
     }
@@ -69,14 +69,14 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
 }
 
 /// What the kernel is; then, before any number, whether the numbers may be used.
-fn head(run: &Run, width: usize, ink: Ink) -> Vec<String> {
+fn head(run: &Run, meaningless_because: Option<&str>, width: usize, ink: Ink) -> Vec<String> {
     let mut lines = folded(&harmless(&run.facts.headline()), width);
     lines = lines.iter().map(|line| ink.strong(line)).collect();
     for reason in sentence::spoilt(run) {
         lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));
     }
-    if let Some(text) = lab::alarm(run) {
-        lines.extend(folded(&text.to_uppercase(), width).iter().map(|line| ink.alarm(line)));
+    if let Some(why) = meaningless_because {
+        lines.extend(folded(&format!("MEANINGLESS: {why}"), width).iter().map(|line| ink.alarm(line)));
     }
     if let Some(text) = lab::whose(run) {
         lines.extend(folded(&text, width));

@@ -24,6 +24,9 @@ const TAIL_SHOWN: f64 = 2.5;
 /// tail of one value in a thousand.
 const BODY_SHOWN: f64 = 10.0;
 
+/// Two names up to this wide (in pixels) stand beside the curves on a phone, longer ones below the plot.
+const LABEL_BESIDE: f64 = 60.0;
+
 /// The latency plot of `runs`.
 pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
     let title = match runs {
@@ -141,9 +144,10 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
         .collect()
 }
 
-/// How much room the names take below the plot: a phone has none beside more than two curves.
+/// How much room the names take below the plot: a phone has none beside more than two curves, or two with long names.
 fn names_below(curves: &[Curve], options: &Options) -> f64 {
-    if options.narrow() && curves.len() > 2 {
+    let long = curves.iter().any(|one| text_width(&one.label) > LABEL_BESIDE);
+    if options.narrow() && (curves.len() > 2 || (curves.len() > 1 && long)) {
         curves.len().min(COLOURS + 1) as f64 * 15.0 + 12.0
     } else {
         0.0

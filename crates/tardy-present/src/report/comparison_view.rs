@@ -85,8 +85,9 @@ pub(super) fn of(
     let limit_ns = options.limit_ns.or(runs.first().and_then(|run| run.plan.limit_ns));
     let marks = Marks { limit_ns, mark: plot::mark(runs) };
     let curves = curve::curves(runs);
+    let phased = runs.iter().any(|run| run.phases.len() > 1);
     let curves_of = curve::shared(runs).map_or_else(
-        || "All CPUs of each run".to_owned(),
+        || if phased { "All CPUs and phases of each run" } else { "All CPUs of each run" }.to_owned(),
         |shared| format!("Only {}, which all runs have", harmless(&shared.join(" + "))),
     );
     let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {
