@@ -19,4 +19,5 @@ pub mod shared_map;
 pub mod signals;
 pub mod thread_usage;
 pub mod uname;
+mod vdso;
 pub mod waiting;

@@ -1,10 +1,12 @@
 //! The timer probe: how late a thread wakes.
 
 mod fake;
+mod grid;
 mod pace;
 pub mod reading;
 mod recorder;
 mod thread;
 mod waiter;
+mod worst_samples;
 
 pub use thread::{Prepared, TimerThread};
