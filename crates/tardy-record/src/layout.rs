@@ -37,8 +37,21 @@ impl LogLinear {
         if magnitude >> RANGE_BITS != 0 {
             return self.bin_count() - 1;
         }
-        let octave = magnitude.ilog2() - self.bits;
-        (((octave as u64 + 1) << self.bits) + ((magnitude >> octave) & (sub_bins - 1))) as usize
+        self.regular_index(magnitude)
+    }
+
+    /// The least magnitude of an octave that is cut into bins.
+    pub const fn regular_from(self) -> u64 {
+        1 << self.bits
+    }
+
+    /// The bin that holds `magnitude`, which must be at least [`Self::regular_from`] and under 2^[`RANGE_BITS`]: the
+    /// result means nothing for others.
+    #[inline(always)]
+    pub const fn regular_index(self, magnitude: u64) -> usize {
+        let octave = (magnitude | 1).ilog2().wrapping_sub(self.bits);
+        // The octave's leading 1 stands for the bins of the octaves below.
+        ((octave as u64) << self.bits).wrapping_add(magnitude >> (octave % u64::BITS)) as usize
     }
 
     /// The half-open range of values [lower, upper) in bin `index`.

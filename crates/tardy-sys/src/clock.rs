@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::vdso::{self, ClockGettime};
+
 /// Clocks that a thread can wait on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
@@ -47,6 +49,34 @@ impl Clock {
     }
 }
 
+/// A clock made ready for a measuring loop: the shortest way from a wake-up to the time.
+#[derive(Debug)]
+pub struct ClockReader {
+    read: ClockGettime,
+    id: libc::clockid_t,
+    /// The last reading. The clock could be read when this reader was made, so it always can, and nothing is checked.
+    time: libc::timespec,
+}
+
+impl ClockReader {
+    /// Makes ready to read `clock`, and reads it once.
+    ///
+    /// # Panics
+    /// If the kernel does not know the clock, as [`Clock::now_ns`].
+    pub fn new(clock: Clock) -> Self {
+        Self { read: vdso::clock_gettime(), id: clock.id(), time: timespec(clock.now_ns()) }
+    }
+
+    /// The time in ns since the clock's epoch, as [`Clock::now_ns`].
+    #[inline(always)]
+    #[allow(clippy::unnecessary_cast, reason = "both fields are narrower on 32-bit targets")]
+    pub fn now_ns(&mut self) -> i64 {
+        // SAFETY: `time` is a valid timespec to write to.
+        unsafe { (self.read)(self.id, &raw mut self.time) };
+        self.time.tv_sec as i64 * 1_000_000_000 + self.time.tv_nsec as i64
+    }
+}
+
 /// The monotonic clock in ns, never negative.
 #[inline(always)]
 pub fn monotonic_ns() -> u64 {
@@ -70,5 +100,18 @@ mod tests {
         let before = monotonic_ns();
         assert!(monotonic_ns() >= before);
         assert!(Clock::Monotonic.resolution_ns().unwrap() >= 1);
+    }
+
+    #[test]
+    fn a_reader_reads_the_same_clock() {
+        for clock in [Clock::Monotonic, Clock::Realtime, Clock::Tai] {
+            let mut reader = ClockReader::new(clock);
+            // A clock that may be set can step back between two reads, but not each time.
+            let mut agrees = || {
+                let (before, now, after) = (clock.now_ns(), reader.now_ns(), clock.now_ns());
+                (before..=after).contains(&now)
+            };
+            assert!((0..10).any(|_| agrees()), "{clock:?}");
+        }
     }
 }

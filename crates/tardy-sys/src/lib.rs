@@ -25,4 +25,5 @@ pub mod signals;
 pub mod thread_usage;
 pub mod trace_files;
 pub mod uname;
+mod vdso;
 pub mod waiting;

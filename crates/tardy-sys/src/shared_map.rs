@@ -26,7 +26,7 @@ use crate::cell64::Cell64;
 use crate::ring::{Ring, SLOT_CELLS};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"tardymap");
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 const HEADER_BYTES: usize = 4096;
 /// The sequence count and the request.
 const BLOCK_HEAD_BYTES: usize = 8;
@@ -219,12 +219,9 @@ impl SharedMap {
         // SAFETY: `create` and `open` made sure that the file holds all blocks; offsets are multiples of 64, and
         // every bit pattern is a valid count and a valid cell. The mapping lives as long as `self`.
         unsafe {
-            let head = self.start.as_ptr().add(offset);
-            Block {
-                sequence: &*head.cast::<AtomicU32>(),
-                request: &*head.cast::<AtomicU32>().add(1),
-                cells: std::slice::from_raw_parts(head.add(BLOCK_HEAD_BYTES).cast(), self.shape.cells),
-            }
+            let start = self.start.as_ptr().add(offset);
+            let memory = std::ptr::slice_from_raw_parts(start, self.shape.cells);
+            Block { memory: &*(memory as *const BlockMemory<[Cell64]>) }
         }
     }
 
@@ -321,51 +318,104 @@ impl Shape {
     }
 }
 
-/// The counters of one measuring thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
-    sequence: &'a AtomicU32,
-    request: &'a AtomicU32,
-    cells: &'a [Cell64],
+/// What a block is in the file.
+#[repr(C)]
+#[derive(Debug)]
+struct BlockMemory<C: ?Sized> {
+    sequence: AtomicU32,
+    request: AtomicU32,
+    cells: C,
 }
 
-impl<'a> Block<'a> {
+const _: () = assert!(std::mem::offset_of!(BlockMemory<[Cell64; 1]>, cells) == BLOCK_HEAD_BYTES);
+
+/// The counters of one measuring thread: as many cells as there are, or an array of those that it needs, so that no
+/// index has to be checked while it measures.
+#[derive(Debug)]
+pub struct Block<'a, C: ?Sized = [Cell64]> {
+    memory: &'a BlockMemory<C>,
+}
+
+impl<C: ?Sized> Clone for Block<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C: ?Sized> Copy for Block<'_, C> {}
+
+impl<'a, C: ?Sized> Block<'a, C> {
     /// The cells, for the block's one writer.
-    pub fn cells(&self) -> &'a [Cell64] {
-        self.cells
+    #[inline(always)]
+    pub fn cells(&self) -> &'a C {
+        &self.memory.cells
     }
 
     /// Asks the block's writer to end.
     pub fn ask_to_end(&self) {
-        self.request.store(1, Ordering::Relaxed);
+        self.memory.request.store(1, Ordering::Relaxed);
     }
 
     /// Whether the block's writer has been asked to end.
     #[inline(always)]
     pub fn is_asked_to_end(&self) -> bool {
-        self.request.load(Ordering::Relaxed) != 0
+        self.memory.request.load(Ordering::Relaxed) != 0
     }
 
-    /// Runs `write`, which may change cells, so that readers see all of it or none. Only the block's one writer may.
+    /// From here until the result is dropped cells may be changed, and readers will see all of it or none. Only the
+    /// block's one writer may.
     #[inline(always)]
-    pub fn write<T>(&self, write: impl FnOnce() -> T) -> T {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+    pub fn writing(&self) -> Writing<'a> {
+        let writing = Writing { sequence: &self.memory.sequence };
+        writing.step(Ordering::Relaxed);
         fence(Ordering::Release);
-        let result = write();
-        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
-        result
+        writing
+    }
+}
+
+/// A write to a block that is going on.
+#[derive(Debug)]
+#[must_use]
+pub struct Writing<'a> {
+    sequence: &'a AtomicU32,
+}
+
+impl Writing<'_> {
+    /// Adds 1 to the sequence count. Its one writer needs no atomic addition, and x86 has a single instruction for this.
+    #[inline(always)]
+    fn step(&self, order: Ordering) {
+        self.sequence.store(self.sequence.load(Ordering::Relaxed).wrapping_add(1), order);
+    }
+}
+
+impl Drop for Writing<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.step(Ordering::Release);
+    }
+}
+
+impl<'a> Block<'a> {
+    /// The block with its first `N` cells.
+    ///
+    /// # Panics
+    /// If it has fewer.
+    pub fn with_cells<const N: usize>(self) -> Block<'a, [Cell64; N]> {
+        assert!(self.memory.cells.len() >= N, "{} cells, not {N}", self.memory.cells.len());
+        let memory = std::ptr::from_ref(self.memory).cast::<BlockMemory<[Cell64; N]>>();
+        // SAFETY: the same memory, laid out the same way, and as many cells are there.
+        Block { memory: unsafe { &*memory } }
     }
 
     /// Copies all cells to `copy` as they were at one moment. Whether that worked: if the writer was in the block at
     /// every attempt, or died in it, the copy may be of a moment within a write.
     pub fn read(&self, copy: &mut Vec<u64>) -> bool {
         for _ in 0..READ_ATTEMPTS {
-            let before = self.sequence.load(Ordering::Acquire);
+            let before = self.memory.sequence.load(Ordering::Acquire);
             copy.clear();
-            copy.extend(self.cells.iter().map(Cell64::get));
+            copy.extend(self.memory.cells.iter().map(Cell64::get));
             fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
+            if before.is_multiple_of(2) && self.memory.sequence.load(Ordering::Relaxed) == before {
                 return true;
             }
             std::hint::spin_loop();
@@ -389,7 +439,9 @@ mod tests {
         let writer = SharedMap::create(&path(&directory), 3, 10).unwrap();
         let reader = SharedMap::open(&path(&directory)).unwrap();
         writer.header(0).set(77);
-        writer.block(2).write(|| writer.block(2).cells()[9].set(u64::MAX));
+        let writing = writer.block(2).writing();
+        writer.block(2).cells()[9].set(u64::MAX);
+        drop(writing);
         assert_eq!(reader.header(0).get(), 77);
         let mut copy = Vec::new();
         assert!(reader.block(2).read(&mut copy));
@@ -425,7 +477,8 @@ mod tests {
             scope.spawn(|| {
                 let block = map.block(0);
                 while !stop.load(Ordering::Relaxed) {
-                    block.write(|| block.cells().iter().for_each(|cell| cell.add(1)));
+                    let _writing = block.writing();
+                    block.cells().iter().for_each(|cell| cell.add(1));
                 }
             });
             let mut copy = Vec::new();
@@ -444,7 +497,7 @@ mod tests {
     fn a_writer_that_died_within_a_write_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&path(&directory), 1, 4).unwrap();
-        map.block(0).sequence.store(5, Ordering::Relaxed);
+        map.block(0).memory.sequence.store(5, Ordering::Relaxed);
         assert!(!map.block(0).read(&mut Vec::new()));
     }
 

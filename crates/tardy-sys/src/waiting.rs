@@ -10,54 +10,138 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use crate::clock::{Clock, timespec};
 use crate::signals::{block, signal_set};
 
+const SECOND_NS: i64 = 1_000_000_000;
+
 /// Sleeps until `deadline_ns` on `clock` with clock_nanosleep(2) and TIMER_ABSTIME.
-#[inline(always)]
 pub fn sleep_until(clock: Clock, deadline_ns: i64) -> io::Result<()> {
-    let deadline = timespec(deadline_ns);
-    loop {
-        match absolute_sleep(clock.id(), &deadline) {
-            0 => return Ok(()),
-            libc::EINTR => {}
-            error => return Err(io::Error::from_raw_os_error(error)),
+    Sleeper::new(clock).sleep_until(deadline_ns)
+}
+
+/// clock_nanosleep(2) made ready for a measuring loop.
+#[derive(Debug)]
+pub struct Sleeper {
+    clock: libc::clockid_t,
+    /// The second that the last deadline was in. The next one mostly is too, and then nothing need be divided.
+    second_ns: i64,
+    deadline: libc::timespec,
+}
+
+impl Sleeper {
+    /// Makes ready to sleep by `clock`.
+    pub fn new(clock: Clock) -> Self {
+        Self { clock: clock.id(), second_ns: 0, deadline: timespec(0) }
+    }
+
+    /// Sleeps until `deadline_ns`, in ns since the clock's epoch.
+    #[inline(always)]
+    pub fn sleep_until(&mut self, deadline_ns: i64) -> io::Result<()> {
+        let within_second_ns = deadline_ns.wrapping_sub(self.second_ns);
+        if (0..SECOND_NS).contains(&within_second_ns) {
+            self.deadline.tv_nsec = within_second_ns as _;
+        } else {
+            self.enter_second(deadline_ns);
+        }
+        let nothing = std::ptr::null_mut();
+        loop {
+            match clock_nanosleep(self.clock, libc::TIMER_ABSTIME, &self.deadline, nothing) {
+                0 => return Ok(()),
+                error => unless_interrupted(error)?,
+            }
+        }
+    }
+
+    #[cold]
+    fn enter_second(&mut self, deadline_ns: i64) {
+        self.deadline = timespec(deadline_ns);
+        self.second_ns = deadline_ns.max(0) / SECOND_NS * SECOND_NS;
+    }
+
+    /// Sleeps for `duration_ns`, relative.
+    #[inline(always)]
+    pub fn sleep_for(&mut self, duration_ns: u64) -> io::Result<()> {
+        // CLOCK_TAI has no relative sleep of its own; all clocks run at the same rate but for steps.
+        let clock = if self.clock == libc::CLOCK_TAI { libc::CLOCK_MONOTONIC } else { self.clock };
+        let mut left = timespec(duration_ns as i64);
+        loop {
+            let request = left;
+            match clock_nanosleep(clock, 0, &request, &raw mut left) {
+                0 => return Ok(()),
+                error => unless_interrupted(error)?,
+            }
         }
     }
 }
 
-/// The system call without the C library's wrapper, which makes every call a point where the thread may be cancelled
-/// and so costs more than all else that the probe does between two sleeps.
-#[cfg(target_pointer_width = "64")]
-#[inline(always)]
-fn absolute_sleep(clock: libc::clockid_t, deadline: &libc::timespec) -> i32 {
-    let (flags, nothing) = (libc::TIMER_ABSTIME, std::ptr::null_mut::<libc::timespec>());
-    // SAFETY: `deadline` is a valid timespec; for an absolute sleep nothing is written back.
-    let status =
-        unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, &raw const *deadline, nothing) };
-    if status == 0 { 0 } else { io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL) }
+/// An error other than that a signal came, after which the sleep goes on.
+#[cold]
+fn unless_interrupted(error: i32) -> io::Result<()> {
+    if error == libc::EINTR { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// On 32-bit targets the C library knows which of the kernel's two layouts of a time it uses.
-#[cfg(not(target_pointer_width = "64"))]
+/// clock_nanosleep(2) past the C library, which makes each call a point where a thread may be cancelled: that costs more
+/// than what tardy does with a wake-up, and a part of it would count as the kernel's latency. 0 or an error number.
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 #[inline(always)]
-fn absolute_sleep(clock: libc::clockid_t, deadline: &libc::timespec) -> i32 {
-    // SAFETY: `deadline` is a valid timespec; for an absolute sleep nothing is written back.
-    unsafe { libc::clock_nanosleep(clock, libc::TIMER_ABSTIME, &raw const *deadline, std::ptr::null_mut()) }
-}
-
-/// Sleeps for `duration_ns` with clock_nanosleep(2), relative.
-#[inline(always)]
-pub fn sleep_for(clock: Clock, duration_ns: u64) -> io::Result<()> {
-    let mut left = timespec(duration_ns as i64);
-    // CLOCK_TAI has no relative sleep of its own; all clocks run at the same rate but for steps.
-    let id = if clock == Clock::Tai { libc::CLOCK_MONOTONIC } else { clock.id() };
-    loop {
-        let request = left;
-        // SAFETY: both are valid timespecs.
-        match unsafe { libc::clock_nanosleep(id, 0, &raw const request, &raw mut left) } {
-            0 => return Ok(()),
-            libc::EINTR => {}
-            error => return Err(io::Error::from_raw_os_error(error)),
-        }
+fn clock_nanosleep(
+    clock: libc::clockid_t,
+    flags: i32,
+    request: &libc::timespec,
+    left: *mut libc::timespec,
+) -> i32 {
+    let status: isize;
+    // SAFETY: `request` is a valid timespec, and `left` null or one to write to; syscall(2) lists the registers.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") libc::SYS_clock_nanosleep as isize => status,
+            in("rdi") clock as isize,
+            in("rsi") flags as isize,
+            in("rdx") &raw const *request,
+            in("r10") left,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
     }
+    -status as i32
+}
+
+/// As above.
+#[cfg(all(target_arch = "aarch64", target_pointer_width = "64"))]
+#[inline(always)]
+fn clock_nanosleep(
+    clock: libc::clockid_t,
+    flags: i32,
+    request: &libc::timespec,
+    left: *mut libc::timespec,
+) -> i32 {
+    let status: isize;
+    // SAFETY: `request` is a valid timespec, and `left` null or one to write to; syscall(2) lists the registers.
+    unsafe {
+        std::arch::asm!(
+            "svc 0",
+            in("x8") libc::SYS_clock_nanosleep as isize,
+            inlateout("x0") clock as isize => status,
+            in("x1") flags as isize,
+            in("x2") &raw const *request,
+            in("x3") left,
+            options(nostack),
+        );
+    }
+    -status as i32
+}
+
+/// Elsewhere by the C library, which also knows which of a 32-bit kernel's two layouts of a time it uses.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_pointer_width = "64")))]
+#[inline(always)]
+fn clock_nanosleep(
+    clock: libc::clockid_t,
+    flags: i32,
+    request: &libc::timespec,
+    left: *mut libc::timespec,
+) -> i32 {
+    // SAFETY: `request` is a valid timespec, and `left` null or one to write to.
+    unsafe { libc::clock_nanosleep(clock, flags, &raw const *request, left) }
 }
 
 /// A POSIX timer that signals its own thread (timer_create(2), SIGEV_THREAD_ID).
@@ -255,7 +339,7 @@ mod tests {
         assert!(now() >= due);
 
         let due = now() + 2_000_000;
-        sleep_for(Clock::Monotonic, 2 * MS).unwrap();
+        Sleeper::new(Clock::Monotonic).sleep_for(2 * MS).unwrap();
         assert!(now() >= due);
 
         let due = now() + 2_000_000;
@@ -265,6 +349,20 @@ mod tests {
         let due = now() + 2_000_000;
         assert!(TimerFd::start(Clock::Monotonic, due, MS).unwrap().wait().unwrap() >= 1);
         assert!(now() >= due);
+    }
+
+    #[test]
+    fn a_sleeper_tells_the_kernel_the_deadline_whichever_second_it_is_in() {
+        let mut sleeper = Sleeper::new(Clock::Monotonic);
+        // All long past, so that nothing waits.
+        for deadline_ns in
+            [7, 999_999_999, 1_000_000_000, 1_000_000_001, 3_500_000_000, 3_499_999_999, 1, -1, 0]
+        {
+            sleeper.sleep_until(deadline_ns).unwrap();
+            let expected = timespec(deadline_ns);
+            let told = sleeper.deadline;
+            assert_eq!((told.tv_sec, told.tv_nsec), (expected.tv_sec, expected.tv_nsec), "{deadline_ns}");
+        }
     }
 
     #[test]

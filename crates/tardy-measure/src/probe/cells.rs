@@ -33,14 +33,12 @@ pub enum Stage {
 }
 
 /// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so these are
-/// the ones that change with every sample.
+/// the ones that change with every sample. How many samples there are is not among them: the histograms' sum.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Total {
     /// Cycles attempted.
     Attempted,
-    /// Wake-ups recorded.
-    Recorded,
     /// When the last counted wake-up was, monotonic.
     CountedTo,
     /// Sum of latenesses, two's complement.

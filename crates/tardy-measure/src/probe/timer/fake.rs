@@ -9,7 +9,8 @@ use tardy_record::plan::Wake;
 use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
-use super::waiter::{Schedule, Waiter, Woken};
+use super::grid::Schedule;
+use super::waiter::{Waiter, Woken};
 
 /// How long a fake waits for the house before it looks again.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -68,6 +69,8 @@ impl Fake {
 }
 
 impl Waiter for Fake {
+    const MAY_END_BY_CLOCK: bool = true;
+
     fn wait(&mut self) -> io::Result<Woken> {
         let late_ns = self.lateness_ns();
         let deadline_ns = self.deadline_ns;
@@ -78,6 +81,8 @@ impl Waiter for Fake {
 }
 
 impl Waiter for PatientFake<'_> {
+    const MAY_END_BY_CLOCK: bool = true;
+
     fn wait(&mut self) -> io::Result<Woken> {
         while self.ring.is_full() && !self.block.is_asked_to_end() {
             std::thread::sleep(PAUSE);

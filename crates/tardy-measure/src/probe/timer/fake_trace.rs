@@ -4,7 +4,8 @@ use tardy_record::plan::TimerPlan;
 use tardy_sys::clock::Clock;
 
 use super::fake::Fake;
-use super::waiter::{Schedule, Waiter};
+use super::grid::Schedule;
+use super::waiter::Waiter;
 use crate::trace::events::{TraceEvent, What};
 
 /// Makes up the events of a phase's fake threads: the same wake-ups as theirs, from the same seeds.

@@ -2,10 +2,12 @@
 
 mod fake;
 pub(crate) mod fake_trace;
+mod grid;
 mod pace;
 pub mod reading;
 mod recorder;
 mod thread;
 mod waiter;
+mod worst_samples;
 
 pub use thread::{Prepared, TimerThread};

@@ -60,6 +60,11 @@ impl Cells<'_> {
         self.total(Total::Attempted)
     }
 
+    /// Wake-ups recorded so far: all that are in the histograms.
+    pub fn recorded(self) -> u64 {
+        self.0[cells::MEASURED..cells::FILLED].iter().sum()
+    }
+
     /// Recorded samples that found the ring full, where there is one.
     pub fn samples_lost(self) -> u64 {
         self.total(Total::SamplesLost)
@@ -72,7 +77,7 @@ impl Cells<'_> {
 
     /// The highest lateness so far.
     pub fn max_ns(self) -> Option<i64> {
-        (self.total(Total::Recorded) > 0).then(|| self.total(Total::Max) as i64)
+        (self.recorded() > 0).then(|| self.total(Total::Max) as i64)
     }
 
     /// What was measured so far.
@@ -105,7 +110,7 @@ impl Cells<'_> {
         let measured = self.measured();
         let run_start_ns = place.run_start_ns;
         let since_start = |at_ns: u64| at_ns.saturating_sub(run_start_ns);
-        let recorded = self.total(Total::Recorded);
+        let recorded = self.recorded();
         let when_recorded = |total: Total| (recorded > 0).then(|| self.total(total));
         Series {
             label: format!("cpu {}", place.thread.cpu),
@@ -113,7 +118,7 @@ impl Cells<'_> {
             quantity: Quantity::Latency,
             level: Level::UserThread,
             counted_ns: self.counted_to_ns() - self.counted_from_ns(),
-            tally: self.tally(),
+            tally: self.tally(recorded),
             min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
             max_ns: when_recorded(Total::Max).map(|ns| ns as i64),
             max_at_ns: when_recorded(Total::MaxAt).map(since_start),
@@ -141,10 +146,10 @@ impl Cells<'_> {
         }
     }
 
-    fn tally(self) -> Tally {
+    fn tally(self, recorded: u64) -> Tally {
         Tally {
             attempted: Knowable::Known(self.total(Total::Attempted)),
-            recorded: self.total(Total::Recorded),
+            recorded,
             missed: Knowable::Known(self.total(Total::Missed)),
             dropped: Knowable::Known(self.total(Total::Dropped)),
         }
@@ -203,7 +208,7 @@ impl Cells<'_> {
         ThreadCost {
             thread: format!("timer, cpu {}", place.thread.cpu),
             phase: Some(place.phase),
-            cycles: Some(self.total(Total::Recorded)),
+            cycles: Some(self.recorded()),
             cpu_ns: self.total(Total::CpuTime),
             minor_faults: self.total(Total::MinorFaults),
             major_faults: self.total(Total::MajorFaults),
@@ -217,10 +222,8 @@ impl Cells<'_> {
 /// Mends a copy that was taken within a write whose writer died: what depends on a single sample is made to agree
 /// with the histograms, which are counted first.
 pub fn mend(copy: &mut [u64]) {
-    let total = |copy: &[u64], from: usize, to: usize| copy[from..to].iter().sum::<u64>();
-    let recorded = total(copy, cells::MEASURED, cells::FILLED);
-    let missed = total(copy, cells::FILLED, cells::CELLS);
-    copy[Total::Recorded as usize] = recorded;
+    let recorded = Cells(copy).recorded();
+    let missed = copy[cells::FILLED..cells::CELLS].iter().sum::<u64>();
     copy[Total::Missed as usize] = missed;
     copy[Total::Attempted as usize] = recorded + missed + copy[Total::Dropped as usize];
     let bins = Cells(copy).measured();

@@ -1,18 +1,24 @@
 //! Recording one wake-up: the hottest code of tardy.
 //!
-//! Everything goes straight into the shared map's cells, which are this thread's alone to write. Nothing here
-//! allocates, locks, calls the kernel or divides, but for the rare paths: a missed deadline, a threshold passed, one
-//! of the 64 worst, the end of a block.
+//! Everything goes straight into the shared map's cells, which are this thread's alone to write. Nothing here allocates,
+//! locks or calls the kernel. Nearly every wake-up is a usual one: its bin, when it was, its lateness and the square are
+//! all that there is to note. One comparison tells ([`Usual`]). What sets apart one wake-up in a hundred, a missed
+//! deadline, an extreme, one of the worst, a threshold passed, the end of a block, is out of line.
+//!
+//! How many wake-ups were recorded is not counted beside the histogram, whose sum it is. The number of the cycle comes
+//! from the loop, so that recorded + missed + dropped = attempted compares two counts that were kept independently.
+
+use std::ops::Range;
 
 use tardy_record::block_maxima::BLOCK_COUNT;
 use tardy_record::fill;
 use tardy_record::layout::FINE;
-use tardy_record::series::WORST_COUNT;
 use tardy_sys::cell64::Cell64;
 use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
-use crate::probe::cells::{self, Stage, Threshold, Total, Worst};
+use super::worst_samples::WorstSamples;
+use crate::probe::cells::{self, Stage, Threshold, Total};
 use crate::probe::sample_ring::{Sample, SampleWriter};
 
 /// A wake-up as the waiter reports it.
@@ -30,20 +36,101 @@ pub(super) struct Wakeup {
     pub dropped: u64,
 }
 
+/// The latenesses that are nothing special: no extreme, not among the worst, above no threshold; and of a size for which
+/// [`FINE`] needs no special case and 64 bits hold the square.
+#[derive(Clone, Copy)]
+struct Usual {
+    from_ns: i64,
+    /// How many ns from there on; 0: none are usual.
+    count: u64,
+}
+
+impl Usual {
+    const NONE: Self = Self { from_ns: 0, count: 0 };
+
+    /// From `lowest_ns` to `highest_ns`, as far as the size allows.
+    fn between(lowest_ns: i64, highest_ns: i64) -> Self {
+        let from_ns = lowest_ns.max(FINE.regular_from() as i64);
+        let to_ns = highest_ns.min(i64::from(u32::MAX));
+        Self { from_ns, count: to_ns.saturating_sub(from_ns).saturating_add(1).max(0) as u64 }
+    }
+
+    #[inline(always)]
+    fn contains(self, late_ns: i64) -> bool {
+        (late_ns.wrapping_sub(self.from_ns) as u64) < self.count
+    }
+}
+
+/// The cells that every wake-up changes. Their number is known here, so that no index of a total has to be checked.
+#[derive(Clone, Copy)]
+struct Tallies<'a>(Block<'a, [Cell64; cells::CELLS]>);
+
+impl<'a> Tallies<'a> {
+    #[inline(always)]
+    fn total(self, total: Total) -> &'a Cell64 {
+        &self.0.cells()[total as usize]
+    }
+
+    #[inline(always)]
+    fn range(self, range: Range<usize>) -> &'a [Cell64] {
+        &self.0.cells()[range]
+    }
+
+    /// Counts a wake-up that [`Usual`] contains.
+    #[inline(always)]
+    fn count_usual(self, late_ns: u64, at_ns: u64, cycle: u64) {
+        self.range(cells::MEASURED..cells::EARLY)[FINE.regular_index(late_ns)].add(1);
+        self.total(Total::Attempted).set(cycle + 1);
+        self.total(Total::CountedTo).set(at_ns);
+        self.total(Total::Sum).add(late_ns);
+        self.add_square(late_ns * late_ns, 0);
+    }
+
+    /// Counts any wake-up.
+    fn count(self, wakeup: Wakeup) {
+        let Wakeup { late_ns, at_ns, cycle, missed, .. } = wakeup;
+        let magnitude = late_ns.unsigned_abs();
+        let bins = if late_ns >= 0 { cells::MEASURED..cells::EARLY } else { cells::EARLY..cells::FILLED };
+        self.range(bins)[FINE.index(magnitude)].add(1);
+        self.total(Total::Attempted).set(cycle + missed + 1);
+        self.total(Total::CountedTo).set(at_ns);
+        self.total(Total::Sum).add(late_ns as u64);
+        let square = u128::from(magnitude) * u128::from(magnitude);
+        self.add_square(square as u64, (square >> 64) as u64);
+    }
+
+    /// Adds a square, in halves, to the sum of squares.
+    #[inline(always)]
+    fn add_square(self, low: u64, high: u64) {
+        let (sum, carry) = self.total(Total::SquaresLow).get().overflowing_add(low);
+        self.total(Total::SquaresLow).set(sum);
+        let high = high + u64::from(carry);
+        if high > 0 {
+            self.total(Total::SquaresHigh).add(high);
+        }
+    }
+
+    /// Accounts for the deadlines that passed behind the one that was waited for.
+    fn fill(self, wakeup: Wakeup, interval_ns: u64) {
+        let Wakeup { late_ns, missed, .. } = wakeup;
+        self.total(Total::Missed).add(missed);
+        self.total(Total::MissedSum).add(fill::filled_sum_ns(late_ns, interval_ns, missed) as u64);
+        let filled = self.range(cells::FILLED..cells::CELLS);
+        fill::fill(late_ns, interval_ns, missed, |bin, count| filled[bin].add(count));
+    }
+}
+
 /// Writes wake-ups into a block.
 pub(super) struct Recorder<'a> {
-    block: Block<'a>,
-    /// The block's cells; their number is known, so that no index of a total needs a check.
-    cells: &'a [Cell64; cells::CELLS],
-    filled: &'a [Cell64],
-    maxima: &'a [Cell64],
+    tallies: Tallies<'a>,
     interval_ns: u64,
     counted_from_ns: u64,
+    usual: Usual,
+    /// When there is more to do than count a wake-up: at the end of the open block, or always if samples are kept.
+    due_ns: u64,
     min_ns: i64,
     max_ns: i64,
-    /// Latenesses up to this one are not among the worst.
-    worst_floor_ns: i64,
-    worst_floor_slot: usize,
+    worst: WorstSamples<'a>,
     /// Latenesses up to this one pass no threshold.
     lowest_threshold_ns: i64,
     thresholds: usize,
@@ -63,28 +150,27 @@ impl<'a> Recorder<'a> {
         thresholds_ns: &[u64],
         counted_from_ns: u64,
     ) -> Self {
-        let all: &[Cell64; cells::CELLS] = block.cells()[..cells::CELLS].try_into().expect("as many as that");
+        let block = block.with_cells();
+        let all = block.cells();
         let thresholds_ns = &thresholds_ns[..thresholds_ns.len().min(cells::THRESHOLD_COUNT)];
         for (slot, limit) in thresholds_ns.iter().enumerate() {
             all[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + Threshold::Limit as usize].set(*limit);
         }
-        let maxima = &all[cells::MAXIMA..cells::MEASURED];
-        maxima.iter().for_each(|cell| cell.set(cells::NO_MAXIMUM as u64));
+        all[cells::MAXIMA..cells::MEASURED].iter().for_each(|cell| cell.set(cells::NO_MAXIMUM as u64));
+        let open_block_end_ns = counted_from_ns + cells::MAXIMA_BLOCK_NS;
         let recorder = Self {
-            block,
-            cells: all,
-            filled: &all[cells::FILLED..cells::CELLS],
-            maxima,
+            tallies: Tallies(block),
             interval_ns,
             counted_from_ns,
+            usual: Usual::NONE,
+            due_ns: open_block_end_ns,
             min_ns: i64::MAX,
             max_ns: i64::MIN,
-            worst_floor_ns: i64::MIN,
-            worst_floor_slot: 0,
+            worst: WorstSamples::new(&all[cells::WORST..cells::MAXIMA], &all[Total::WorstCount as usize]),
             lowest_threshold_ns: thresholds_ns.first().map_or(i64::MAX, |limit| *limit as i64),
             thresholds: thresholds_ns.len(),
             open_maximum_ns: cells::NO_MAXIMUM,
-            open_block_end_ns: counted_from_ns + cells::MAXIMA_BLOCK_NS,
+            open_block_end_ns,
             maxima_block_ns: cells::MAXIMA_BLOCK_NS,
             maxima_count: 0,
             samples: None,
@@ -97,105 +183,119 @@ impl<'a> Recorder<'a> {
     /// Hands every sample over to `ring` as well, if there is one.
     pub(super) fn with_samples(mut self, ring: Option<Ring<'a>>) -> Self {
         self.samples = ring.map(SampleWriter::new);
+        self.set_due();
         self
-    }
-
-    #[inline(always)]
-    fn total(&self, total: Total) -> &'a Cell64 {
-        &self.cells[total as usize]
     }
 
     /// Says where the thread stands.
     pub(super) fn set_stage(&self, stage: Stage) {
-        self.block.write(|| self.total(Total::Stage).set(stage as u64));
+        let _writing = self.tallies.0.writing();
+        self.total(Total::Stage).set(stage as u64);
     }
 
-    /// Records one wake-up.
+    /// Records a wake-up that answers one deadline: no other one before or behind it has to be accounted for. It takes
+    /// numbers, as do the rare paths from here: a struct would be put together in memory for every cycle.
     #[inline(always)]
-    pub(super) fn record(&mut self, wakeup: Wakeup) {
-        let block = self.block;
-        block.write(|| {
-            self.count(wakeup);
-            if wakeup.missed > 0 {
-                self.fill(wakeup);
-            }
-            if wakeup.dropped > 0 {
-                self.total(Total::Dropped).add(wakeup.dropped);
-            }
-            if wakeup.at_ns >= self.open_block_end_ns {
-                self.close_blocks(wakeup.at_ns);
-            }
-            self.open_maximum_ns = self.open_maximum_ns.max(wakeup.late_ns);
-            if wakeup.late_ns > self.worst_floor_ns {
-                self.keep_among_worst(wakeup);
-            }
-            if wakeup.late_ns > self.lowest_threshold_ns {
-                self.pass_thresholds(wakeup);
-            }
-            if self.samples.is_some() {
-                self.hand_over(wakeup);
-            }
-        });
-    }
-
-    /// Hands the sample over to the ring. Out of line, so that those who keep no samples pay for one branch only.
-    #[inline(never)]
-    fn hand_over(&mut self, wakeup: Wakeup) {
-        let Wakeup { cycle, at_ns, late_ns, .. } = wakeup;
-        let Some(samples) = &mut self.samples else { return };
-        if !samples.put(Sample { cycle, at_ns, late_ns }) {
-            self.total(Total::SamplesLost).add(1);
-        }
-    }
-
-    #[inline(always)]
-    fn count(&mut self, wakeup: Wakeup) {
-        let late_ns = wakeup.late_ns;
-        self.total(Total::Attempted).set(wakeup.cycle + wakeup.missed + 1);
-        self.total(Total::Recorded).add(1);
-        self.total(Total::CountedTo).set(wakeup.at_ns);
-        self.total(Total::Sum).add(late_ns as u64);
-        let magnitude = late_ns.unsigned_abs();
-        self.add_square(magnitude);
-        if late_ns >= 0 {
-            self.cells[cells::MEASURED + FINE.index(magnitude)].add(1);
+    pub(super) fn record_single(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
+        let tallies = self.tallies;
+        let _writing = tallies.0.writing();
+        if self.usual.contains(late_ns) {
+            tallies.count_usual(late_ns as u64, at_ns, cycle);
         } else {
-            self.cells[cells::EARLY + FINE.index(magnitude)].add(1);
+            self.record_unusual(late_ns, at_ns, cycle);
         }
-        if late_ns < self.min_ns {
-            self.min_ns = late_ns;
-            self.total(Total::Min).set(late_ns as u64);
+        self.attend(late_ns, at_ns, cycle);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_unusual(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
+        self.record_itself(Wakeup { late_ns, at_ns, cycle, missed: 0, dropped: 0 });
+    }
+
+    /// Records any wake-up.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record(&mut self, wakeup: Wakeup) {
+        let _writing = self.tallies.0.writing();
+        self.record_itself(wakeup);
+        if wakeup.missed > 0 {
+            self.tallies.fill(wakeup, self.interval_ns);
         }
-        if late_ns > self.max_ns {
-            self.max_ns = late_ns;
-            self.total(Total::Max).set(late_ns as u64);
+        if wakeup.dropped > 0 {
+            self.total(Total::Dropped).add(wakeup.dropped);
+        }
+        self.attend(wakeup.late_ns, wakeup.at_ns, wakeup.cycle);
+    }
+
+    /// Records a wake-up but for other deadlines, and finds out anew what is usual.
+    fn record_itself(&mut self, wakeup: Wakeup) {
+        self.tallies.count(wakeup);
+        self.keep_extremes(wakeup);
+        if wakeup.late_ns > self.worst.floor_ns() {
+            self.worst.keep(&wakeup);
+        }
+        if wakeup.late_ns > self.lowest_threshold_ns {
+            self.pass_thresholds(wakeup);
+        }
+        let highest_ns = self.max_ns.min(self.worst.floor_ns()).min(self.lowest_threshold_ns);
+        self.usual = Usual::between(self.min_ns, highest_ns);
+    }
+
+    /// Does what depends on the time: closes blocks that are over, and keeps the maximum of the open one.
+    #[inline(always)]
+    fn attend(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
+        if at_ns >= self.due_ns {
+            self.do_what_is_due(late_ns, at_ns, cycle);
+        }
+        if late_ns > self.open_maximum_ns {
+            self.raise_open_maximum(late_ns);
+        }
+    }
+
+    fn keep_extremes(&mut self, wakeup: Wakeup) {
+        if wakeup.late_ns < self.min_ns {
+            self.min_ns = wakeup.late_ns;
+            self.total(Total::Min).set(wakeup.late_ns as u64);
+        }
+        if wakeup.late_ns > self.max_ns {
+            self.max_ns = wakeup.late_ns;
+            self.total(Total::Max).set(wakeup.late_ns as u64);
             self.total(Total::MaxAt).set(wakeup.at_ns);
         }
     }
 
-    #[inline(always)]
-    fn add_square(&self, magnitude: u64) {
-        let square = u128::from(magnitude) * u128::from(magnitude);
-        let (low, carry) = self.total(Total::SquaresLow).get().overflowing_add(square as u64);
-        self.total(Total::SquaresLow).set(low);
-        let high = (square >> 64) as u64 + u64::from(carry);
-        if high > 0 {
-            self.total(Total::SquaresHigh).add(high);
+    /// Out of line, or the compiler would make it a choice of two values that every wake-up stores.
+    #[cold]
+    #[inline(never)]
+    fn raise_open_maximum(&mut self, late_ns: i64) {
+        self.open_maximum_ns = late_ns;
+    }
+
+    /// What does not belong to every wake-up, or not for everybody: the end of a block, and the handing over of samples.
+    #[cold]
+    #[inline(never)]
+    fn do_what_is_due(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
+        if at_ns >= self.open_block_end_ns {
+            self.close_blocks(at_ns);
+            self.set_due();
+        }
+        if let Some(samples) = &mut self.samples
+            && !samples.put(Sample { cycle, at_ns, late_ns })
+        {
+            self.total(Total::SamplesLost).add(1);
         }
     }
 
-    /// Accounts for the deadlines that passed behind the one that was waited for.
-    #[cold]
-    fn fill(&mut self, wakeup: Wakeup) {
-        self.total(Total::Missed).add(wakeup.missed);
-        let sum = fill::filled_sum_ns(wakeup.late_ns, self.interval_ns, wakeup.missed);
-        self.total(Total::MissedSum).add(sum as u64);
-        let filled = self.filled;
-        fill::fill(wakeup.late_ns, self.interval_ns, wakeup.missed, |bin, count| filled[bin].add(count));
+    fn set_due(&mut self) {
+        self.due_ns = if self.samples.is_some() { 0 } else { self.open_block_end_ns };
+    }
+
+    fn total(&self, total: Total) -> &'a Cell64 {
+        self.tallies.total(total)
     }
 
     /// Stores the open block's maximum, and leaves a block empty for each that passed without a wake-up.
-    #[cold]
     fn close_blocks(&mut self, at_ns: u64) {
         while at_ns >= self.open_block_end_ns {
             if self.maxima_count == BLOCK_COUNT {
@@ -204,7 +304,7 @@ impl<'a> Recorder<'a> {
                     break;
                 }
             }
-            self.maxima[self.maxima_count].set(self.open_maximum_ns as u64);
+            self.maxima()[self.maxima_count].set(self.open_maximum_ns as u64);
             self.maxima_count += 1;
             self.open_maximum_ns = cells::NO_MAXIMUM;
             self.open_block_end_ns += self.maxima_block_ns;
@@ -215,8 +315,8 @@ impl<'a> Recorder<'a> {
     /// Merges neighbours. The block that is open becomes the first half of one twice as long.
     fn double_blocks(&mut self) {
         for index in 0..BLOCK_COUNT / 2 {
-            let pair = [self.maxima[2 * index].get() as i64, self.maxima[2 * index + 1].get() as i64];
-            self.maxima[index].set(pair[0].max(pair[1]) as u64);
+            let pair = [self.maxima()[2 * index].get() as i64, self.maxima()[2 * index + 1].get() as i64];
+            self.maxima()[index].set(pair[0].max(pair[1]) as u64);
         }
         self.maxima_count = BLOCK_COUNT / 2;
         self.open_block_end_ns += self.maxima_block_ns;
@@ -224,33 +324,8 @@ impl<'a> Recorder<'a> {
         self.total(Total::MaximaBlock).set(self.maxima_block_ns);
     }
 
-    #[cold]
-    fn keep_among_worst(&mut self, wakeup: Wakeup) {
-        let all = self.cells;
-        let slot_cell =
-            |slot: usize, field: Worst| &all[cells::WORST + slot * cells::WORST_CELLS + field as usize];
-        let count = self.total(Total::WorstCount).get() as usize;
-        let slot = if count < WORST_COUNT { count } else { self.worst_floor_slot };
-        slot_cell(slot, Worst::Lateness).set(wakeup.late_ns as u64);
-        slot_cell(slot, Worst::At).set(wakeup.at_ns);
-        slot_cell(slot, Worst::Cycle).set(wakeup.cycle);
-        if count < WORST_COUNT {
-            self.total(Total::WorstCount).set(count as u64 + 1);
-        }
-        if count + 1 < WORST_COUNT {
-            return;
-        }
-        for slot in 0..WORST_COUNT {
-            let late_ns = slot_cell(slot, Worst::Lateness).get() as i64;
-            if slot == 0 || late_ns < self.worst_floor_ns {
-                (self.worst_floor_ns, self.worst_floor_slot) = (late_ns, slot);
-            }
-        }
-    }
-
-    #[cold]
     fn pass_thresholds(&self, wakeup: Wakeup) {
-        let all = self.cells;
+        let all = self.tallies.0.cells();
         let time_block = (wakeup.at_ns - self.counted_from_ns) / cells::THRESHOLD_BLOCK_NS;
         for slot in 0..self.thresholds {
             let cell =
@@ -287,23 +362,25 @@ impl<'a> Recorder<'a> {
 
     /// Closes the last block and notes what the counted part cost.
     pub(super) fn finish(&mut self, usage: tardy_sys::thread_usage::ThreadUsage) {
-        let block = self.block;
-        block.write(|| {
-            if self.open_maximum_ns != cells::NO_MAXIMUM {
-                if self.maxima_count == BLOCK_COUNT {
-                    self.double_blocks();
-                }
-                self.maxima[self.maxima_count].set(self.open_maximum_ns as u64);
-                self.maxima_count += 1;
-                self.total(Total::MaximaCount).set(self.maxima_count as u64);
+        let _writing = self.tallies.0.writing();
+        if self.open_maximum_ns != cells::NO_MAXIMUM {
+            if self.maxima_count == BLOCK_COUNT {
+                self.double_blocks();
             }
-            self.total(Total::CpuTime).set(usage.cpu_ns);
-            self.total(Total::MinorFaults).set(usage.minor_faults);
-            self.total(Total::MajorFaults).set(usage.major_faults);
-            self.total(Total::VoluntarySwitches).set(usage.voluntary_switches);
-            self.total(Total::InvoluntarySwitches).set(usage.involuntary_switches);
-            self.total(Total::Stage).set(Stage::Done as u64);
-        });
+            self.maxima()[self.maxima_count].set(self.open_maximum_ns as u64);
+            self.maxima_count += 1;
+            self.total(Total::MaximaCount).set(self.maxima_count as u64);
+        }
+        self.total(Total::CpuTime).set(usage.cpu_ns);
+        self.total(Total::MinorFaults).set(usage.minor_faults);
+        self.total(Total::MajorFaults).set(usage.major_faults);
+        self.total(Total::VoluntarySwitches).set(usage.voluntary_switches);
+        self.total(Total::InvoluntarySwitches).set(usage.involuntary_switches);
+        self.total(Total::Stage).set(Stage::Done as u64);
+    }
+
+    fn maxima(&self) -> &'a [Cell64] {
+        self.tallies.range(cells::MAXIMA..cells::MEASURED)
     }
 }
 
@@ -316,6 +393,7 @@ mod tests {
     use proptest::prelude::*;
     use tardy_record::Series;
     use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
+    use tardy_record::series::WORST_COUNT;
     use tardy_record::series_builder::{Reading, SeriesBuilder};
     use tardy_sys::shared_map::SharedMap;
     use tardy_sys::thread_usage::ThreadUsage;
@@ -331,7 +409,8 @@ mod tests {
         let mut recorder = Recorder::new(map.block(0), INTERVAL_NS, &LIMITS, START_NS);
         recorder.set_stage(Stage::Counting);
         for wakeup in wakeups(lates) {
-            recorder.record(wakeup);
+            let Wakeup { late_ns, at_ns, cycle, missed, .. } = wakeup;
+            if missed == 0 { recorder.record_single(late_ns, at_ns, cycle) } else { recorder.record(wakeup) }
         }
         recorder.finish(ThreadUsage::default());
         let mut copy = Vec::new();
@@ -371,7 +450,10 @@ mod tests {
     }
 
     fn lates() -> impl Strategy<Value = Vec<i64>> {
-        prop::collection::vec(prop_oneof![8 => 0i64..40_000, 1 => -900i64..0, 1 => 0i64..9_000_000], 1..400)
+        prop::collection::vec(
+            prop_oneof![8 => 0i64..40_000, 1 => -900i64..0, 1 => 0i64..9_000_000, 1 => 0i64..20_000_000_000],
+            1..400,
+        )
     }
 
     proptest! {
@@ -460,6 +542,19 @@ mod tests {
     }
 
     #[test]
+    fn the_sum_of_squares_grows_beyond_64_bits_with_samples_that_are_nothing_special() {
+        let directory = tempfile::tempdir().unwrap();
+        let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
+        let mut recorder = Recorder::new(map.block(0), INTERVAL_NS, &[], START_NS);
+        let (late_ns, count) = (4_000_000_000, 2 * WORST_COUNT as u64);
+        (0..count).for_each(|cycle| recorder.record_single(late_ns, START_NS + cycle, cycle));
+        assert!(recorder.usual.contains(late_ns), "as late as all the others");
+        let half = |total: Total| u128::from(map.block(0).cells()[total as usize].get());
+        let expected = u128::from(count) * u128::from(late_ns.unsigned_abs()).pow(2);
+        assert_eq!(half(Total::SquaresHigh) << 64 | half(Total::SquaresLow), expected);
+    }
+
+    #[test]
     fn doubling_blocks_keeps_every_maximum_and_the_time_axis() {
         // Ten times as many blocks as there is room for; and one more than that, which is still open at the end.
         for blocks in [BLOCK_COUNT * 10, BLOCK_COUNT + 1] {
@@ -476,11 +571,11 @@ mod tests {
         let mut recorder = Recorder::new(map.block(0), cells::MAXIMA_BLOCK_NS, &[], START_NS);
         for (cycle, late_ns) in lates.iter().enumerate() {
             let at_ns = START_NS + cycle as u64 * cells::MAXIMA_BLOCK_NS + *late_ns as u64;
-            recorder.record(Wakeup { late_ns: *late_ns, at_ns, cycle: cycle as u64, missed: 0, dropped: 0 });
+            recorder.record_single(*late_ns, at_ns, cycle as u64);
         }
         recorder.finish(ThreadUsage::default());
         let count = recorder.maxima_count;
-        let maxima: Vec<i64> = recorder.maxima[..count].iter().map(|cell| cell.get() as i64).collect();
+        let maxima: Vec<i64> = recorder.maxima()[..count].iter().map(|cell| cell.get() as i64).collect();
         assert!(count > BLOCK_COUNT / 2 && count <= BLOCK_COUNT);
         assert!(count as u64 * recorder.maxima_block_ns >= blocks as u64 * cells::MAXIMA_BLOCK_NS);
         let per_block = (recorder.maxima_block_ns / cells::MAXIMA_BLOCK_NS) as usize;

@@ -12,11 +12,11 @@ use tardy_sys::thread_usage;
 
 use super::fake::{Fake, PatientFake};
 use super::fake_trace::FakeTrace;
+use super::grid::{DitheredGrid, Grid, Schedule};
 use super::pace::Pace;
 use super::recorder::{Recorder, Wakeup};
 use super::waiter::{
-    Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Schedule, Setitimer, TimerSettime, Timerfd, Waiter,
-    Woken,
+    Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Setitimer, TimerSettime, Timerfd, Waiter, Woken,
 };
 use crate::probe::cells::{Stage, Total};
 use crate::probe::order::{Granted, Order};
@@ -132,7 +132,12 @@ impl<'a> TimerThread<'a> {
             };
         }
         match timer.wake {
-            Wake::ClockNanosleep => self.cycle(ClockNanosleep::new(schedule), clock, start_ns),
+            Wake::ClockNanosleep if schedule.dither_ns > 0 => {
+                self.cycle(ClockNanosleep::new(DitheredGrid::new(schedule), clock), clock, start_ns)
+            }
+            Wake::ClockNanosleep => {
+                self.cycle(ClockNanosleep::new(Grid::new(schedule), clock), clock, start_ns)
+            }
             Wake::Nanosleep => {
                 waiting_for_start(start_ns)?;
                 self.cycle(Nanosleep::new(schedule), clock, start_ns)
@@ -149,30 +154,36 @@ impl<'a> TimerThread<'a> {
     pub fn account(&self, prepared: &Prepared) {
         let moved = thread_usage::migrations_of_this_thread().zip(prepared.migrations);
         if let Some((after, before)) = moved {
-            let cell = &self.block.cells()[Total::Migrations as usize];
-            self.block.write(|| cell.set(after.saturating_sub(before) + 1));
+            let _writing = self.block.writing();
+            self.block.cells()[Total::Migrations as usize].set(after.saturating_sub(before) + 1);
         }
     }
 
-    /// The measuring loop.
-    fn cycle<W: Waiter>(&self, mut waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+    /// Measures with `waiter`, whose deadlines are on `clock`; records times on the monotonic one.
+    fn cycle<W: Waiter>(&self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+        match clock {
+            Clock::Monotonic => self.cycle_at(waiter, start_ns, |woken| woken.now_ns as u64),
+            _ => self.cycle_at(waiter, start_ns, |_| monotonic_ns()),
+        }
+    }
+
+    /// The measuring loop. `at` is the time of a wake-up on the monotonic clock.
+    fn cycle_at<W: Waiter>(
+        &self,
+        mut waiter: W,
+        start_ns: u64,
+        at: impl Fn(&Woken) -> u64,
+    ) -> io::Result<()> {
         let pace =
             Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
+        debug_assert!(
+            W::MAY_END_BY_CLOCK || pace.duration_ns == u64::MAX,
+            "a schedule is ended by its cycles"
+        );
         let block = self.block;
-        let at = |woken: &Woken| match clock {
-            Clock::Monotonic => woken.now_ns as u64,
-            _ => monotonic_ns(),
-        };
-        let mut last = None;
-        let mut warmed = 0;
-        while warmed < pace.warmup_cycles && !block.is_asked_to_end() {
-            let woken = waiter.wait()?;
-            warmed += 1 + woken.missed + woken.dropped;
-            last = Some(woken);
-        }
-        let counted_from_ns = last.as_ref().map_or(start_ns, &at);
+        let counted_from_ns = self.warm_up(&mut waiter, &pace)?.as_ref().map_or(start_ns, &at);
         let mut recorder =
-            Recorder::new(self.block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns)
+            Recorder::new(block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns)
                 .with_samples(self.ring);
         recorder.set_stage(Stage::Counting);
         let counted_until_ns = counted_from_ns.saturating_add(pace.duration_ns);
@@ -182,8 +193,14 @@ impl<'a> TimerThread<'a> {
         while cycle < pace.cycles && !block.is_asked_to_end() {
             let woken = waiter.wait()?;
             let at_ns = at(&woken);
-            if at_ns >= counted_until_ns {
+            if W::MAY_END_BY_CLOCK && at_ns >= counted_until_ns {
                 break;
+            }
+            let late_ns = woken.now_ns - woken.deadline_ns;
+            if woken.is_single() {
+                recorder.record_single(late_ns, at_ns, cycle);
+                cycle += 1;
+                continue;
             }
             cycle += woken.dropped;
             if cycle >= pace.cycles {
@@ -191,7 +208,6 @@ impl<'a> TimerThread<'a> {
             }
             // What passed beyond the planned end was never attempted.
             let missed = woken.missed.min(pace.cycles - cycle - 1);
-            let late_ns = woken.now_ns - woken.deadline_ns;
             recorder.record(Wakeup { late_ns, at_ns, cycle, missed, dropped: woken.dropped });
             recorder.add_kernel_overruns(woken.kernel_overruns);
             cycle += 1 + missed;
@@ -200,6 +216,18 @@ impl<'a> TimerThread<'a> {
         let used = thread_usage::of_this_thread()?.since(&used_before);
         recorder.finish(used);
         Ok(())
+    }
+
+    /// Waits for the cycles that are not counted. The last wake-up, if there was one.
+    fn warm_up<W: Waiter>(&self, waiter: &mut W, pace: &Pace) -> io::Result<Option<Woken>> {
+        let mut last = None;
+        let mut warmed = 0;
+        while warmed < pace.warmup_cycles && !self.block.is_asked_to_end() {
+            let woken = waiter.wait()?;
+            warmed += 1 + woken.missed + woken.dropped;
+            last = Some(woken);
+        }
+        Ok(last)
     }
 }
 

@@ -6,9 +6,11 @@
 use std::io;
 
 use tardy_record::fill::missed_behind;
-use tardy_sys::clock::Clock;
+use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::scheduling;
-use tardy_sys::waiting::{self, IntervalTimer, PosixTimer, TimerFd};
+use tardy_sys::waiting::{IntervalTimer, PosixTimer, Sleeper, TimerFd};
+
+use super::grid::{Deadlines, Dither, DitheredGrid, Grid, Schedule};
 
 /// One wake-up of a waiter.
 #[derive(Clone, Copy, Debug)]
@@ -25,90 +27,53 @@ pub(super) struct Woken {
     pub dropped: u64,
 }
 
+impl Woken {
+    /// Whether it answers one deadline, and no other one has to be accounted for with it.
+    #[inline(always)]
+    pub(super) fn is_single(&self) -> bool {
+        self.missed | self.kernel_overruns | self.dropped == 0
+    }
+}
+
 /// A way to wait.
 pub(super) trait Waiter {
+    /// Whether there may be no schedule, so that only the clock can tell that the counted time is over.
+    const MAY_END_BY_CLOCK: bool = false;
+
     /// Waits for the next deadline.
     fn wait(&mut self) -> io::Result<Woken>;
 }
 
-/// A schedule of deadlines with seeded dither.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Schedule {
-    pub clock: Clock,
-    pub first_ns: i64,
-    pub interval_ns: u64,
-    pub dither_ns: u64,
-    pub seed: u64,
-}
-
-/// The deadlines of a method that is told each one: where the grid stands, and how far dither puts it off.
-struct Grid {
-    schedule: Schedule,
-    grid_ns: i64,
-    deadline_ns: i64,
-    state: u64,
-}
-
-impl Grid {
-    fn new(schedule: Schedule) -> Self {
-        // xorshift64 must not start from 0.
-        let state = schedule.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut grid = Self { schedule, grid_ns: schedule.first_ns, deadline_ns: schedule.first_ns, state };
-        grid.deadline_ns += grid.next_dither_ns();
-        grid
-    }
-
-    #[inline(always)]
-    fn next_dither_ns(&mut self) -> i64 {
-        if self.schedule.dither_ns == 0 {
-            return 0;
-        }
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        ((u128::from(self.state) * u128::from(self.schedule.dither_ns)) >> 64) as i64
-    }
-
-    /// What a wake-up at `now_ns` means, and on to the first deadline after it.
-    #[inline(always)]
-    fn pass(&mut self, now_ns: i64) -> Woken {
-        let deadline_ns = self.deadline_ns;
-        // Missed periods are counted on the grid, without the dither that they would have had.
-        let missed = if now_ns - self.grid_ns < self.schedule.interval_ns as i64 {
-            0
-        } else {
-            missed_behind(now_ns - self.deadline_ns, self.schedule.interval_ns)
-        };
-        self.grid_ns += ((missed + 1) * self.schedule.interval_ns) as i64;
-        self.deadline_ns = self.grid_ns + self.next_dither_ns();
-        Woken { deadline_ns, now_ns, missed, kernel_overruns: 0, dropped: 0 }
-    }
-}
-
 /// clock_nanosleep(2) to an absolute time.
-pub(super) struct ClockNanosleep(Grid);
+pub(super) struct ClockNanosleep<D> {
+    deadlines: D,
+    sleeper: Sleeper,
+    clock: ClockReader,
+}
 
-impl ClockNanosleep {
-    pub(super) fn new(schedule: Schedule) -> Self {
-        Self(Grid::new(schedule))
+impl<D: Deadlines> ClockNanosleep<D> {
+    pub(super) fn new(deadlines: D, clock: Clock) -> Self {
+        Self { deadlines, sleeper: Sleeper::new(clock), clock: ClockReader::new(clock) }
     }
 }
 
-impl Waiter for ClockNanosleep {
+impl<D: Deadlines> Waiter for ClockNanosleep<D> {
     #[inline(always)]
     fn wait(&mut self) -> io::Result<Woken> {
-        let clock = self.0.schedule.clock;
-        waiting::sleep_until(clock, self.0.deadline_ns)?;
-        Ok(self.0.pass(clock.now_ns()))
+        self.sleeper.sleep_until(self.deadlines.next_ns())?;
+        Ok(self.deadlines.pass(self.clock.now_ns()))
     }
 }
 
 /// Spinning on the clock.
-pub(super) struct Busy(Grid);
+pub(super) struct Busy {
+    grid: DitheredGrid,
+    clock: ClockReader,
+}
 
 impl Busy {
     pub(super) fn new(schedule: Schedule) -> Self {
-        Self(Grid::new(schedule))
+        Self { grid: DitheredGrid::new(schedule), clock: ClockReader::new(schedule.clock) }
     }
 }
 
@@ -116,38 +81,46 @@ impl Waiter for Busy {
     #[inline(always)]
     fn wait(&mut self) -> io::Result<Woken> {
         loop {
-            let now_ns = self.0.schedule.clock.now_ns();
-            if now_ns >= self.0.deadline_ns {
-                return Ok(self.0.pass(now_ns));
+            let now_ns = self.clock.now_ns();
+            if now_ns >= self.grid.next_ns() {
+                return Ok(self.grid.pass(now_ns));
             }
         }
     }
 }
 
 /// A relative sleep: there is no schedule, and each deadline is an interval after the clock read before the sleep.
-pub(super) struct Nanosleep(Grid);
+pub(super) struct Nanosleep {
+    interval_ns: u64,
+    dither: Dither,
+    sleeper: Sleeper,
+    clock: ClockReader,
+}
 
 impl Nanosleep {
     pub(super) fn new(schedule: Schedule) -> Self {
-        Self(Grid::new(schedule))
+        let Schedule { clock, interval_ns, .. } = schedule;
+        let (sleeper, clock) = (Sleeper::new(clock), ClockReader::new(clock));
+        Self { interval_ns, dither: Dither::new(schedule), sleeper, clock }
     }
 }
 
 impl Waiter for Nanosleep {
+    const MAY_END_BY_CLOCK: bool = true;
+
     #[inline(always)]
     fn wait(&mut self) -> io::Result<Woken> {
-        let Schedule { clock, interval_ns, .. } = self.0.schedule;
-        let duration_ns = interval_ns + self.0.next_dither_ns() as u64;
-        let deadline_ns = clock.now_ns() + duration_ns as i64;
-        waiting::sleep_for(clock, duration_ns)?;
-        Ok(Woken { deadline_ns, now_ns: clock.now_ns(), missed: 0, kernel_overruns: 0, dropped: 0 })
+        let duration_ns = self.interval_ns + self.dither.next_ns() as u64;
+        let deadline_ns = self.clock.now_ns() + duration_ns as i64;
+        self.sleeper.sleep_for(duration_ns)?;
+        Ok(Woken { deadline_ns, now_ns: self.clock.now_ns(), missed: 0, kernel_overruns: 0, dropped: 0 })
     }
 }
 
 /// A POSIX timer and its signal. The kernel counts what is missed.
 pub(super) struct TimerSettime {
     timer: PosixTimer,
-    clock: Clock,
+    clock: ClockReader,
     deadline_ns: i64,
     interval_ns: u64,
 }
@@ -156,7 +129,7 @@ impl TimerSettime {
     pub(super) fn new(schedule: Schedule) -> io::Result<Self> {
         let timer = PosixTimer::start(schedule.clock, schedule.first_ns, schedule.interval_ns)?;
         let Schedule { clock, first_ns: deadline_ns, interval_ns, .. } = schedule;
-        Ok(Self { timer, clock, deadline_ns, interval_ns })
+        Ok(Self { timer, clock: ClockReader::new(clock), deadline_ns, interval_ns })
     }
 }
 
@@ -177,7 +150,7 @@ impl Waiter for TimerSettime {
 /// A timer behind a descriptor. The kernel counts what is missed.
 pub(super) struct Timerfd {
     timer: TimerFd,
-    clock: Clock,
+    clock: ClockReader,
     deadline_ns: i64,
     interval_ns: u64,
 }
@@ -186,7 +159,7 @@ impl Timerfd {
     pub(super) fn new(schedule: Schedule) -> io::Result<Self> {
         let timer = TimerFd::start(schedule.clock, schedule.first_ns, schedule.interval_ns)?;
         let Schedule { clock, first_ns: deadline_ns, interval_ns, .. } = schedule;
-        Ok(Self { timer, clock, deadline_ns, interval_ns })
+        Ok(Self { timer, clock: ClockReader::new(clock), deadline_ns, interval_ns })
     }
 }
 
@@ -206,7 +179,7 @@ impl Waiter for Timerfd {
 /// the kernel counts nothing, so the timer is asked when it is due next.
 pub(super) struct Setitimer {
     timer: IntervalTimer,
-    clock: Clock,
+    clock: ClockReader,
     deadline_ns: i64,
     interval_ns: u64,
 }
@@ -219,7 +192,8 @@ impl Setitimer {
         let now_ns = clock.now_ns();
         let first_in_ns = (first_ns - now_ns).max(1000) as u64 / 1000 * 1000;
         let timer = IntervalTimer::start(first_in_ns, interval_ns)?;
-        Ok(Self { timer, clock, deadline_ns: now_ns + first_in_ns as i64, interval_ns })
+        let deadline_ns = now_ns + first_in_ns as i64;
+        Ok(Self { timer, clock: ClockReader::new(clock), deadline_ns, interval_ns })
     }
 }
 
@@ -243,6 +217,7 @@ impl Waiter for Setitimer {
 /// kernel/sched/deadline.c), so that they have to be found anew, at the price of a few cycles that count as dropped.
 pub(super) struct DeadlinePeriod {
     grid: Grid,
+    clock: ClockReader,
     stalled: bool,
 }
 
@@ -251,23 +226,22 @@ impl DeadlinePeriod {
     const CALIBRATION: usize = 32;
 
     pub(super) fn new(schedule: Schedule) -> Self {
-        let mut waiter = Self { grid: Grid::new(Schedule { dither_ns: 0, ..schedule }), stalled: false };
+        let mut waiter =
+            Self { grid: Grid::new(schedule), clock: ClockReader::new(schedule.clock), stalled: false };
         waiter.find_period();
         waiter
     }
 
     /// Finds where periods begin, and makes the next one the next deadline. Tells how many have passed meanwhile.
     fn find_period(&mut self) -> u64 {
-        let Schedule { clock, interval_ns, .. } = self.grid.schedule;
-        let (interval_ns, was_next_ns) = (interval_ns as i64, self.grid.grid_ns);
+        let (interval_ns, was_next_ns) = (self.grid.interval_ns() as i64, self.grid.next_ns());
         let mut phase_ns = i64::MAX;
         for _ in 0..Self::CALIBRATION {
             scheduling::yield_now();
-            phase_ns = phase_ns.min((clock.now_ns() - was_next_ns).rem_euclid(interval_ns));
+            phase_ns = phase_ns.min((self.clock.now_ns() - was_next_ns).rem_euclid(interval_ns));
         }
-        let passed = (clock.now_ns() - was_next_ns - phase_ns).div_euclid(interval_ns) + 1;
-        self.grid.grid_ns = was_next_ns + phase_ns + passed * interval_ns;
-        self.grid.deadline_ns = self.grid.grid_ns;
+        let passed = (self.clock.now_ns() - was_next_ns - phase_ns).div_euclid(interval_ns) + 1;
+        self.grid.move_to(was_next_ns + phase_ns + passed * interval_ns);
         passed.max(0) as u64
     }
 }
@@ -276,54 +250,16 @@ impl Waiter for DeadlinePeriod {
     #[inline(always)]
     fn wait(&mut self) -> io::Result<Woken> {
         let dropped = if self.stalled { self.find_period() } else { 0 };
-        let early_ns = self.grid.schedule.interval_ns as i64 / 2;
+        let early_ns = self.grid.interval_ns() as i64 / 2;
         loop {
             scheduling::yield_now();
-            let now_ns = self.grid.schedule.clock.now_ns();
+            let now_ns = self.clock.now_ns();
             // A task that is behind gets its periods one after the other at once; those are counted as missed.
-            if now_ns >= self.grid.deadline_ns - early_ns {
+            if now_ns >= self.grid.next_ns() - early_ns {
                 let woken = self.grid.pass(now_ns);
                 self.stalled = woken.missed > 0;
                 return Ok(Woken { dropped, ..woken });
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn grid(dither_ns: u64) -> Grid {
-        Grid::new(Schedule { clock: Clock::Monotonic, first_ns: 1000, interval_ns: 100, dither_ns, seed: 1 })
-    }
-
-    #[test]
-    fn a_late_wakeup_passes_the_deadlines_behind_it() {
-        let mut grid = grid(0);
-        let woken = grid.pass(1340);
-        assert_eq!((woken.deadline_ns, woken.missed, grid.deadline_ns), (1000, 3, 1400));
-        let woken = grid.pass(1399);
-        assert_eq!((woken.now_ns - woken.deadline_ns, woken.missed, grid.deadline_ns), (-1, 0, 1500));
-    }
-
-    #[test]
-    fn a_wakeup_on_the_next_deadline_has_passed_it() {
-        let mut grid = grid(0);
-        assert_eq!(grid.pass(1100).missed, 1);
-        assert_eq!(grid.deadline_ns, 1200);
-    }
-
-    #[test]
-    fn dither_stays_within_its_bound_and_does_not_drift() {
-        let mut grid = grid(50);
-        let mut seen = std::collections::BTreeSet::new();
-        for cycle in 0..1000 {
-            let offset = grid.deadline_ns - (1000 + cycle * 100);
-            assert!((0..50).contains(&offset), "{offset}");
-            seen.insert(offset);
-            grid.pass(grid.deadline_ns);
-        }
-        assert!(seen.len() > 40, "the dither hardly varies: {seen:?}");
     }
 }
