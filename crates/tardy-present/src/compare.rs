@@ -147,8 +147,14 @@ fn difference_block(title: &str, list: Option<&Vec<Difference>>, names: &Names, 
     if list.is_empty() {
         return vec![format!("{title}: no difference")];
     }
-    let named: Vec<String> = list.iter().map(|one| short(&harmless(&one.name), LABEL_MAX)).collect();
-    let longest = named.iter().chain([&title.to_owned()]).map(|name| name.chars().count()).max().unwrap_or(0);
+    let wide = |text: &String| text.chars().count();
+    let values = list.iter().flat_map(|one| [&one.base, &one.candidate]).flatten();
+    let widest = values.map(wide).max().unwrap_or(0).min(VALUE_MAX);
+    let longest = list.iter().map(|one| wide(&one.name)).max().unwrap_or(0);
+    // Names of options stay whole, since their values are short; names of facts make room for theirs.
+    let label_max = if longest + 2 * (widest + 1) > width { width * 3 / 8 } else { LABEL_MAX };
+    let named: Vec<String> = list.iter().map(|one| short(&harmless(&one.name), label_max)).collect();
+    let longest = named.iter().map(wide).max().unwrap_or(0).max(title.chars().count());
     // Two columns share what the names leave, less a gap each.
     let room = (width.saturating_sub(longest + 2) / 2).clamp(VALUE_MIN, VALUE_MAX);
     let side = |value: &Option<String>| {
