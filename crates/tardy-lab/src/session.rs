@@ -173,7 +173,9 @@ impl Session<'_> {
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() {
-            return " Its console is empty".to_owned();
+            return " Its console is empty: the image is for another machine, or there is too little memory for it \
+                    (--memory)"
+                .to_owned();
         }
         let last = &lines[lines.len().saturating_sub(CONSOLE_LINES)..];
         format!(" The console's last lines:\n    {}", last.join("\n    "))

@@ -86,7 +86,8 @@ fn prepare_recipe(
     let flags = &arguments.guest;
     let machine = machine(flags, &recipe)?;
     let specs = kernel_specs(flags, &recipe)?;
-    let mut orders = orders(&recipe, arguments.scale)?;
+    let pace = pace(flags)?;
+    let mut orders = orders(&recipe, arguments.scale, pace)?;
     let mut files = tools(&recipe, machine, notice)?;
     files.push(recipe_file(&recipe)?);
     let modules = modules_wanted(&recipe, &mut orders);
@@ -98,7 +99,7 @@ fn prepare_recipe(
         chapter: recipe.lab.chapter.clone(),
         experiment: Experiment {
             machine,
-            pace: pace(flags)?,
+            pace,
             memory_mib: flags.memory.or(recipe.lab.memory_mib).unwrap_or(DEFAULT_MEMORY_MIB),
             patience: patience(flags)?,
             orders,
@@ -155,13 +156,13 @@ fn patience(flags: &GuestFlags) -> Result<Duration, UsageError> {
     Ok(Duration::from_nanos(ns))
 }
 
-fn orders(recipe: &Recipe, scale: f64) -> Result<Orders> {
+fn orders(recipe: &Recipe, scale: f64, pace: Pace) -> Result<Orders> {
     let mut run = vec![orders::PROGRAM.to_owned(), "run".to_owned(), recipe_path(recipe)];
     run.extend(["-o".to_owned(), format!("{}/{RUN_FILE}", orders::RESULTS)]);
     if scale != 1.0 {
         run.extend(["--scale".to_owned(), scale.to_string()]);
     }
-    let mut orders = Orders { settle: Settle::default(), commands: vec![run], ..Orders::default() };
+    let mut orders = Orders { settle: settle(pace), commands: vec![run], ..Orders::default() };
     for line in &recipe.lab.outside {
         orders.peer = true;
         orders.outside.push(line.split_whitespace().map(str::to_owned).collect());
@@ -173,6 +174,14 @@ fn orders(recipe: &Recipe, scale: f64) -> Result<Orders> {
             .push([orders::PROGRAM, "load", "sink", orders::BOARD_ADDRESS].map(str::to_owned).to_vec());
     }
     Ok(orders)
+}
+
+/// In the host's time an emulated CPU is too slow to be idle, and nothing that follows means anything.
+fn settle(pace: Pace) -> Settle {
+    match pace {
+        Pace::Realtime { .. } => Settle { limit_ns: 2_000_000_000, ..Settle::default() },
+        Pace::Instructions { .. } | Pace::Kvm { .. } => Settle::default(),
+    }
 }
 
 /// Whether any load of the recipe sends to another host.
