@@ -12,6 +12,7 @@ use std::time::Duration;
 use tardy_record::lab::{Lab, LabClock, LabKernel};
 use thiserror::Error;
 
+use crate::checksum::sha256;
 use crate::guest::initramfs::{self, Parts};
 use crate::guest::orders::Orders;
 use crate::guest::words::Word;
@@ -19,7 +20,7 @@ use crate::kernel::Kernel;
 use crate::machine::{self, Machine, Pace, Setup};
 use crate::session::{self, EmulatorError, Session, SessionError};
 
-use identity::{identity, sha256};
+use identity::identity;
 use place::Place;
 
 /// What shall happen in a guest, whatever its kernel.

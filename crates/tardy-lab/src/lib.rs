@@ -11,6 +11,7 @@
 //! them, so that no two runs are the same; KVM as the default, whose latencies are the host's and not the guest's.
 
 pub mod arch;
+mod checksum;
 pub mod crew;
 pub mod experiment;
 pub mod guest;

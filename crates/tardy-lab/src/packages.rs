@@ -209,6 +209,25 @@ impl PackageStore {
         notice: Notice<'_>,
     ) -> Result<Unpacked, PackageError> {
         let place = self.cache.unions(arch).join(unpack::union_name(packages));
+        self.cached_or(arch, place, notice, |apt, directory, notice| {
+            for package in packages {
+                let archive = apt.download(package, directory, notice)?;
+                unpack::extract_over(&self.programs, &archive.path, &directory.join(ROOT))?;
+                apt::remove_downloads(directory)?;
+            }
+            Ok(packages.to_vec())
+        })
+    }
+
+    /// What is unpacked at `place`; or what `fill` unpacks into the directory that it is given, once it has been seen
+    /// under the lock that no other process was faster.
+    fn cached_or(
+        &self,
+        arch: Arch,
+        place: PathBuf,
+        notice: Notice<'_>,
+        fill: impl FnOnce(&Apt<'_>, &Path, Notice<'_>) -> Result<Vec<PackageVersion>, PackageError>,
+    ) -> Result<Unpacked, PackageError> {
         if let Some(unpacked) = read(&place) {
             return Ok(unpacked);
         }
@@ -219,12 +238,8 @@ impl PackageStore {
         let apt = Apt::prepare(self, arch)?;
         apt.update_unless_fresh(notice)?;
         let scratch = Scratch::new(&self.cache)?;
-        for package in packages {
-            let archive = apt.download(package, scratch.path(), notice)?;
-            unpack::extract_over(&self.programs, &archive.path, &scratch.path().join(ROOT))?;
-            apt::remove_downloads(scratch.path())?;
-        }
-        self.keep(scratch, place, packages.to_vec())
+        let packages = fill(&apt, scratch.path(), notice)?;
+        self.keep(scratch, place, packages)
     }
 
     fn package_place(&self, arch: Arch, package: &PackageVersion) -> PathBuf {

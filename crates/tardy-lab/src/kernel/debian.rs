@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::cache::{self, CachedKernel, MANIFEST, Manifest};
 use super::image;
 use super::spec::DebianKernel;
 use super::{Kernel, KernelError, KernelSpec};
 use crate::arch::Arch;
+use crate::checksum::sha256;
 use crate::packages::apt::{self, Apt, Available};
 use crate::packages::cache_directory::{create_directory, file_name, write_json};
 use crate::packages::{Notice, PackageError, PackageStore, PackageVersion, Scratch, extract, version};
@@ -232,7 +232,7 @@ fn fetch(
         rt: offer.rt,
         release,
         package_sha256: downloaded.sha256,
-        image_sha256: Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
+        image_sha256: sha256(&bytes),
         image_bytes: bytes.len() as u64,
     };
     write_json(&scratch.path().join(MANIFEST), &manifest)?;

@@ -7,8 +7,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use sha2::{Digest, Sha256};
 use thiserror::Error;
+
+use crate::checksum::sha256;
 
 /// A kernel that somebody asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -168,8 +169,7 @@ impl KernelSpec {
         if is_whole && safe == plain {
             return plain;
         }
-        let hash = Sha256::digest(self.to_string());
-        let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let hash = &sha256(self.to_string().as_bytes())[..8];
         // File names end at 255 bytes, and callers put theirs behind this one.
         format!("{}-{hash}", &safe[..safe.len().min(80)])
     }

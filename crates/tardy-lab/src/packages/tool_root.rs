@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::apt::{self, Apt};
-use super::{Notice, PackageError, PackageStore, ROOT, Scratch, Unpacked, read, unpack};
+use super::apt;
+use super::{Notice, PackageError, PackageStore, ROOT, Unpacked, unpack};
 use crate::arch::Arch;
 
 impl PackageStore {
@@ -20,22 +20,14 @@ impl PackageStore {
     ) -> Result<Unpacked, PackageError> {
         let names: Vec<&str> = names.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let place = self.cache.tools(arch).join(unpack::short_name(&names, &names.join(" ")));
-        if let Some(unpacked) = read(&place) {
-            return Ok(unpacked);
-        }
-        let _lock = self.cache.lock(notice)?;
-        if let Some(unpacked) = read(&place) {
-            return Ok(unpacked);
-        }
-        let apt = Apt::prepare(self, arch)?;
-        apt.update_unless_fresh(notice)?;
-        let scratch = Scratch::new(&self.cache)?;
-        let mut packages = Vec::new();
-        for archive in apt.download_with_dependencies(&names, scratch.path(), notice)? {
-            packages.push(apt::package_of_archive(&archive)?);
-            unpack::extract_over(&self.programs, &archive, &scratch.path().join(ROOT))?;
-        }
-        apt::remove_downloads(scratch.path())?;
-        self.keep(scratch, place, packages)
+        self.cached_or(arch, place, notice, |apt, directory, notice| {
+            let mut packages = Vec::new();
+            for archive in apt.download_with_dependencies(&names, directory, notice)? {
+                packages.push(apt::package_of_archive(&archive)?);
+                unpack::extract_over(&self.programs, &archive, &directory.join(ROOT))?;
+            }
+            apt::remove_downloads(directory)?;
+            Ok(packages)
+        })
     }
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::apt::Programs;
 use super::cache_directory::{CacheDirectory, create_directory};
 use super::{PackageError, PackageVersion};
+
+use crate::checksum::sha256;
 
 /// A directory in the making: it becomes part of the cache in one step, or is removed.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ pub(super) fn union_name(packages: &[PackageVersion]) -> String {
 
 /// The first names, as far as they fit into a file name, and a hash of everything.
 pub(super) fn short_name(names: &[&str], everything: &str) -> String {
-    let hash: String = Sha256::digest(everything).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let hash = &sha256(everything.as_bytes())[..12];
     let names: String = names.join("_").chars().filter(|c| c.is_ascii() && *c != '/').take(120).collect();
     format!("{names}_{hash}")
 }

@@ -250,7 +250,7 @@ fn guests(
     specs.iter().map(guest).collect()
 }
 
-/// For errors about one of the guests.
+/// Tells a person what takes time.
 pub(super) fn tell_notice() -> impl FnMut(&str) {
     |text: &str| output::tell(text)
 }

@@ -1,0 +1,8 @@
+//! SHA-256 as everything here writes it: in hexadecimal.
+
+use sha2::{Digest, Sha256};
+
+/// SHA-256 of `bytes` in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
