@@ -122,10 +122,10 @@ pub fn add_vlan(name: &str, vlan: PortVlan) -> Result<(), NetlinkError> {
     change_vlan(libc::RTM_SETLINK, name, vlan)
 }
 
-/// Makes the port `name` no member of a VLAN any more.
+/// Makes the port `name` no member of a VLAN any more, if it is one.
 ///
 /// # Errors
-/// ENOENT when it is none.
+/// EOPNOTSUPP for what is no port of a bridge.
 pub fn delete_vlan(name: &str, id: u16) -> Result<(), NetlinkError> {
     change_vlan(libc::RTM_DELLINK, name, PortVlan { id, pvid: false, untagged: false })
 }
