@@ -36,7 +36,8 @@ guests: rust ## the static tardys that run inside the lab's guests
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
 
 .PHONY: dist
-dist: rust ## static binaries for x86_64 and aarch64, with man pages and checksums, in dist/
+dist: rust ## static binaries for x86_64, aarch64, armv7 and armv5te, with man pages and checksums, in dist/
+	@scripts/install-packages boards
 	@scripts/as-owner scripts/with-rust scripts/make-dist
 
 ## For people who change tardy
@@ -45,7 +46,7 @@ dist: rust ## static binaries for x86_64 and aarch64, with man pages and checksu
 check: rust fmt clippy tidy ## the quick part of `make test`, for while one edits
 
 .PHONY: test
-test: rust test-packages fmt shellcheck clippy unit-tests lab-tests rustdoc deny ## everything that CI runs
+test: rust test-packages fmt shellcheck clippy unit-tests lab-tests board-tests rustdoc deny ## everything that CI runs
 	@echo "== all passed"
 
 .PHONY: fmt
@@ -78,6 +79,14 @@ lab-tests: guests
 	@echo "== the lab: real kernels in an emulator"
 	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/release \
 		scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=1
+
+.PHONY: board-tests
+board-tests:
+	@echo "== binaries for 32-bit boards, on emulated processors"
+	@scripts/install-packages boards
+	@scripts/as-owner scripts/with-rust scripts/make-boards $(TARGET_DIR)
+	@scripts/as-owner env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
+		scripts/with-rust cargo test --package tardy --test boards -- --nocapture
 
 .PHONY: rustdoc
 rustdoc:

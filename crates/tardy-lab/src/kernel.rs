@@ -11,6 +11,7 @@ pub mod listing;
 pub mod modules;
 pub mod own;
 pub mod spec;
+pub mod vmlinux;
 
 use std::path::PathBuf;
 

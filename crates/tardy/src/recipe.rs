@@ -221,6 +221,10 @@ mod tests {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            // Switches are no runs: tardy-tsn's tests read those.
+            if name.starts_with("tsn-") {
+                continue;
+            }
             let recipe = Recipe::find(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(recipe.run.duration.is_some() != recipe.run.loops.is_some(), "{name}");
         }

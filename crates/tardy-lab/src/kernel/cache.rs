@@ -33,6 +33,8 @@ pub struct Manifest {
     pub release: String,
     /// The package archive's checksum, in hexadecimal: apt held it against the signed list.
     pub package_sha256: String,
+    /// The image's file in `boot`: the package's own, or the kernel that was unpacked from it.
+    pub image: String,
     /// The image's, computed here.
     pub image_sha256: String,
     /// The image's length, in bytes.
@@ -52,7 +54,8 @@ impl CachedKernel {
     /// Reads a kernel's directory; absent where it is not a whole kernel.
     pub(super) fn read(directory: &Path) -> Option<Self> {
         let manifest: Manifest = serde_json::from_slice(&fs::read(directory.join(MANIFEST)).ok()?).ok()?;
-        let is_plain = !manifest.release.is_empty() && !manifest.release.contains('/');
+        let is_plain =
+            [&manifest.release, &manifest.image].iter().all(|name| !name.is_empty() && !name.contains('/'));
         let kernel = Self { directory: directory.to_owned(), manifest };
         // After a power cut a file may be shorter than it was.
         let length = fs::metadata(kernel.image()).ok()?.len();
@@ -60,7 +63,7 @@ impl CachedKernel {
     }
 
     fn image(&self) -> PathBuf {
-        self.directory.join("boot").join(format!("vmlinuz-{}", self.manifest.release))
+        self.directory.join("boot").join(&self.manifest.image)
     }
 
     /// Whether this is what was asked for.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::cache::{self, CachedKernel, MANIFEST, Manifest};
 use super::image;
 use super::spec::DebianKernel;
+use super::vmlinux;
 use super::{Kernel, KernelError, KernelSpec};
 use crate::arch::Arch;
 use crate::checksum::sha256;
@@ -218,12 +219,7 @@ fn fetch(
     let release = keep_kernel(&whole, scratch.path(), package)?;
     fs::remove_dir_all(&whole).map_err(PackageError::file("removing", &whole))?;
     apt::remove_downloads(scratch.path())?;
-    let image = scratch.path().join("boot").join(format!("vmlinuz-{release}"));
-    let bytes = fs::read(&image).map_err(PackageError::file("reading", &image))?;
-    let facts = image::look(&bytes).map_err(|error| KernelError::Image { image: image.clone(), error })?;
-    if facts.arch != arch {
-        return Err(KernelError::Arch { image, is: facts.arch, wanted: arch });
-    }
+    let (image, bytes) = image_to_boot(&scratch.path().join("boot"), &release, arch)?;
     let manifest = Manifest {
         package: package.name.clone(),
         version: package.version.clone(),
@@ -232,12 +228,31 @@ fn fetch(
         rt: offer.rt,
         release,
         package_sha256: downloaded.sha256,
+        image,
         image_sha256: sha256(&bytes),
         image_bytes: bytes.len() as u64,
     };
     write_json(&scratch.path().join(MANIFEST), &manifest)?;
     scratch.become_directory(&place)?;
     Ok(CachedKernel { directory: place, manifest })
+}
+
+/// Picks the image in `boot` that guests are to boot, by its file's name, and gives its bytes: the kernel unpacked from
+/// the package's image where that can be, and in its place.
+fn image_to_boot(boot: &Path, release: &str, arch: Arch) -> Result<(String, Vec<u8>), KernelError> {
+    let name = format!("vmlinuz-{release}");
+    let path = boot.join(&name);
+    let packed = fs::read(&path).map_err(PackageError::file("reading", &path))?;
+    let facts = image::look(&packed).map_err(|error| KernelError::Image { image: path.clone(), error })?;
+    if facts.arch != arch {
+        return Err(KernelError::Arch { image: path, is: facts.arch, wanted: arch });
+    }
+    let Some(kernel) = vmlinux::inside(&packed) else { return Ok((name, packed)) };
+    fs::remove_file(&path).map_err(PackageError::file("removing", &path))?;
+    let name = format!("vmlinux-{release}");
+    let path = boot.join(&name);
+    fs::write(&path, &kernel).map_err(PackageError::file("writing", &path))?;
+    Ok((name, kernel))
 }
 
 /// Moves what the lab needs from an unpacked package to `to`, and gives the kernel's release.

@@ -12,7 +12,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tardy_sys::kernel_files::KernelFiles;
@@ -58,7 +58,7 @@ impl Place {
     /// # Errors
     /// In words, if it cannot be: then the setting must not be changed.
     pub fn note(&self, setting: &Setting) -> Result<Entry, String> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let pid = std::process::id();
         let name = format!("{pid}-{}.json", NUMBER.fetch_add(1, Ordering::Relaxed));
         let path = self.directory.join(name);

@@ -1,0 +1,171 @@
+//! The kernel inside x86's bzImage, which an emulator boots without unpacking it first.
+//!
+//! A bzImage is a small program that unpacks the kernel and starts it. Emulated, that program costs about a second of
+//! every boot; on the host it costs a fraction of that, once. QEMU enters the kernel itself by the PVH protocol, at the
+//! address that a note in it names. What cannot be unpacked here (xz with its filter for x86 code, for one) is booted
+//! as it came.
+//!
+//! Formats: `Documentation/arch/x86/boot.rst` (setup_sects, payload_offset), elf(5), and `XEN_ELFNOTE_PHYS32_ENTRY` in
+//! `include/xen/interface/elfnote.h` for the note.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use ruzstd::decoding::StreamingDecoder;
+
+/// No kernel is longer unpacked, in bytes.
+const SIZE_LIMIT: u64 = 512 << 20;
+const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Type of a program header of notes.
+const PT_NOTE: u32 = 4;
+/// Length of the note's name, its type, and its name, as they lie in the file; between the first two, the length of
+/// what it says.
+const NAME_LENGTH: [u8; 4] = 4_u32.to_le_bytes();
+const PHYS32_ENTRY: [u8; 8] = *b"\x12\0\0\0Xen\0";
+
+/// Unpacks the kernel in a bzImage; absent where there is none that could be unpacked and entered directly. Never
+/// panics, whatever the bytes are.
+pub fn inside(bzimage: &[u8]) -> Option<Vec<u8>> {
+    let kernel = unpack(payload(bzimage)?)?;
+    has_direct_entry(&kernel).then_some(kernel)
+}
+
+/// The packed kernel. It has its place counted from the end of the part that runs in real mode.
+fn payload(bzimage: &[u8]) -> Option<&[u8]> {
+    if bzimage.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    // Zero means four, says the protocol.
+    let sectors = match *bzimage.get(0x1f1)? {
+        0 => 4,
+        sectors => usize::from(sectors),
+    };
+    let start = ((sectors + 1) * 512).checked_add(number(bzimage, 0x248)?)?;
+    bzimage.get(start..start.checked_add(number(bzimage, 0x24c)?)?)
+}
+
+/// What follows the packed bytes, the unpacked length, is left alone.
+fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+    let reader: Box<dyn Read + '_> = if packed.starts_with(&ZSTD) {
+        Box::new(StreamingDecoder::new(packed).ok()?)
+    } else if packed.starts_with(&GZIP) {
+        Box::new(GzDecoder::new(packed))
+    } else {
+        return None;
+    };
+    let mut kernel = Vec::new();
+    reader.take(SIZE_LIMIT).read_to_end(&mut kernel).ok()?;
+    Some(kernel)
+}
+
+/// Whether a 64-bit ELF file has the note that says where a PVH loader enters it.
+fn has_direct_entry(kernel: &[u8]) -> bool {
+    kernel.starts_with(b"\x7fELF\x02\x01") && notes(kernel).any(names_an_entry)
+}
+
+fn notes(kernel: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let first = number(kernel, 0x20).unwrap_or(usize::MAX);
+    let size = short(kernel, 0x36).unwrap_or_default();
+    let count = short(kernel, 0x38).unwrap_or_default();
+    (0..count).filter_map(move |index| {
+        let header = kernel.get(first.checked_add(index * size)?..)?;
+        let start = number(header, 0x08)?;
+        let notes = kernel.get(start..start.checked_add(number(header, 0x20)?)?)?;
+        (number(header, 0)? == PT_NOTE as usize).then_some(notes)
+    })
+}
+
+fn names_an_entry(notes: &[u8]) -> bool {
+    notes.windows(16).step_by(4).any(|note| note[..4] == NAME_LENGTH && note[8..] == PHYS32_ENTRY)
+}
+
+/// Four bytes, lowest first; of a longer number of the file only these are used, since no file here is longer.
+fn number(bytes: &[u8], at: usize) -> Option<usize> {
+    let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+    usize::try_from(u32::from_le_bytes(four)).ok()
+}
+
+fn short(bytes: &[u8], at: usize) -> Option<usize> {
+    let two: [u8; 2] = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
+    Some(usize::from(u16::from_le_bytes(two)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    use super::*;
+
+    /// An ELF file with one program header and one note of type `kind`.
+    fn elf(kind: u8) -> Vec<u8> {
+        let mut file = vec![0; 0x98];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[0x20] = 0x40;
+        file[0x36] = 0x38;
+        file[0x38] = 1;
+        file[0x40] = 4;
+        file[0x48] = 0x80;
+        file[0x60] = 0x18;
+        file[0x80..0x90].copy_from_slice(&[4, 0, 0, 0, 8, 0, 0, 0, kind, 0, 0, 0, b'X', b'e', b'n', 0]);
+        file
+    }
+
+    /// A bzImage around packed bytes, with the unpacked length behind them.
+    fn around(packed: &[u8]) -> Vec<u8> {
+        let mut image = super::super::image::tests::bzimage("6.12");
+        image[0x1f1] = 1;
+        image[0x248..0x24c].copy_from_slice(&0x10_u32.to_le_bytes());
+        image[0x24c..0x250].copy_from_slice(&(packed.len() as u32 + 4).to_le_bytes());
+        image.resize(0x400 + 0x10, 0);
+        image.extend_from_slice(packed);
+        image.extend_from_slice(&0x98_u32.to_le_bytes());
+        image
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_kernel_comes_out_of_zstd_and_gzip() {
+        let kernel = elf(0x12);
+        let zstd = compress_to_vec(kernel.as_slice(), CompressionLevel::Fastest);
+        assert_eq!(inside(&around(&zstd)), Some(kernel.clone()));
+        assert_eq!(inside(&around(&gzip(&kernel))), Some(kernel));
+    }
+
+    #[test]
+    fn what_cannot_be_entered_directly_is_left_as_it_is() {
+        assert_eq!(inside(&around(&gzip(&elf(0x11)))), None);
+        assert_eq!(inside(&around(&gzip(b"no ELF file"))), None);
+        assert_eq!(inside(&around(b"\xfd7zXZ\0 packed otherwise")), None);
+        assert_eq!(inside(&super::super::image::tests::arm_image("6.1")), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(
+            noise in proptest::collection::vec(any::<u8>(), 0..0x300),
+            at in any::<prop::sample::Index>(),
+            value in any::<u8>(),
+        ) {
+            drop(inside(&noise));
+            drop(inside(&around(&gzip(&noise))));
+            let mut kernel = elf(0x12);
+            let at = at.index(kernel.len());
+            kernel[at] = value;
+            drop(inside(&around(&gzip(&kernel))));
+            let mut image = around(&gzip(&elf(0x12)));
+            image[0x1f1 + at] = value;
+            drop(inside(&image));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! From the text of a file to a [`Network`].
+//!
+//! The reading is by hand over toml's own tree, not by serde: every value keeps its place, a wrong file is told all its
+//! mistakes at once, and a key that nobody knows is answered with the one that was probably meant. docs/tsn.md lists
+//! every key.
+
+mod flows;
+mod keys;
+mod ports;
+mod schedule;
+mod switches;
+mod values;
+
+use std::fmt;
+
+use toml::de::DeTable;
+
+use crate::network::{Netns, Network, VirtualPorts};
+use crate::placed::Span;
+use keys::{Keys, Problems};
+pub use values::rate_in_words;
+
+/// Largest file that is read: a list of 2,300 gate entries for each of a few dozen ports.
+pub const SIZE_MAX: u64 = 8 << 20;
+
+/// What is wrong with a file; at least one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// In the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub span: Span,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// Further lines with the same.
+    pub also_on: Vec<usize>,
+    /// What is wrong, and what to write instead.
+    pub what: String,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}line {}", problem.line)?;
+            if !problem.also_on.is_empty() {
+                let lines: Vec<String> = problem.also_on.iter().map(ToString::to_string).collect();
+                write!(f, " (and {})", lines.join(", "))?;
+            }
+            write!(f, ": {}", problem.what)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// Reads the text of a file.
+///
+/// # Errors
+///
+/// Everything that has no meaning, with its line: TOML that is none, unknown keys, values of the wrong kind, names of
+/// hosts, ports and classes that are not there. What a kernel would refuse or get wrong is no error here.
+pub fn parse(text: &str) -> Result<Network, FileError> {
+    let (root, mistakes) = DeTable::parse_recoverable(text);
+    let mut problems = Problems::default();
+    for mistake in mistakes {
+        let span = mistake.span().map(Span::from).unwrap_or_default();
+        problems.add(span, format!("this is not TOML: {}", mistake.message()));
+    }
+    if problems.is_empty() {
+        let network = network(&root, &mut problems);
+        if problems.is_empty() {
+            return Ok(network);
+        }
+    }
+    Err(problems.into_error(text))
+}
+
+fn network(root: &toml::Spanned<DeTable<'_>>, problems: &mut Problems) -> Network {
+    let mut keys = Keys::of_file(root);
+    let mut network = Network {
+        about: keys.text("about", problems).map(|about| about.value).unwrap_or_default(),
+        published: keys.texts("published", problems),
+        notes: keys.text("notes", problems).map(|notes| notes.value).unwrap_or_default(),
+        ..Network::default()
+    };
+    if network.about.trim().is_empty() {
+        problems.add(Span::default(), "say what it is: about = \"one sentence\"".to_owned());
+    }
+    let ends = switches::read(&mut keys, &mut network, problems);
+    flows::hosts(&mut keys, &mut network, problems);
+    ports::join(ends, &mut network, problems);
+    // Where hosts or ports could not be read, every flow to them would be one more mistake that is none.
+    let flows = keys.tables("flow", problems);
+    if problems.is_empty() {
+        flows::flows(flows, &mut network, problems);
+    }
+    if let Some(table) = keys.table("netns", problems) {
+        network.netns = netns(table, problems);
+    }
+    keys.finish(problems);
+    network
+}
+
+fn netns(mut keys: Keys<'_>, problems: &mut Problems) -> Netns {
+    const PORTS: [(&str, VirtualPorts); 3] =
+        [("as-speed", VirtualPorts::AsSpeed), ("tap", VirtualPorts::Tap), ("veth", VirtualPorts::Veth)];
+    let netns = Netns {
+        ports: keys.word("ports", &PORTS, problems).map(|ports| ports.value).unwrap_or_default(),
+        ingress_bits_per_second: keys.rate("ingress_rate", problems).map(|rate| rate.value),
+    };
+    keys.finish(problems);
+    netns
+}

@@ -1,0 +1,222 @@
+//! `[switch]`, `[[class]]`, `[[classify]]` and `priority_map`.
+
+use super::keys::{Keys, Problems, Value};
+use super::ports::{self, CableEnd};
+use super::values::nearest;
+use crate::network::{Bridge, CLASSES_MAX, Class, Classifier, Marks, Network, QueueRange, Switch};
+use crate::placed::{Placed, Span};
+use toml::de::DeValue;
+
+/// Most switches in a file.
+const SWITCHES_MAX: usize = 4096;
+
+/// What switches share unless they say otherwise.
+struct Shared {
+    classes: Vec<Class>,
+    priority_map: Placed<Vec<Placed<u8>>>,
+    classifiers: Vec<Classifier>,
+}
+
+/// Reads all switches into `network`. What their ports' cables lead to is given back: hosts are not known yet.
+pub(super) fn read(keys: &mut Keys<'_>, network: &mut Network, problems: &mut Problems) -> Vec<CableEnd> {
+    let shared = shared(keys, None, problems);
+    let tables = keys.tables("switch", problems);
+    if tables.is_empty() {
+        problems.add(
+            Span::default(),
+            "there is no switch in it; add [switch] with a name, and [[switch.port]] for each port"
+                .to_owned(),
+        );
+    }
+    if tables.len() > SWITCHES_MAX {
+        problems.add(tables[SWITCHES_MAX].span, format!("there are more than {SWITCHES_MAX} switches"));
+        return Vec::new();
+    }
+    let mut ends = Vec::new();
+    for table in tables {
+        let place = network.switches.len();
+        if let Some(switch) = switch(table, place, &shared, &mut ends, problems) {
+            if network.switches.iter().any(|other| other.name.value == switch.name.value) {
+                let name = &switch.name;
+                problems.add(name.span, format!("there are two switches called '{}'", name.value));
+            }
+            network.switches.push(switch);
+        }
+    }
+    ends
+}
+
+fn switch(
+    mut keys: Keys<'_>,
+    place: usize,
+    shared: &Shared,
+    ends: &mut Vec<CableEnd>,
+    problems: &mut Problems,
+) -> Option<Switch> {
+    const BRIDGES: [(&str, Bridge); 2] = [("kernel", Bridge::Kernel), ("openvswitch", Bridge::OpenVSwitch)];
+    let name = keys.interface("name", problems);
+    if name.is_none() {
+        keys.missing("name", "\"tsn0\"", problems);
+    }
+    let bridge = keys.word("bridge", &BRIDGES, problems).map(|bridge| bridge.value).unwrap_or_default();
+    let forwarding_ns = keys.duration("forwarding", problems).map_or(0, |time| time.value);
+    let own = self::shared(&mut keys, Some(shared), problems);
+    let ports = ports::read(&mut keys, place, &own.classes, ends, problems);
+    keys.finish(problems);
+    Some(Switch {
+        name: name?,
+        bridge,
+        forwarding_ns,
+        classes: own.classes,
+        priority_map: own.priority_map,
+        classifiers: own.classifiers,
+        ports,
+    })
+}
+
+/// Classes, priority map and classifiers of the file, or of one switch, where `otherwise` has those of the file.
+fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Problems) -> Shared {
+    let own: Vec<Class> = keys
+        .tables("class", problems)
+        .into_iter()
+        .enumerate()
+        .map(|(number, table)| class(number, table, problems))
+        .collect();
+    if let Some(extra) = own.get(CLASSES_MAX) {
+        problems
+            .add(extra.span, format!("there are {} classes; TAPRIO has at most {CLASSES_MAX}", own.len()));
+    }
+    for (index, class) in own.iter().enumerate() {
+        if own[..index].iter().any(|other| other.name.value == class.name.value) {
+            problems.add(class.name.span, format!("there are two classes called '{}'", class.name.value));
+        }
+    }
+    let classes = match otherwise {
+        Some(shared) if own.is_empty() => shared.classes.clone(),
+        _ => own,
+    };
+    let priority_map = match (keys.take("priority_map"), otherwise) {
+        (Some(map), _) => priority_map(&map, &classes, problems),
+        (None, Some(shared)) => shared.priority_map.clone(),
+        // Absent: priority n is of class n, as far as there are classes; the rest of the lowest.
+        (None, None) => {
+            let class = |priority: usize| if priority < classes.len() { priority as u8 } else { 0 };
+            let map = (0..CLASSES_MAX).map(|priority| Placed::new(class(priority), keys.span)).collect();
+            Placed::new(map, keys.span)
+        }
+    };
+    let rules: Vec<Classifier> = keys
+        .tables("classify", problems)
+        .into_iter()
+        .filter_map(|table| classifier(table, problems))
+        .collect();
+    let classifiers = match otherwise {
+        Some(shared) if rules.is_empty() => shared.classifiers.clone(),
+        _ => rules,
+    };
+    Shared { classes, priority_map, classifiers }
+}
+
+fn class(number: usize, mut keys: Keys<'_>, problems: &mut Problems) -> Class {
+    let span = keys.span;
+    let name = keys.text("name", problems).unwrap_or_else(|| Placed::new(number.to_string(), span));
+    if name.value.is_empty() || name.value.len() > 64 || name.value.chars().any(char::is_control) {
+        problems.add(name.span, "a class's name has 1 to 64 letters".to_owned());
+    }
+    if name.value.parse::<usize>().is_ok_and(|other| other != number) {
+        problems.add(
+            name.span,
+            format!("class {number} cannot be called '{}': that is another's number", name.value),
+        );
+    }
+    let queues = keys.take("queues").and_then(|value| value.parsed(problems, queue_range));
+    let max_sdu = keys
+        .number("max_sdu", 1..=i64::from(u32::MAX), problems)
+        .map(|bytes| bytes.map(|bytes| bytes as u32));
+    keys.finish(problems);
+    Class { name, queues, max_sdu, span }
+}
+
+/// `count@offset`, as tc writes it.
+fn queue_range(text: &str) -> Result<QueueRange, String> {
+    let wrong = || format!("'{text}' is not a range of queues; write count@offset, such as 1@0");
+    let (count, offset) = text.split_once('@').ok_or_else(wrong)?;
+    let number = |part: &str| part.trim().parse::<u16>().map_err(|_| wrong());
+    Ok(QueueRange { count: number(count)?, offset: number(offset)? })
+}
+
+fn priority_map(value: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Placed<Vec<Placed<u8>>> {
+    let list = value.list(problems).unwrap_or_default();
+    if let Some(extra) = list.get(CLASSES_MAX) {
+        problems.add(
+            extra.span,
+            format!("priority_map has {} entries; there are {CLASSES_MAX} priorities", list.len()),
+        );
+    }
+    let map = list.iter().filter_map(|item| class_number(item, classes, problems)).collect();
+    Placed::new(map, value.span)
+}
+
+/// A class by its name or number. A number beyond the classes is let through: the kernel says what it thinks of it.
+pub(super) fn class_number(
+    value: &Value<'_>,
+    classes: &[Class],
+    problems: &mut Problems,
+) -> Option<Placed<u8>> {
+    if let DeValue::Integer(_) = value.value {
+        return value.number(0..=255, problems).map(|number| number.map(|number| number as u8));
+    }
+    let name = value.text(problems)?;
+    let found = classes.iter().position(|class| class.name.value == name.value);
+    if found.is_none() {
+        let names = || classes.iter().map(|class| class.name.value.as_str());
+        let advice = match nearest(name.value, names()) {
+            Some(meant) => format!("did you mean '{meant}'?"),
+            None if classes.is_empty() => "add [[class]] for each class".to_owned(),
+            None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        problems.add(name.span, format!("there is no class '{}'; {advice}", name.value));
+    }
+    found.map(|number| Placed::new(number as u8, name.span))
+}
+
+fn classifier(mut keys: Keys<'_>, problems: &mut Problems) -> Option<Classifier> {
+    let span = keys.span;
+    let matches = marks(&mut keys, problems);
+    let priority = keys.number("priority", 0..=15, problems);
+    if priority.is_none() {
+        keys.missing("priority", "1", problems);
+    }
+    if matches.is_empty() {
+        problems.add(span, "a rule that asks for nothing matches every frame; say udp_port, tcp_port, pcp, vlan, dscp, ethertype, source_mac or destination_mac".to_owned());
+    }
+    keys.finish(problems);
+    Some(Classifier { matches, priority: priority?.map(|priority| priority as u8), span })
+}
+
+/// What a rule asks for.
+fn marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
+    let mut marks = carried_marks(keys, problems);
+    marks.source_mac = keys.mac("source_mac", problems).map(|mac| mac.value);
+    marks.destination_mac = keys.mac("destination_mac", problems).map(|mac| mac.value);
+    marks
+}
+
+/// What a flow's frames carry by themselves.
+pub(super) fn carried_marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
+    let span = keys.span;
+    let mut number = |key, most| keys.number(key, 0..=most, problems).map(|number| number.value);
+    let marks = Marks {
+        udp_port: number("udp_port", 65535).map(|port| port as u16),
+        tcp_port: number("tcp_port", 65535).map(|port| port as u16),
+        pcp: number("pcp", 7).map(|pcp| pcp as u8),
+        vlan: number("vlan", 4094).map(|vlan| vlan as u16),
+        dscp: number("dscp", 63).map(|dscp| dscp as u8),
+        ethertype: number("ethertype", 0xffff).map(|kind| kind as u16),
+        ..Marks::default()
+    };
+    if marks.udp_port.is_some() && marks.tcp_port.is_some() {
+        problems.add(span, "no frame has both a udp_port and a tcp_port; write one of them".to_owned());
+    }
+    marks
+}

@@ -1,0 +1,148 @@
+//! Numbers and names as people write them: rates, Ethernet addresses, gate times before zero.
+
+use tardy_record::units::parse_duration_ns;
+
+const RATES: [(&str, u64); 4] =
+    [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)];
+
+/// Reads `100Mbit/s`, `2.5 Gbit/s` as bits per second.
+pub(super) fn rate(text: &str) -> Result<u64, String> {
+    let wrong =
+        || format!("'{text}' is not a rate; write a number with a unit, such as 100Mbit/s or 2.5Gbit/s");
+    let text_only = text.trim();
+    let (number, factor) = RATES
+        .iter()
+        .find_map(|(unit, factor)| text_only.strip_suffix(unit).map(|number| (number.trim(), *factor)))
+        .ok_or_else(wrong)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 9 {
+        return Err(wrong());
+    }
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let mut rate = whole.checked_mul(factor).ok_or_else(wrong)?;
+    let mut place = factor;
+    for digit in fraction.bytes() {
+        place /= 10;
+        rate = rate.checked_add(u64::from(digit - b'0') * place).ok_or_else(wrong)?;
+    }
+    if rate == 0 {
+        return Err(format!("'{text}' is no rate at which anything is sent"));
+    }
+    Ok(rate)
+}
+
+/// Writes a rate in bits per second as a file has it, such as `2.5Gbit/s`; a file reads the same number back.
+pub fn rate_in_words(bits_per_second: u64) -> String {
+    let (unit, factor) =
+        RATES.into_iter().find(|(_, factor)| bits_per_second >= *factor).unwrap_or(("bit/s", 1));
+    let (whole, rest) = (bits_per_second / factor, bits_per_second % factor);
+    if rest == 0 {
+        return format!("{whole}{unit}");
+    }
+    let width = factor.ilog10() as usize;
+    format!("{whole}.{}{unit}", format!("{rest:0width$}").trim_end_matches('0'))
+}
+
+/// Reads `10ms`, `-3s` as nanoseconds from the clock's zero.
+pub(super) fn instant(text: &str) -> Result<i64, String> {
+    let (negative, length) = match text.trim().strip_prefix('-') {
+        Some(length) => (true, length),
+        None => (false, text),
+    };
+    let ns = parse_duration_ns(length).map_err(|error| error.to_string())?;
+    let ns = i64::try_from(ns)
+        .map_err(|_| format!("'{text}' is more than 292 years from the clock's zero; write less"))?;
+    Ok(if negative { -ns } else { ns })
+}
+
+/// Reads `02:00:00:00:00:01`.
+pub(super) fn mac(text: &str) -> Result<[u8; 6], String> {
+    let wrong = || format!("'{text}' is not an Ethernet address; write six bytes, such as 02:00:00:00:00:01");
+    let mut mac = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut mac {
+        let part = parts.next().ok_or_else(wrong)?;
+        if part.len() != 2 || !part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(wrong());
+        }
+        *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+    }
+    if parts.next().is_some() { Err(wrong()) } else { Ok(mac) }
+}
+
+/// Whether the kernel takes `name` for a network interface (`dev_valid_name` in `net/core/dev.c`).
+pub(super) fn is_interface_name(name: &str) -> bool {
+    let forbidden = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    !name.is_empty() && name.len() < 16 && name != "." && name != ".." && !name.contains(forbidden)
+}
+
+/// How many letters must change to make `a` of `b`.
+pub(super) fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// That of `known` which was probably meant by `word`, if one is near.
+pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let word: String = word.chars().take(64).collect();
+    known
+        .into_iter()
+        .map(|candidate| (distance(&word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 3)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn people_write_rates_like_this() {
+        for (text, bits) in [
+            ("100Mbit/s", 100_000_000),
+            ("2.5 Gbit/s", 2_500_000_000),
+            ("1Gbit/s", 1_000_000_000),
+            ("64kbit/s", 64_000),
+            ("9600bit/s", 9600),
+        ] {
+            assert_eq!(rate(text), Ok(bits), "{text}");
+        }
+        for text in ["", "100", "100Mb", "Mbit/s", "-1Mbit/s", "1e9bit/s", "0bit/s", "99999999999999Gbit/s"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_before_the_clocks_zero_have_a_sign() {
+        assert_eq!(instant("-1.5s"), Ok(-1_500_000_000));
+        assert_eq!(instant("0s"), Ok(0));
+        assert!(instant("300d 10 parsecs").is_err());
+        assert!(instant("110000d").unwrap_err().contains("292 years"));
+    }
+
+    #[test]
+    fn the_nearest_word_is_offered_and_a_strange_one_is_not() {
+        assert_eq!(nearest("bsae_time", ["base_time", "cycle_time"]), Some("base_time"));
+        assert_eq!(nearest("colour", ["base_time", "gates"]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn written_rates_read_back_the_same(bits in 1u64..) {
+            prop_assert_eq!(rate(&rate_in_words(bits)), Ok(bits));
+        }
+    }
+}

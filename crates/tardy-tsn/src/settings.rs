@@ -1,0 +1,237 @@
+//! What the kernel is to be told for a switch, in the kernel's own numbers. Plain data: tardy-sys sends it.
+
+use serde::Serialize;
+
+use crate::network::{
+    Bridge, CLASSES_MAX, GateOperation, Marks, Port, PortVlans, QueueRange, Schedule, Switch,
+};
+
+/// Everything of one switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The bridge.
+    pub bridge: BridgeSettings,
+    /// Its ports, in the order of the file.
+    pub ports: Vec<PortSettings>,
+    /// What gives frames their priority on their way out, in the order of the file: the first that matches decides.
+    pub classifiers: Vec<ClassifierRule>,
+}
+
+/// The bridge itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeSettings {
+    /// Name of its device.
+    pub name: String,
+    /// What forwards.
+    pub kind: Bridge,
+    /// Whether it keeps VLANs apart: as soon as one port says anything about VLANs.
+    pub vlan_filtering: bool,
+}
+
+/// One port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSettings {
+    /// The network interface.
+    pub interface: String,
+    /// VLANs, in ascending order; empty where the bridge does not filter.
+    pub vlans: Vec<PortVlan>,
+    /// Its root qdisc; none: what is there stays.
+    pub taprio: Option<Taprio>,
+}
+
+/// A port's membership of a VLAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PortVlan {
+    /// VLAN id.
+    pub id: u16,
+    /// Frames that come without a tag are of this VLAN (`pvid`).
+    pub pvid: bool,
+    /// Frames leave without a tag (`untagged`).
+    pub untagged: bool,
+}
+
+/// One rule of the classifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassifierRule {
+    /// What a frame must have; all of it.
+    pub matches: Marks,
+    /// `skb->priority`.
+    pub priority: u8,
+}
+
+/// A TAPRIO root qdisc: the attributes of `TCA_OPTIONS` and the size table (`linux/pkt_sched.h`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Taprio {
+    /// `tc_mqprio_qopt.num_tc`.
+    pub num_tc: u8,
+    /// `tc_mqprio_qopt.prio_tc_map`: class of each priority.
+    pub prio_tc_map: [u8; CLASSES_MAX],
+    /// `tc_mqprio_qopt.count` and `.offset` of the first `num_tc` classes.
+    pub queues: Vec<Queues>,
+    /// `TCA_TAPRIO_ATTR_SCHED_ENTRY_LIST`.
+    pub entries: Vec<TaprioEntry>,
+    /// `TCA_TAPRIO_ATTR_SCHED_BASE_TIME`, nanoseconds.
+    pub base_time_ns: i64,
+    /// `TCA_TAPRIO_ATTR_SCHED_CYCLE_TIME`, nanoseconds; `None` is not sent, and the kernel takes the sum of the entries.
+    pub cycle_time_ns: Option<i64>,
+    /// `TCA_TAPRIO_ATTR_SCHED_CYCLE_TIME_EXTENSION`, nanoseconds; `None` is not sent.
+    pub cycle_time_extension_ns: Option<i64>,
+    /// `TCA_TAPRIO_ATTR_SCHED_CLOCKID`; `None` is not sent.
+    pub clockid: Option<i32>,
+    /// `TCA_TAPRIO_ATTR_FLAGS`.
+    pub flags: u32,
+    /// `TCA_TAPRIO_ATTR_TXTIME_DELAY`, nanoseconds; `None` is not sent.
+    pub txtime_delay_ns: Option<u32>,
+    /// `TCA_TAPRIO_TC_ENTRY_MAX_SDU` of each class, bytes; 0 is no limit, and not sent.
+    pub max_sdu: [u32; CLASSES_MAX],
+    /// `tc_sizespec.overhead` of `TCA_STAB`, bytes; 0: no size table.
+    pub overhead: u32,
+}
+
+/// Bytes of a `TCA_TAPRIO_ATTR_SCHED_ENTRY` with command, gate mask and interval: 4 + 8 + 8 + 8.
+const ENTRY_BYTES: usize = 28;
+/// The length of a netlink attribute, those inside included, has 16 bits.
+const ATTRIBUTE_BYTES_MAX: usize = 65_535;
+/// `tc` builds its message in 1,024 bytes (`q_taprio.c`, unchanged in 7.1). Of them 56 are netlink's header, tc's and the
+/// kind with the options' header, and 88 the priority map; the list's header has 4.
+const TC_ROOM_BYTES: usize = 1024 - 56 - 88;
+/// The size table of `stab overhead`: 4 + 4 + 24.
+const STAB_BYTES: usize = 32;
+
+impl Taprio {
+    /// Bytes of `TCA_OPTIONS`, its own header included.
+    pub fn options_bytes(&self) -> usize {
+        // Header, priority map of 82 bytes and padding, list header, base time, flags.
+        let fixed = 4 + 88 + 4 + 12 + 8;
+        let optional = 12 * usize::from(self.cycle_time_ns.is_some())
+            + 12 * usize::from(self.cycle_time_extension_ns.is_some())
+            + 8 * usize::from(self.clockid.is_some())
+            + 8 * usize::from(self.txtime_delay_ns.is_some());
+        fixed + optional + self.max_sdu_bytes() + ENTRY_BYTES * self.entries.len()
+    }
+
+    /// Whether netlink's attributes have room for it; what has not would arrive cut off, as nonsense.
+    pub fn fits_message(&self) -> bool {
+        self.options_bytes() <= ATTRIBUTE_BYTES_MAX
+    }
+
+    /// The most entries that there would be room for in place of its own.
+    pub fn entries_max(&self) -> usize {
+        (ATTRIBUTE_BYTES_MAX - (self.options_bytes() - ENTRY_BYTES * self.entries.len())) / ENTRY_BYTES
+    }
+
+    /// The most entries that `tc` could send in place of its own: 31, fewer with a size table, a cycle time or
+    /// longest frames.
+    pub fn entries_max_of_tc(&self) -> usize {
+        let others = if self.overhead > 0 { STAB_BYTES } else { 0 }
+            + 12 * usize::from(self.cycle_time_ns.is_some())
+            + 12 * usize::from(self.cycle_time_extension_ns.is_some())
+            + self.max_sdu_bytes();
+        TC_ROOM_BYTES.saturating_sub(others) / ENTRY_BYTES
+    }
+
+    /// `TCA_TAPRIO_ATTR_TC_ENTRY` for each class with a limit: 4 + 8 + 8.
+    fn max_sdu_bytes(&self) -> usize {
+        20 * self.max_sdu.iter().filter(|bytes| **bytes > 0).count()
+    }
+}
+
+/// Transmit queues of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Queues {
+    /// How many.
+    pub count: u16,
+    /// The first.
+    pub offset: u16,
+}
+
+/// One `TCA_TAPRIO_SCHED_ENTRY`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TaprioEntry {
+    /// `TCA_TAPRIO_SCHED_ENTRY_CMD`: 0 set, 1 set and hold, 2 set and release.
+    pub command: u8,
+    /// `TCA_TAPRIO_SCHED_ENTRY_GATE_MASK`.
+    pub gate_mask: u32,
+    /// `TCA_TAPRIO_SCHED_ENTRY_INTERVAL`, nanoseconds.
+    pub interval_ns: u32,
+}
+
+/// What is to be set for `switch`.
+pub fn of(switch: &Switch) -> Settings {
+    let vlan_filtering = switch.ports.iter().any(|port| !port.vlans.is_empty());
+    let ports = switch.ports.iter().map(|port| PortSettings {
+        interface: port.interface.value.clone(),
+        vlans: if vlan_filtering { vlans_of(&port.vlans) } else { Vec::new() },
+        taprio: taprio_of(switch, port),
+    });
+    Settings {
+        bridge: BridgeSettings { name: switch.name.value.clone(), kind: switch.bridge, vlan_filtering },
+        ports: ports.collect(),
+        classifiers: switch
+            .classifiers
+            .iter()
+            .map(|rule| ClassifierRule { matches: rule.matches, priority: rule.priority.value })
+            .collect(),
+    }
+}
+
+/// The root qdisc of a port; `None` where it has no schedule.
+pub fn taprio_of(switch: &Switch, port: &Port) -> Option<Taprio> {
+    port.schedule.as_ref().map(|schedule| taprio(switch, schedule))
+}
+
+fn taprio(switch: &Switch, schedule: &Schedule) -> Taprio {
+    let mut prio_tc_map = [0; CLASSES_MAX];
+    for (place, class) in prio_tc_map.iter_mut().zip(&switch.priority_map.value) {
+        *place = class.value;
+    }
+    let mut max_sdu = [0; CLASSES_MAX];
+    for (place, class) in max_sdu.iter_mut().zip(&switch.classes) {
+        *place = class.max_sdu.as_deref().copied().unwrap_or(0);
+    }
+    let queues = (0..switch.classes.len()).map(|class| switch.queues_of(class));
+    Taprio {
+        num_tc: switch.classes.len() as u8,
+        prio_tc_map,
+        queues: queues.map(|QueueRange { count, offset }| Queues { count, offset }).collect(),
+        entries: schedule.entries.iter().map(entry).collect(),
+        base_time_ns: schedule.base_time_ns.value,
+        cycle_time_ns: schedule.cycle_time_ns.as_ref().map(|cycle| signed(cycle.value)),
+        cycle_time_extension_ns: schedule.cycle_time_extension_ns.as_ref().map(|time| signed(time.value)),
+        clockid: schedule.clock.as_ref().map(|clock| clock.id()),
+        flags: schedule.flags.value,
+        txtime_delay_ns: schedule.txtime_delay_ns.as_deref().copied(),
+        max_sdu,
+        overhead: schedule.overhead.value,
+    }
+}
+
+/// The kernel's attribute is signed; what does not fit is too long for it either way.
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+fn entry(entry: &crate::network::GateEntry) -> TaprioEntry {
+    let command = match entry.operation {
+        GateOperation::Set => 0,
+        GateOperation::SetAndHold => 1,
+        GateOperation::SetAndRelease => 2,
+    };
+    TaprioEntry { command, gate_mask: entry.gate_mask.value, interval_ns: entry.duration_ns.value }
+}
+
+/// A port of which the file says nothing is where Linux puts every port of a bridge: in VLAN 1, untagged.
+fn vlans_of(vlans: &PortVlans) -> Vec<PortVlan> {
+    if vlans.is_empty() {
+        return vec![PortVlan { id: 1, pvid: true, untagged: true }];
+    }
+    let mut all: Vec<PortVlan> =
+        vlans.tagged.iter().map(|id| PortVlan { id: id.value, pvid: false, untagged: false }).collect();
+    if let Some(id) = &vlans.untagged {
+        all.retain(|vlan| vlan.id != id.value);
+        all.push(PortVlan { id: id.value, pvid: true, untagged: true });
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
