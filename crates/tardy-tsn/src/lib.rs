@@ -10,6 +10,7 @@
 //! [`Settings`]: settings::Settings
 
 pub mod check;
+pub mod classify;
 pub mod file;
 pub mod network;
 pub mod placed;

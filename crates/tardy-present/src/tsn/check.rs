@@ -33,7 +33,8 @@ fn headline(name: &str, findings: &[Finding], paper: &mut Paper) {
             (format!("the kernel refuses {}, and {accepted} wrong on the wire", refused.trim()), Style::Bad)
         }
     };
-    let notes = if notes == 0 { String::new() } else { format!("; {} worth knowing", things(notes, "is", "are")) };
+    let notes =
+        if notes == 0 { String::new() } else { format!("; {} worth knowing", things(notes, "is", "are")) };
     for line in wrapped(&format!("{name}: {verdict}{notes}."), WIDTH) {
         paper.line(&line, style);
     }
@@ -88,7 +89,8 @@ fn excerpt(text: &str, span: Span, line: usize, style: Style, paper: &mut Paper)
     let skipped = if column >= room { column - room / 2 } else { 0 };
     let shown: String = source.chars().skip(skipped).take(room).collect();
     paper.indented(&format!("{number} | {}", shown.trim_end()), Style::Plain);
-    let first_line_end = text[span.start.min(text.len())..].find('\n').map_or(text.len(), |at| span.start + at);
+    let first_line_end =
+        text[span.start.min(text.len())..].find('\n').map_or(text.len(), |at| span.start + at);
     let marked = text.get(span.start..span.end.min(first_line_end)).unwrap_or("");
     let marks = marked.trim_end().chars().count().clamp(1, room - (column - skipped).min(room - 1));
     let before = " ".repeat(column - skipped);

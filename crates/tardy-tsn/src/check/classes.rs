@@ -39,8 +39,11 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
 fn never_open(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     let name = place.switch.class_name(class as u8);
     let flows = flows_of(place, class);
-    let who =
-        if flows.is_empty() { String::new() } else { format!(" With them goes all of {}.", flows.join(" and ")) };
+    let who = if flows.is_empty() {
+        String::new()
+    } else {
+        format!(" With them goes all of {}.", flows.join(" and "))
+    };
     found.accepted(
         "class-never-opens",
         place.schedule.gates_span,
@@ -72,7 +75,10 @@ fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
             "max-sdu-drops-flow",
             max_sdu.span,
             [
-                format!("{} takes frames of up to {most} bytes, and flow '{name}' sends {size}", place.class(class)),
+                format!(
+                    "{} takes frames of up to {most} bytes, and flow '{name}' sends {size}",
+                    place.class(class)
+                ),
                 "Each is dropped on its way into the qdisc.".to_owned(),
                 format!("Write max_sdu = {} or more, or send shorter frames.", size - HEADER),
             ],

@@ -58,7 +58,9 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
         (0, 1) => format!("the last of {} entries never runs", running.len()),
         (0, lost) => format!("the last {lost} of {} entries never run", running.len()),
         (left, 0) => format!("the last entry ends after {}", format_duration_ns(left)),
-        (left, 1) => format!("the last entry but one ends after {}, the last never runs", format_duration_ns(left)),
+        (left, 1) => {
+            format!("the last entry but one ends after {}, the last never runs", format_duration_ns(left))
+        }
         (left, lost) => format!(
             "entry {} of {} ends after {}, and the {lost} behind it never run",
             first_cut + 1,
