@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::network::{Clock, Network, Port, Schedule, Speed, Switch};
+use crate::network::{CLASSES_MAX, Clock, Network, Port, Schedule, Speed, Switch};
 use crate::placed::Span;
-use crate::settings::{self, Taprio};
-use crate::windows::UNKNOWN_SPEED_BITS_PER_SECOND;
+use crate::settings::{self, Queues, Taprio};
+use crate::windows::{self, UNKNOWN_SPEED_BITS_PER_SECOND};
 
 /// What a machine says about itself. Nothing of it is needed.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,27 @@ pub struct Device {
     /// Whether it has a clock of its own.
     pub ptp_clock: Option<bool>,
     /// The schedule that it runs now.
-    pub running: Option<Taprio>,
+    pub running: Option<Running>,
+}
+
+/// Of a schedule that runs, what another cannot change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Class of each priority.
+    pub prio_tc_map: [u8; CLASSES_MAX],
+    /// Queues of each class.
+    pub queues: Vec<Queues>,
+    /// The clock.
+    pub clockid: Option<i32>,
+    /// The flags.
+    pub flags: u32,
+}
+
+impl From<&Taprio> for Running {
+    fn from(taprio: &Taprio) -> Self {
+        let Taprio { prio_tc_map, clockid, flags, .. } = *taprio;
+        Self { prio_tc_map, queues: taprio.queues.clone(), clockid, flags }
+    }
 }
 
 /// A device's speed.
@@ -182,6 +202,12 @@ impl Place<'_> {
     /// Whether the kernel keeps the schedule itself; what hardware does with it is the hardware's.
     fn is_software(&self) -> bool {
         self.schedule.flags.value & 2 == 0
+    }
+
+    /// The cycle as it runs.
+    fn running_cycle_ns(&self) -> u64 {
+        let run: u64 = windows::running_ns(self.schedule).iter().sum();
+        if self.is_software() { run } else { run.max(self.schedule.cycle_ns()) }
     }
 
     /// Bytes on the wire of a frame that the kernel counts as `bytes`.

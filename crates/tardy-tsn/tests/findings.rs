@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
-use tardy_tsn::check::{self, Device, DeviceSpeed, Finding, Kind, Machine};
+use tardy_tsn::check::{self, Device, DeviceSpeed, Finding, Kind, Machine, Running};
 use tardy_tsn::file;
 use tardy_tsn::network::{Clock, Network};
 use tardy_tsn::settings;
@@ -157,7 +157,7 @@ fn machine(change: impl FnOnce(&mut Device)) -> Machine {
 
 #[test]
 fn what_the_machine_says_counts_for_more_than_the_file() {
-    let running = settings::of(&network().switches[0]).ports[1].taprio.clone().unwrap();
+    let running = Running::from(settings::of(&network().switches[0]).ports[1].taprio.as_ref().unwrap());
     let far = 4_102_444_800_000_000_000;
     let ahead = TWO_FLOWS.replace("base_time = \"0s\"", "base_time = \"4102444800.0003s\"");
     let now = |tai, utc| Machine {

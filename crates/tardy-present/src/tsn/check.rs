@@ -125,8 +125,9 @@ mod tests {
     #[test]
     fn a_long_line_is_shown_around_the_place() {
         let list = "  { open = [\"blue\"], for = \"500us\" }, { open = [\"red\"], for = \"500us\" }, { open = \"none\", for = \"10ns\" }, ";
-        let (head, tail) = TWO_FLOWS.split_once("  { open = [\"blue\"]").unwrap();
-        let text = shown(&format!("{head}{list}\n{}", &tail[tail.find(']').unwrap()..]), false);
+        let (head, rest) = TWO_FLOWS.split_once("  { open = [\"blue\"]").unwrap();
+        let (_, tail) = rest.split_once("\n]").unwrap();
+        let text = shown(&format!("{head}{list}\n]{tail}"), false);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.contains("\"10ns\" }"), "{text}");
     }

@@ -127,7 +127,7 @@ fn way_in(network: &Network, flow: &Flow, out: PortId, way: &[PortId]) -> Option
 /// Whether the windows of each class carry what the periodic flows bring.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     let Some(speed) = place.device.speed_for_kernel() else { return };
-    let cycle = windows::running_ns(place.schedule).iter().sum::<u64>();
+    let cycle = place.running_cycle_ns();
     if cycle == 0 {
         return;
     }

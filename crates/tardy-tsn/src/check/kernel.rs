@@ -102,9 +102,7 @@ fn changes(taprio: &Taprio, device: &Device, found: &mut Vec<Refusal>) {
     if running.flags != taprio.flags {
         found.push(refusal("EOPNOTSUPP", cannot("'flags'"), About::Running));
     }
-    let same_map = running.num_tc == taprio.num_tc
-        && running.prio_tc_map == taprio.prio_tc_map
-        && running.queues == taprio.queues;
+    let same_map = running.prio_tc_map == taprio.prio_tc_map && running.queues == taprio.queues;
     if !same_map {
         found.push(refusal("ENOTSUPP", cannot("the traffic mapping"), About::Running));
     }

@@ -77,11 +77,8 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
         ),
         About::ClassCount => (
             queues_span,
-            format!("{classes} classes and {} transmit queues", place.device.tx_queues.unwrap_or(0)),
-            format!(
-                "Write {} classes, or take an interface with {classes} queues.",
-                place.device.tx_queues.unwrap_or(0)
-            ),
+            format!("more classes ({classes}) than queues ({})", place.device.tx_queues.unwrap_or(0)),
+            format!("Take an interface with {classes} transmit queues, or fewer classes."),
         ),
         About::Priority(priority) => {
             let span = place

@@ -48,11 +48,8 @@ fn short_map(switch: &Switch, found: &mut Found<'_>) {
         switch.priority_map.span,
         [
             format!("priority_map has {written} of {CLASSES_MAX} entries"),
-            format!(
-                "Priorities {written} to 15 are of class {}, the rest of the map being 0.",
-                switch.class_name(0)
-            ),
-            format!("Write all {CLASSES_MAX}; what the kernel takes now is … {rest}."),
+            format!("The kernel fills it up with 0: class {} for the rest.", switch.class_name(0)),
+            format!("Write all {CLASSES_MAX}; to keep what the kernel makes of it, add {rest}."),
         ],
     );
 }
@@ -189,7 +186,7 @@ fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
     let known = place.switch.classifiers.iter().any(|rule| rule.matches.ethertype == Some(PTP));
     let class = usize::from(place.switch.class_of_priority(0));
     let openings = windows::of(place.schedule, class);
-    let Some(closed) = openings.longest_closed_ns(place.schedule.cycle_ns()) else { return };
+    let Some(closed) = openings.longest_closed_ns(place.running_cycle_ns()) else { return };
     if known || closed == 0 {
         return;
     }

@@ -31,7 +31,4 @@ pub(crate) struct TsnCheckArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read kernel files under this directory instead.
-    #[arg(long, hide = true, default_value = "/")]
-    pub(crate) kernel_root: std::path::PathBuf,
 }
