@@ -230,6 +230,8 @@ fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
     let mut taprio = settings::of(&network().switches[0]).ports[1].taprio.clone().unwrap();
     (taprio.overhead, taprio.cycle_time_ns) = (0, None);
     assert_eq!(taprio.entries_max_of_tc(), 31);
+    // Such a message was seen to have 220 bytes: 16 and 20 of headers, 12 of the kind.
+    assert_eq!(taprio.options_bytes(), 220 - 48);
     assert_eq!(taprio.entries_max(), 3241);
     taprio.entries[0].command = 1;
     assert_eq!(taprio.entries_max(), 2315);
@@ -279,4 +281,28 @@ proptest! {
         // A window of 200 us and more over two entries always admits a frame too many.
         prop_assert_eq!(split(&entries), merged.len() < entries.len());
     }
+}
+
+/// Everything that the rules can say is in the document.
+#[test]
+fn the_document_names_every_rule() {
+    let document = include_str!("../../../docs/tsn.md");
+    let sources = [
+        include_str!("../src/check/classes.rs"),
+        include_str!("../src/check/flows.rs"),
+        include_str!("../src/check/refused.rs"),
+        include_str!("../src/check/schedule.rs"),
+        include_str!("../src/check/surroundings.rs"),
+    ];
+    let mut seen = 0;
+    for source in sources {
+        let quoted = source.split('"').skip(1).step_by(2);
+        for rule in quoted.filter(|text| {
+            text.contains('-') && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_lowercase())
+        }) {
+            assert!(document.contains(&format!("`{rule}`")), "docs/tsn.md does not name {rule}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "hardly any rules were found: {seen}");
 }

@@ -57,11 +57,10 @@ fn bridge(settings: &Settings, script: &mut String) {
     let _ = writeln!(script, "\n# The bridge and its ports. A bridge makes its ports promiscuous by itself.");
     match settings.bridge.kind {
         Bridge::Kernel => {
-            let filtering = u8::from(settings.bridge.vlan_filtering);
-            let _ = writeln!(
-                script,
-                "ip link add name {name} type bridge vlan_filtering {filtering} vlan_default_pvid 0"
-            );
+            // With filtering every membership is written out, none left to the bridge's default.
+            let filtering =
+                if settings.bridge.vlan_filtering { " vlan_filtering 1 vlan_default_pvid 0" } else { "" };
+            let _ = writeln!(script, "ip link add name {name} type bridge{filtering}");
             for port in &settings.ports {
                 let _ = writeln!(script, "ip link set dev {} master {name}", port.interface);
                 vlans(port, script);

@@ -5,6 +5,9 @@ use std::fmt::Write;
 use crate::network::Clock;
 use crate::settings::{PortSettings, Settings, Taprio};
 
+/// Where the value of a field begins.
+const VALUE_COLUMN: usize = 48;
+
 /// The messages for all ports that have a schedule.
 pub fn text(settings: &Settings) -> String {
     let mut text = String::new();
@@ -21,13 +24,13 @@ pub fn text(settings: &Settings) -> String {
 
 fn message(port: &PortSettings, taprio: &Taprio, text: &mut String) {
     let _ = writeln!(text, "RTM_NEWQDISC  NLM_F_REQUEST NLM_F_ACK NLM_F_CREATE NLM_F_REPLACE");
-    let _ = writeln!(text, "  tcm_ifindex                        that of {}", port.interface);
-    let _ = writeln!(text, "  tcm_handle                         7514:");
-    let _ = writeln!(text, "  tcm_parent                         TC_H_ROOT");
     let mut field = |depth: usize, name: &str, value: &str| {
         let name = format!("{}{name}", "  ".repeat(depth));
-        let _ = writeln!(text, "{}", format!("{name:<37}{value}").trim_end());
+        let _ = writeln!(text, "{}", format!("{name:<VALUE_COLUMN$}{value}").trim_end());
     };
+    field(1, "tcm_ifindex", &format!("that of {}", port.interface));
+    field(1, "tcm_handle", "7514:");
+    field(1, "tcm_parent", "TC_H_ROOT");
     field(1, "TCA_KIND", "\"taprio\"");
     if taprio.overhead > 0 {
         field(1, "TCA_STAB", "");
