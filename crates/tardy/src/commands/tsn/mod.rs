@@ -3,7 +3,7 @@
 mod check;
 mod machine;
 mod plan;
-mod switch_file;
+pub(crate) mod switch_file;
 
 use anyhow::Result;
 
