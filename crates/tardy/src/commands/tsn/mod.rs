@@ -1,8 +1,14 @@
 //! `tardy tsn`: a time-aware switch, from its file.
 
+mod apply;
 mod check;
 mod machine;
+mod one_switch;
+mod remove;
+mod show;
 mod switch_file;
+mod test;
+mod watch;
 
 use anyhow::Result;
 
@@ -15,5 +21,10 @@ use crate::exit::Exit;
 pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
     match command {
         TsnCommand::Check(arguments) => check::run(arguments),
+        TsnCommand::Apply(arguments) => apply::run(arguments),
+        TsnCommand::Remove(arguments) => remove::run(arguments),
+        TsnCommand::Show(arguments) => show::run(arguments),
+        TsnCommand::Watch(arguments) => watch::run(arguments),
+        TsnCommand::Test(arguments) => test::run(arguments),
     }
 }
