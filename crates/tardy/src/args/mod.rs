@@ -10,7 +10,10 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
-pub(crate) use tsn::{PlanForm, TsnCheckArgs, TsnCommand, TsnPlanArgs};
+pub(crate) use tsn::{
+    OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
+    TsnTestArgs, TsnWatchArgs,
+};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,9 +1,15 @@
 //! `tardy tsn`: a time-aware switch, from its file.
 
+mod apply;
 mod check;
 mod machine;
+mod one_switch;
 mod plan;
+mod remove;
+mod show;
 pub(crate) mod switch_file;
+mod test;
+mod watch;
 
 use anyhow::Result;
 
@@ -17,5 +23,10 @@ pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
     match command {
         TsnCommand::Check(arguments) => check::run(arguments),
         TsnCommand::Plan(arguments) => plan::run(arguments),
+        TsnCommand::Apply(arguments) => apply::run(arguments),
+        TsnCommand::Remove(arguments) => remove::run(arguments),
+        TsnCommand::Show(arguments) => show::run(arguments),
+        TsnCommand::Watch(arguments) => watch::run(arguments),
+        TsnCommand::Test(arguments) => test::run(arguments),
     }
 }
