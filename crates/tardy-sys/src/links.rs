@@ -11,7 +11,7 @@ mod ethtool;
 mod info;
 mod tap;
 
-pub use ethtool::{set_speed_mbps, speed_mbps};
+pub use ethtool::{has_ptp_clock, set_speed_mbps, speed_mbps};
 pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, vlans_of};
 pub use tap::Tap;
 

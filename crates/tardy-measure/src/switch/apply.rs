@@ -25,6 +25,8 @@ pub struct Request {
     pub file: String,
     /// Whether bridges and queueing disciplines that are not tardy's may be replaced.
     pub replace: bool,
+    /// Whether the kernel shall be asked also for what it is known to refuse.
+    pub unchecked: bool,
     /// Whether the interface of the caller's own connection may become a port.
     pub even_own_connection: bool,
     /// Whether ports get their shapers; without, every gate is open all the time.
@@ -51,7 +53,11 @@ pub struct Applied {
 pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result<(Applied, Ledger), String> {
     let settings = &request.settings;
     let known = shelf.find(&settings.bridge.name)?;
-    let allowed = Allowances { replace: request.replace, own_connection: request.even_own_connection };
+    let allowed = Allowances {
+        replace: request.replace,
+        unchecked: request.unchecked,
+        own_connection: request.even_own_connection,
+    };
     let survey = Survey::look(settings, known.as_ref(), allowed)?;
     let mut ledger = Ledger::new(journal);
     let outcome = set_everything(request, &survey, known.as_ref(), &mut ledger);

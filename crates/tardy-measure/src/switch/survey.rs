@@ -19,6 +19,8 @@ pub(super) struct Survey {
 pub(super) struct Allowances {
     /// Whether bridges and queueing disciplines that are not tardy's may be replaced.
     pub replace: bool,
+    /// Whether the kernel shall be asked also for what it is known to refuse.
+    pub unchecked: bool,
     /// Whether the interface of the caller's own connection may become a port.
     pub own_connection: bool,
 }
@@ -95,7 +97,7 @@ impl Survey {
 
     fn about_shaper(&self, name: &str, classes: u8, allowed: Allowances) -> Option<String> {
         let link = self.link(name)?;
-        if link.tx_queues < 2 {
+        if link.tx_queues < 2 && !allowed.unchecked {
             return Some(format!(
                 "{name} has a single queue to send, and the shaper needs one for each class ({classes}); \
                  a veth has several when it is made with 'numtxqueues N numrxqueues N', a network card when its driver has them"

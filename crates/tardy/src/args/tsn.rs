@@ -119,6 +119,9 @@ pub(crate) struct TsnApplyArgs {
     /// Use a bridge, and replace queueing disciplines, that are not tardy's.
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Leave it to the kernel to refuse what `tardy tsn check` says that it would: to see whether it does.
+    #[arg(long)]
+    pub(crate) unchecked: bool,
     /// Also where your own SSH connection runs over one of the ports.
     #[arg(long)]
     pub(crate) even_my_own_connection: bool,

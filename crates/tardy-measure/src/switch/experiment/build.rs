@@ -73,6 +73,7 @@ impl Scene {
                 settings: settings::of(switch),
                 file: file.to_owned(),
                 replace: false,
+                unchecked: false,
                 even_own_connection: true,
                 shaped,
             };

@@ -22,6 +22,7 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
         settings: settings::of(&file.network.switches[index]),
         file: file.text.clone(),
         replace: arguments.replace,
+        unchecked: arguments.unchecked,
         even_own_connection: arguments.even_my_own_connection,
         shaped: true,
     };
@@ -32,7 +33,9 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
             "the switch {name} is up already, and --for would take back what others rely on; 'tardy tsn remove {name}' first"
         );
     }
-    if let Some(exit) = refuse(&file, arguments) {
+    if !arguments.unchecked
+        && let Some(exit) = refuse(&file, arguments)
+    {
         return exit;
     }
     let (applied, ledger) =
