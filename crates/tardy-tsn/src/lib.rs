@@ -14,6 +14,7 @@ pub mod classify;
 pub mod file;
 pub mod network;
 pub mod placed;
+pub mod plan;
 pub mod route;
 pub mod settings;
 pub mod windows;

@@ -4,6 +4,7 @@ use serde::Serialize;
 use tardy_analyse::compare::{Comparison, Pair, RowPair};
 use tardy_analyse::difference::Difference;
 use tardy_analyse::findings::{self, Findings};
+use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
 use super::plots::{self, Marks, PlotView};
@@ -22,6 +23,7 @@ const UNFOLDED_MAX: usize = 24;
 pub(super) struct ComparisonView {
     sides: Vec<SideView>,
     pairs: Vec<PairView>,
+    whose: Vec<String>,
     descriptive: &'static str,
     curves_of: String,
     published: Option<TableView>,
@@ -83,7 +85,7 @@ pub(super) fn of(
 ) -> ComparisonView {
     let names = curve::names(runs);
     let limit_ns = options.limit_ns.or(runs.first().and_then(|run| run.plan.limit_ns));
-    let marks = Marks { limit_ns, mark: plot::mark(runs) };
+    let marks = Marks { limit_ns, mark: plot::mark(runs), readings: Readings::of_runs(runs) };
     let curves = curve::curves(runs);
     let phased = runs.iter().any(|run| run.phases.len() > 1);
     let curves_of = curve::shared(runs).map_or_else(
@@ -106,6 +108,7 @@ pub(super) fn of(
             .map(|(pair, name)| pair_view(pair, &names[0], name))
             .collect(),
         descriptive: DESCRIPTIVE,
+        whose: whose(runs),
         curves_of,
         published: published_view::overview(&names.iter().zip(found).collect::<Vec<_>>()),
         latency: plots::latency(
@@ -120,6 +123,13 @@ pub(super) fn of(
         ),
         exceedance: plots::exceedance(&format!("{prefix}compare-exceedance"), &curves, marks),
     }
+}
+
+/// Whose latencies these are; of machines of one kind it is said once.
+fn whose(runs: &[&Run]) -> Vec<String> {
+    let mut whose: Vec<String> = runs.iter().filter_map(|run| lab::whose(run)).collect();
+    whose.dedup();
+    whose
 }
 
 fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {

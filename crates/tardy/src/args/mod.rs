@@ -11,8 +11,8 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
-    OneSwitchArgs, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnRemoveArgs, TsnShowArgs, TsnTestArgs,
-    TsnWatchArgs,
+    OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
+    TsnTestArgs, TsnWatchArgs,
 };
 
 const EXAMPLES: &str = "\

@@ -48,6 +48,13 @@ const MISTAKES: &[&[&str]] = &[
     &["run", "--limit", "soon"],
     &["run", "--thresholds", "1us,2us,3us,4us,5us,6us,7us,8us,9us"],
     &["run", "--load", "dolaod"],
+    &["lab", "run", "--load", "dolaod"],
+    &["lab", "run", "--cpus", "3"],
+    &["lab", "run", "--patience", "0s"],
+    &["lab", "run", "--memory", "1"],
+    &["lab", "run", "./no-kernels.toml"],
+    &["lab", "run", "--dry-run", "--json"],
+    &["lab", "run", "tsn-two-flows", "--load", "doload"],
     &["run", "--load", "cmd:"],
     &["run", "--load", "none", "--load", "doload", "--duration", "1s"],
     &["run", "--dma-latency", "maybe"],
@@ -96,6 +103,11 @@ const MISTAKES: &[&[&str]] = &[
     &["tsn", "check", "./silent.toml"],
     &["tsn", "check", "/dev/zero"],
     &["tsn", "check"],
+    &["tsn", "plan", "tsn-two-flows", "--as", "xml"],
+    &["tsn", "plan", "tsn-two-flows", "--switch", "tsn1"],
+    &["tsn", "plan", "./tags.toml", "--classifier", "iptables"],
+    &["tsn", "plan", "./no-gates.toml", "--as", "yang"],
+    &["tsn", "plan", "./two.toml"],
     &["nonsense"],
     &["run", "--nonsense"],
 ];
@@ -153,6 +165,12 @@ fn listing(bench: &Bench) -> Vec<String> {
 fn make_files(bench: &Bench) {
     let switch = include_str!("../../../../recipes/tsn-two-flows.toml");
     let slips = switch.replace("cycle_time", "cylce_time").replace("\"red\", \"red\"", "\"read\", \"red\"");
+    let tags = switch.replace("udp_port = 6666\npriority", "pcp = 3\npriority");
+    fs::write(bench.path("tags.toml"), tags).unwrap();
+    let bare = "about = \"x\"\n[[switch]]\nname = \"a\"\n[[switch.port]]\ninterface = \"p\"\n";
+    fs::write(bench.path("no-gates.toml"), bare).unwrap();
+    let other = bare.replace("about = \"x\"\n", "").replace("\"a\"", "\"b\"");
+    fs::write(bench.path("two.toml"), format!("{bare}{other}")).unwrap();
     fs::write(bench.path("slips.toml"), slips.replace("for = \"200us\"", "for = \"200\"")).unwrap();
     bench.run(&["run", "--fake", "1", "--duration", "1s", "-o", "there.run.json"]).exits(0);
     let text = fs::read_to_string(bench.path("there.run.json")).unwrap();
@@ -172,5 +190,6 @@ fn make_files(bench: &Bench) {
     write("unknown-key.toml", "about = \"x\"\n\n[timer]\nintervall = \"200us\"\n");
     write("two-ends.toml", "about = \"x\"\n\n[run]\nduration = \"1s\"\nloops = 5\n");
     write("silent.toml", "[run]\nduration = \"1s\"\n");
+    write("no-kernels.toml", "about = \"No kernel at all.\"\n[lab]\nkernels = []\n");
     fs::write(bench.path("binary.toml"), [0u8, 159, 146, 150]).unwrap();
 }

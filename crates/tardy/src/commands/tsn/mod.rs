@@ -4,9 +4,10 @@ mod apply;
 mod check;
 mod machine;
 mod one_switch;
+mod plan;
 mod remove;
 mod show;
-mod switch_file;
+pub(crate) mod switch_file;
 mod test;
 mod watch;
 
@@ -21,6 +22,7 @@ use crate::exit::Exit;
 pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
     match command {
         TsnCommand::Check(arguments) => check::run(arguments),
+        TsnCommand::Plan(arguments) => plan::run(arguments),
         TsnCommand::Apply(arguments) => apply::run(arguments),
         TsnCommand::Remove(arguments) => remove::run(arguments),
         TsnCommand::Show(arguments) => show::run(arguments),
