@@ -24,6 +24,8 @@ pub(super) const TC_ENTRY_INDEX: u16 = 1;
 pub(super) const TC_ENTRY_MAX_SDU: u16 = 2;
 pub(super) const TC_ENTRY_FP: u16 = 3;
 
+/// NLA_F_NESTED of include/uapi/linux/netlink.h.
+const NESTED: u16 = 1 << 15;
 /// An entry with its command, gates and interval; its index is left out, since the kernel ignores it.
 const ENTRY_BYTES: usize = 28;
 /// An entry without its command: the kernel takes SetGateStates, which is 0, for granted.
@@ -82,7 +84,8 @@ fn options_of(options: &mut Request, taprio: &Taprio, says_command: bool) {
         options.attribute(TXTIME_DELAY, &delay_ns.to_ne_bytes());
     }
     for option in &taprio.class_options {
-        options.nest(TC_ENTRY, |one| {
+        // The kernel insists on the flag here, and on no other of TAPRIO's (taprio_parse_tc_entries()).
+        options.nest(TC_ENTRY | NESTED, |one| {
             one.attribute(TC_ENTRY_INDEX, &option.class.to_ne_bytes());
             one.attribute(TC_ENTRY_MAX_SDU, &option.max_sdu.to_ne_bytes());
             if let Some(preemptible) = option.preemptible {
@@ -126,7 +129,7 @@ fn size_spec(overhead: u32) -> [u8; SIZE_SPEC_BYTES] {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::taprio::{Queues, Schedule};
+    use crate::taprio::{ClassOption, Queues, Schedule};
 
     pub(in crate::taprio) fn example(entries: usize) -> Taprio {
         let mut of_priority = [0; 16];
@@ -162,6 +165,14 @@ pub(super) mod tests {
         assert_eq!(bytes[148..156], [5, 0, 2, 0, 0, 0, 0, 0]);
         assert_eq!(bytes[156..164], [8, 0, 3, 0, 1, 0, 0, 0]);
         assert_eq!(bytes[164..172], [8, 0, 4, 0, 0xe8, 3, 0, 0]);
+    }
+
+    #[test]
+    fn a_classs_options_are_marked_as_nested() {
+        let mut limited = example(2);
+        limited.class_options = vec![ClassOption { class: 1, max_sdu: 1000, preemptible: None }];
+        let bytes = request(7, &limited).unwrap().finished();
+        assert_eq!(bytes[bytes.len() - 20..bytes.len() - 16], [20, 0, 12, 0x80]);
     }
 
     #[test]

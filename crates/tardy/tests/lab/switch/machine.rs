@@ -1,6 +1,5 @@
 //! A guest that can be a switch: it runs one shell script, and what the script prints are the facts that a test goes by.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +16,9 @@ use tardy_lab::packages::PackageStore;
 
 const RT: &str = "debian:6.12-rt";
 const SCRIPT: &str = "lab/script.sh";
-/// What every script may use, beside busybox's own commands.
+/// Functions that every script may use.
+const PRELUDE: &str = include_str!("prelude.sh");
+/// Programs that every script may use, by package and path.
 const TOOLS: [(&str, &str); 5] = [
     ("busybox-static", "/bin/busybox"),
     ("iproute2", "/sbin/ip"),
@@ -25,9 +26,10 @@ const TOOLS: [(&str, &str); 5] = [
     ("iproute2", "/sbin/bridge"),
     ("nftables", "/usr/sbin/nft"),
 ];
-/// What every switch needs; a guest has nothing that would load them when they are asked for.
+/// What a switch and those who send through it need; a guest has nothing that would load them when they are asked for.
 const MODULES: [&str; 12] = [
     "veth",
+    "tun",
     "bridge",
     "8021q",
     "nf_tables",
@@ -37,27 +39,27 @@ const MODULES: [&str; 12] = [
     "sch_ingress",
     "cls_flower",
     "act_skbedit",
-    "tun",
     "pktgen",
 ];
 
 /// What goes into a guest, beside what every script may use.
 #[derive(Default)]
-pub(super) struct Machinery {
+pub(super) struct Guest {
     /// Modules.
     pub(super) modules: Vec<&'static str>,
-    /// Programs, by package and path, with the files of that package that they load while they run.
-    pub(super) tools: Vec<(&'static str, &'static str, Vec<&'static str>)>,
+    /// Programs and what they load while they run, by package and path.
+    pub(super) tools: Vec<(&'static str, &'static str)>,
     /// Files of the test's own, below /lab.
     pub(super) files: Vec<(String, String)>,
 }
 
-impl Machinery {
-    /// Boots a guest, runs `script`, and returns what it printed. A script that fails, fails the test.
+impl Guest {
+    /// Boots it and runs `script`: what that printed. A script that fails, fails the test.
     pub(super) fn run(&self, guests: &Path, script: &str) -> Said {
         let kernel = kernel::find(&KernelSpec::parse(RT).unwrap(), Arch::X86_64, false, &mut tell).unwrap();
-        let wanted = MODULES.iter().chain(&self.modules).map(|name| (*name).to_owned());
-        let modules = kernel::modules::resolve(&kernel, &wanted.collect::<Vec<_>>()).unwrap();
+        let wanted: Vec<String> =
+            MODULES.iter().chain(&self.modules).map(|name| (*name).to_owned()).collect();
+        let modules = kernel::modules::resolve(&kernel, &wanted).unwrap();
         let modules = modules.into_iter().map(|module| (module.name, module.image)).collect();
         let experiment = Experiment {
             machine: Machine::Pc,
@@ -70,36 +72,29 @@ impl Machinery {
             },
             parts: Parts {
                 tardy: std::fs::read(guests.join("tardy-guest-x86_64")).unwrap(),
-                files: self.files(script),
+                files: self.all_files(script),
                 ..Parts::default()
             },
         };
-        let mut lines = Vec::new();
+        let mut said = Said { lines: Vec::new(), files: Vec::new() };
         let mut hear = |word: &Word| {
             if let Word::Say { text } = word {
-                eprintln!("{text}");
-                lines.push(text.clone());
+                said.lines.push(text.clone());
             }
         };
         let host = Host { core: Some(0), cancel: None };
         let outcome = experiment.run(&kernel, modules, host, &mut hear).unwrap();
-        let said = Said { lines };
+        said.files = outcome.files;
         assert_eq!(outcome.status, 0, "the script failed:\n{}", said.text());
         said
     }
 
-    fn files(&self, script: &str) -> Vec<(String, Entry)> {
+    fn all_files(&self, script: &str) -> Vec<(String, Entry)> {
         let plain = |text: &str| Entry::File { content: text.as_bytes().to_vec(), executable: false };
-        let mut files = vec![(SCRIPT.to_owned(), plain(&format!("{PREAMBLE}{script}")))];
+        let mut files = vec![(SCRIPT.to_owned(), plain(&format!("{PRELUDE}{script}")))];
         files.extend(self.files.iter().map(|(name, text)| (format!("lab/{name}"), plain(text))));
-        for (package, program) in TOOLS {
-            files.extend(libraries::tool(&root_of(package), program).unwrap());
-        }
-        for (package, program, loaded) in &self.tools {
-            let root = root_of(package);
-            for path in std::iter::once(program).chain(loaded) {
-                files.extend(libraries::tool(&root, path).unwrap());
-            }
+        for (package, path) in TOOLS.iter().chain(&self.tools) {
+            files.extend(libraries::tool(&root_of(package), path).unwrap());
         }
         files
     }
@@ -109,25 +104,78 @@ fn tell(text: &str) {
     eprintln!("{text}");
 }
 
+/// Where the package lies unpacked, with all that it depends on.
 fn root_of(package: &str) -> PathBuf {
     let store = PackageStore::of_this_user().unwrap();
     store.fetch_tool_root(Arch::X86_64, &[package], &mut tell).unwrap().root
 }
 
-/// Before every script: busybox's commands by their names, and where programs lie.
-const PREAMBLE: &str = r#"
-export PATH=/bin:/sbin:/usr/bin:/usr/sbin:/
-/bin/busybox --install -s /bin
-"#;
-
-/// What a script printed.
+/// What a script printed, in parts, and the files that it left in the guest's results.
 pub(super) struct Said {
     lines: Vec<String>,
+    files: Vec<(String, Vec<u8>)>,
 }
 
 impl Said {
+    /// All that it printed.
+    pub(super) fn text(&self) -> String {
+        self.lines.join("\n")
+    }
+
+    /// The part called `name`, up to the next.
+    pub(super) fn part(&self, name: &str) -> Part<'_> {
+        let begin = self.lines.iter().position(|line| line.strip_prefix("== ") == Some(name));
+        let begin = begin.unwrap_or_else(|| panic!("no part '{name}' in\n{}", self.text())) + 1;
+        let rest = &self.lines[begin..];
+        let end = rest.iter().position(|line| line.starts_with("== ")).unwrap_or(rest.len());
+        Part { name: name.to_owned(), lines: &rest[..end] }
+    }
+
+    /// A file.
+    pub(super) fn file(&self, name: &str) -> &[u8] {
+        let file = self.files.iter().find(|(given, _)| given == name);
+        &file.unwrap_or_else(|| panic!("no file {name}; the script printed\n{}", self.text())).1
+    }
+}
+
+/// A part of what a script printed.
+pub(super) struct Part<'a> {
+    name: String,
+    lines: &'a [String],
+}
+
+impl Part<'_> {
     /// All of it.
     pub(super) fn text(&self) -> String {
         self.lines.join("\n")
+    }
+
+    /// Its lines that begin with `word` and a blank, without these.
+    pub(super) fn all<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
+        self.lines.iter().filter_map(move |line| line.strip_prefix(word)?.strip_prefix(' '))
+    }
+
+    /// The number behind `word`, which stands on one line.
+    pub(super) fn number(&self, word: &str) -> u64 {
+        let texts: Vec<&str> = self.all(word).collect();
+        match &texts[..] {
+            [text] => text.parse().unwrap_or_else(|error| panic!("{word} {text}: {error}")),
+            _ => panic!("'{word}' stands {} times in part '{}':\n{}", texts.len(), self.name, self.text()),
+        }
+    }
+
+    /// The exit status of its only command.
+    pub(super) fn status(&self) -> u64 {
+        self.number("exit status")
+    }
+
+    /// What is written in JSON between its first line that is a bracket or brace and the last.
+    pub(super) fn json(&self) -> serde_json::Value {
+        let is_bracket = |line: &String| matches!(line.as_str(), "[" | "]" | "{" | "}" | "[]");
+        let begin = self.lines.iter().position(is_bracket);
+        let end = self.lines.iter().rposition(is_bracket);
+        let lines = begin.zip(end).map(|(begin, end)| self.lines[begin..=end].join("\n"));
+        let text = lines.unwrap_or_else(|| panic!("no JSON in part '{}':\n{}", self.name, self.text()));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"))
     }
 }

@@ -1,0 +1,96 @@
+//! Gate control lists of all lengths: read back from the kernel where it shows them, and proved by their effect where it
+//! does not.
+
+use std::fmt::Write;
+
+use tardy_record::switch::ScheduleSource;
+
+use super::machine::Guest;
+use crate::guests;
+
+/// Lengths that are read back: the usual one, the longest that tc can send, the first that it cannot, and many.
+const SHOWN: [usize; 4] = [2, 31, 32, 800];
+/// More than the kernel shows.
+const NOT_SHOWN: usize = 2000;
+/// Beyond the end of its window a frame may arrive by what receiving it takes: 20 us by hand, and the wire's own clock.
+const LATE_NS_MAX: u64 = 60_000;
+
+/// A list whose entries are all unlike, so that none can stand for another: classes take turns, for 60 to 140 us.
+fn entries(count: usize) -> Vec<(u32, u32)> {
+    let mut state = 1u32;
+    let mut interval_ns = || {
+        // Numerical Recipes' generator of 32 bits.
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        60_000 + (state >> 8) % 80_000
+    };
+    (0..count).map(|index| (1 << (index % 2), interval_ns())).collect()
+}
+
+fn file(entries: &[(u32, u32)]) -> String {
+    let mut text = include_str!("two-flows.toml").to_owned();
+    let mut gates = String::from("gates = [\n");
+    for (mask, interval_ns) in entries {
+        writeln!(gates, "  {{ mask = {mask}, for = \"{interval_ns}ns\" }},").unwrap();
+    }
+    gates.push(']');
+    let begin = text.find("gates = [").unwrap();
+    let end = begin + text[begin..].find("\n]").unwrap() + 1;
+    text.replace_range(begin..=end, &gates);
+    text
+}
+
+#[test]
+fn lists_are_applied_whole_however_long_they_are() {
+    let Some(guests) = guests::directory() else { return };
+    let mut guest = Guest::default();
+    let lengths = SHOWN.into_iter().chain([NOT_SHOWN]);
+    guest.files = lengths.map(|count| (format!("{count}.toml"), file(&entries(count)))).collect();
+    let script = r"
+        cable swp0 talker 2
+        cable swp1 listener 2
+        for count in 2 31 32 800 2000; do
+            part applied $count; answer tardy tsn apply /lab/$count.toml
+            part again $count; answer tardy tsn apply /lab/$count.toml
+            part shown $count; tardy tsn show --json
+            part told $count; tardy tsn show
+            part removed $count; answer tardy tsn remove
+        done
+        part effect
+        answer tardy tsn test --netns /lab/2000.toml --with-shaper --for 1s -o /lab/results/effect.run.json
+    ";
+    let said = guest.run(&guests, script);
+    for count in SHOWN.into_iter().chain([NOT_SHOWN]) {
+        let part = |of: &str| said.part(&format!("{of} {count}"));
+        assert_eq!(part("applied").status(), 0, "{}", part("applied").text());
+        assert_eq!(part("removed").status(), 0, "{}", part("removed").text());
+        let again = part("again").text();
+        assert!(again.contains("nothing was changed"), "{count} entries were sent again: {again}");
+        let shaper = &part("shown").json()[0]["ports"][1]["shaper"];
+        if count == NOT_SHOWN {
+            assert_eq!((&shaper["shaper"], &shaper["entries_sent"]), (&"too_long".into(), &count.into()));
+            let told = part("told").text();
+            assert!(told.contains("the kernel shows none of more than about 880 entries: 2000"), "{told}");
+        } else {
+            let read: Vec<(u32, u32)> =
+                serde_json::from_value(shaper["operating"]["entries"].clone()).unwrap();
+            assert_eq!(read, entries(count), "the kernel has another list of {count}");
+        }
+    }
+    assert_eq!(said.part("effect").status(), 0, "{}", said.part("effect").text());
+    holds_slots(said.file("effect.run.json"));
+}
+
+/// Every frame came in a window of the list that was sent: had the kernel another cycle, most would not.
+fn holds_slots(run: &[u8]) {
+    let run = tardy_record::file::from_text(run).unwrap();
+    let port = &run.switch.as_ref().unwrap().ports[0];
+    assert_eq!((port.entries.len(), port.source), (NOT_SHOWN, ScheduleSource::Sent));
+    for series in &run.series {
+        let flow = series.flow().unwrap();
+        let (came, early, late) = (flow.frames.received, flow.early, flow.late);
+        println!("{}: {came} frames, early {early:?}, late {late:?}", flow.flow);
+        assert!(came > 1000, "{}: only {came} frames", flow.flow);
+        assert_eq!(early.frames, 0, "{}: {early:?}", flow.flow);
+        assert!(late.frames * 100 <= came && late.worst_ns <= LATE_NS_MAX, "{}: {late:?}", flow.flow);
+    }
+}

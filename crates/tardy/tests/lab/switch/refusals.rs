@@ -1,0 +1,199 @@
+//! Every refusal of the kernel that a switch file can provoke, provoked, and foretold by `tardy tsn check` in the same
+//! words.
+//!
+//! What the kernel refuses besides and no file can say: a parent other than the root ("Can only be attached as root
+//! qdisc"), since tardy has no other; and preemptible classes ("Preemption only supported with full offload"), which
+//! the file has no word for. A list that netlink's lengths have no room for never reaches the kernel.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::machine::{Guest, Part, Said};
+use crate::guests;
+
+/// What the kernel takes, on a port with four queues.
+const ACCEPTED: &str = r#"
+about = "A schedule with a mistake."
+priority_map = [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+
+[[class]]
+queues = "1@0"
+
+[[class]]
+queues = "1@1"
+
+[switch]
+name = "tsn0"
+
+[[switch.port]]
+interface = "quad"
+gates = [
+  { open = [0], for = "800us" },
+  { open = [1], for = "200us" },
+]
+"#;
+
+/// A mistake, and what the kernel says of it.
+struct Row {
+    /// The rule of `tardy tsn check`.
+    rule: &'static str,
+    /// The kernel's words.
+    words: &'static str,
+    /// What is written instead of what in [`ACCEPTED`].
+    changes: &'static [(&'static str, &'static str)],
+}
+
+const fn row(rule: &'static str, words: &'static str, changes: &'static [(&str, &str)]) -> Row {
+    Row { rule, words, changes }
+}
+
+/// The interfaces are those of [`refusals_of_a_new_shaper`].
+const ROWS: &[Row] = &[
+    row("single-queue", "Multi-queue device is required", &[("quad", "single")]),
+    row(
+        "more-classes-than-queues",
+        "Number of traffic classes is greater than number of HW queues",
+        &[("[switch]", "[[class]]\n[[class]]\n[[class]]\n[switch]")],
+    ),
+    row("queues-not-there", "Queues 1:4 for TC 1 exceed the 4 TX queues available", &[("1@1", "1@4")]),
+    row("queues-not-there", "No queues for TC 1", &[("1@1", "0@1")]),
+    row("queues-overlap", "TC 0 queues 2@0 overlap with TC 1 queues 1@1", &[("1@0", "2@0")]),
+    row(
+        "priority-without-class",
+        "Invalid traffic class in priority to traffic class mapping",
+        &[("[0, 1, 0", "[0, 1, 2")],
+    ),
+    row("max-sdu-beyond-mtu", "TC max SDU exceeds device max MTU", &[("\"1@1\"", "\"1@1\"\nmax_sdu = 65536")]),
+    row("interval-too-short", "Invalid interval for schedule entry", &[("200us", "47ns")]),
+    row(
+        "interval-too-short",
+        "Invalid interval for schedule entry",
+        &[("quad", "speedless"), ("200us", "47999ns")],
+    ),
+    row(
+        "empty-list",
+        "There should be at least one entry in the schedule",
+        &[("  { open = [0], for = \"800us\" },\n  { open = [1], for = \"200us\" },\n", "")],
+    ),
+    row("cycle-too-short", "'cycle_time' is too small", &[("gates", "cycle_time = \"95ns\"\ngates")]),
+    row("cycle-too-long", "'cycle_time' is too big", &[("800us", "2s"), ("200us", "2s")]),
+    row("cycle-too-long", "integer out of range", &[("gates", "cycle_time = \"2147483648ns\"\ngates")]),
+    row("clock", "Specifying a 'clockid' is mandatory", &[("gates", "clock = \"none\"\ngates")]),
+    row("clock", "Invalid 'clockid'", &[("gates", "clock = \"monotonic-raw\"\ngates")]),
+    row("clock", "The 'clockid' cannot be specified for full offload", &[("gates", "flags = 2\ngates")]),
+    row(
+        "no-ptp-clock",
+        "Device does not have a PTP clock",
+        &[("gates", "flags = 2\nclock = \"none\"\ngates")],
+    ),
+    row("flags", "TXTIME_ASSIST and FULL_OFFLOAD are mutually exclusive", &[("gates", "flags = 3\ngates")]),
+    row("flags", "reserved bit set", &[("gates", "flags = 4\ngates")]),
+    row(
+        "txtime-delay",
+        "txtime-delay can only be set when txtime-assist mode is enabled",
+        &[("gates", "txtime_delay = \"100us\"\ngates")],
+    ),
+];
+
+/// What a running schedule cannot change. tardy takes the shaper away and makes it anew, so that here tc does what
+/// `tardy tsn plan` prints.
+const ROWS_OF_RUNNING: &[Row] = &[
+    row(
+        "running-schedule",
+        "Changing the traffic mapping of a running schedule is not supported",
+        &[("[0, 1, 0", "[0, 1, 1")],
+    ),
+    row(
+        "running-schedule",
+        "Changing the traffic mapping of a running schedule is not supported",
+        &[("[switch]", "[[class]]\n[switch]")],
+    ),
+    row(
+        "running-schedule",
+        "Changing the 'clockid' of a running schedule is not supported",
+        &[("gates", "clock = \"monotonic\"\ngates")],
+    ),
+    row(
+        "running-schedule",
+        "Changing 'flags' of a running schedule is not supported",
+        &[("gates", "flags = 1\ngates")],
+    ),
+];
+
+impl Row {
+    fn file(&self) -> String {
+        let change = |text: String, (right, wrong): &(&str, &str)| {
+            assert!(text.contains(right), "{right:?} is not in the file");
+            text.replacen(right, wrong, 1)
+        };
+        self.changes.iter().fold(ACCEPTED.to_owned(), change)
+    }
+
+    /// Holds what was foretold and what the kernel said to what stands in the table.
+    fn judge(&self, foretold: &Part<'_>, said: &Part<'_>) -> Result<(), String> {
+        let findings = foretold.json();
+        let is_refusal = |finding: &&Value| finding["kind"]["kind"] == "refused";
+        let refusals: Vec<&Value> =
+            findings["findings"].as_array().into_iter().flatten().filter(is_refusal).collect();
+        // The kernel says one at a time, the check all of them by their lines.
+        let is_foretold = |finding: &&Value| {
+            finding["rule"] == self.rule && finding["kind"]["message"] == self.words
+        };
+        if !refusals.iter().any(is_foretold) {
+            return Err(format!("check does not say {} ('{}'): {refusals:?}", self.rule, self.words));
+        }
+        if said.status() == 0 || !said.text().contains(self.words) {
+            return Err(format!("the kernel does not say '{}':\n{}", self.words, said.text()));
+        }
+        Ok(())
+    }
+}
+
+/// Files of `rows` for a guest, under names that begin with `name`.
+fn files(name: &str, rows: &[Row]) -> Vec<(String, String)> {
+    rows.iter().enumerate().map(|(number, row)| (format!("{name}-{number}.toml"), row.file())).collect()
+}
+
+fn judge(said: &Said, name: &str, rows: &[Row]) {
+    let mut wrong = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let part = |of: &str| said.part(&format!("{of} {name}-{number}"));
+        if let Err(reason) = row.judge(&part("check"), &part("refused")) {
+            writeln!(wrong, "{name}-{number}: {reason}").unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn what_the_kernel_refuses_is_foretold_in_its_own_words() {
+    let Some(guests) = guests::directory() else { return };
+    let mut guest = Guest { modules: vec!["dummy"], ..Guest::default() };
+    guest.files = files("new", ROWS);
+    guest.files.extend(files("running", ROWS_OF_RUNNING));
+    guest.files.push(("accepted.toml".to_owned(), ACCEPTED.to_owned()));
+    let script = r"
+        cable quad host 4
+        cable single other 1
+        ip link add speedless numtxqueues 4 type dummy
+        everything > /tmp/before
+        try() {
+            name=$(basename $1 .toml)
+            part check $name; answer tardy tsn check --json $1
+            part refused $name; shift; answer $@
+        }
+        for file in /lab/new-*.toml; do try $file tardy tsn apply --unchecked $file; done
+        part unchanged; everything | answer diff /tmp/before -
+        tardy tsn apply /lab/accepted.toml > /dev/null
+        for file in /lab/running-*.toml; do
+            tardy tsn plan $file | sed -n '/^tc qdisc/,/clockid/p' > /tmp/change.sh
+            try $file . /tmp/change.sh
+        done
+    ";
+    let said = guest.run(&guests, script);
+    judge(&said, "new", ROWS);
+    judge(&said, "running", ROWS_OF_RUNNING);
+    let unchanged = said.part("unchanged");
+    assert_eq!(unchanged.status(), 0, "a refusal left something behind:\n{}", unchanged.text());
+}
