@@ -7,11 +7,13 @@ use thiserror::Error;
 
 use crate::block_maxima::BLOCK_COUNT;
 use crate::environment::{EnvSeries, POINT_COUNT};
+use crate::flow;
 use crate::histogram::HistogramError;
 use crate::load::LoadPart;
 use crate::run::{Run, SCHEMA_VERSION, State};
 use crate::series::{Series, SeriesKind, WORST_COUNT};
 use crate::slice::SLICE_COUNT;
+use crate::switch;
 
 /// Largest run file that is read, in bytes: several times what the largest machine's longest run writes.
 pub const SIZE_MAX: u64 = 1 << 30;
@@ -96,6 +98,9 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
     if let Some(reason) = run.samples.as_ref().and_then(|samples| samples.contradiction(run)) {
         return Err(contradiction("samples", &reason));
     }
+    if let Some(reason) = run.switch.as_ref().and_then(switch::contradiction) {
+        return Err(contradiction("switch", &reason));
+    }
     for (index, series) in run.environment.series.iter().enumerate() {
         check_environment(series)
             .map_err(|reason| contradiction(&format!("environment.series[{index}]"), &reason))?;
@@ -149,6 +154,9 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
         SeriesKind::Timer(timer) => timer.interval_ns,
         SeriesKind::Trace(trace) => trace.interval_ns,
         SeriesKind::Noise(noise) => noise.period_ns,
+        SeriesKind::Flow(flow) => {
+            return flow::contradiction(flow, series.tally.recorded).map_or(Ok(()), Err);
+        }
     };
     if interval_ns == 0 {
         return Err(("kind.interval_ns", format!("an interval of 0 on cpu {}", series.cpu())));

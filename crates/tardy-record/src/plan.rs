@@ -88,6 +88,7 @@ impl PhasePlan {
                 (!by_clock).then(|| timer.threads.iter().map(|thread| of(thread.interval_ns)).sum())
             }
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
+            ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
         }
     }
 }
@@ -113,6 +114,8 @@ pub enum ProbePlan {
     Kernel(KernelPlan),
     /// One of the kernel's own latency tracers.
     Tracer(TracerPlan),
+    /// Frames through a time-aware switch.
+    Switch(SwitchPlan),
 }
 
 impl ProbePlan {
@@ -120,7 +123,7 @@ impl ProbePlan {
     pub fn timer(&self) -> Option<&TimerPlan> {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
-            Self::Tracer(_) => None,
+            Self::Tracer(_) | Self::Switch(_) => None,
         }
     }
 
@@ -130,6 +133,7 @@ impl ProbePlan {
             Self::Timer(_) => "timer",
             Self::Kernel(_) => "kernel",
             Self::Tracer(plan) => plan.tracer.name(),
+            Self::Switch(_) => "switch",
         }
     }
 
@@ -140,6 +144,7 @@ impl ProbePlan {
                 timer.threads.iter().map(|thread| thread.cpu).collect()
             }
             Self::Tracer(tracer) => tracer.cpus.clone(),
+            Self::Switch(_) => Vec::new(),
         }
     }
 
@@ -150,8 +155,30 @@ impl ProbePlan {
                 timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0)
             }
             Self::Tracer(tracer) => tracer.period_ns,
+            Self::Switch(switch) => switch.flows.iter().filter_map(|flow| flow.period_ns).max().unwrap_or(0),
         }
     }
+}
+
+/// Flows of frames through a time-aware switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SwitchPlan {
+    /// Whether the ports have their schedules; without, every gate is open all the time.
+    pub shaped: bool,
+    /// The flows.
+    pub flows: Vec<FlowPlan>,
+}
+
+/// A flow of frames.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowPlan {
+    /// Its name in the switch file.
+    pub name: String,
+    /// Length of a frame without preamble, checksum and gap, in bytes.
+    pub frame_bytes: u32,
+    /// From one frame to the next, in ns; absent for a talker that sends as fast as it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<u64>,
 }
 
 /// A timer probe with the kernel's events recorded beside it.

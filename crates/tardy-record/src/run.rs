@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
+use crate::switch::SwitchRecord;
 use crate::validity::Validity;
 
 /// The version of the file format that this tardy writes.
@@ -37,6 +38,9 @@ pub struct Run {
     /// The emulated machine that it ran on; absent for a real one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<Lab>,
+    /// The time-aware switch that it tested; absent where it tested none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch: Option<SwitchRecord>,
     /// What really happened of the plan's phases.
     pub phases: Vec<Phase>,
     /// The readings.

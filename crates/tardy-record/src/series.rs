@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block_maxima::BlockMaxima;
+use crate::flow::FlowSeries;
 use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
@@ -79,7 +80,7 @@ impl Series {
     pub fn timer(&self) -> Option<&TimerSeries> {
         match &self.kind {
             SeriesKind::Timer(timer) => Some(timer),
-            SeriesKind::Trace(_) | SeriesKind::Noise(_) => None,
+            SeriesKind::Trace(_) | SeriesKind::Noise(_) | SeriesKind::Flow(_) => None,
         }
     }
 
@@ -87,16 +88,25 @@ impl Series {
     pub fn trace(&self) -> Option<&TraceSeries> {
         match &self.kind {
             SeriesKind::Trace(trace) => Some(trace),
-            SeriesKind::Timer(_) | SeriesKind::Noise(_) => None,
+            SeriesKind::Timer(_) | SeriesKind::Noise(_) | SeriesKind::Flow(_) => None,
         }
     }
 
-    /// The CPU that it is of; a thread that roams has the one that it was for.
+    /// The fields of a flow's series, if this is one.
+    pub fn flow(&self) -> Option<&FlowSeries> {
+        match &self.kind {
+            SeriesKind::Flow(flow) => Some(flow),
+            SeriesKind::Timer(_) | SeriesKind::Trace(_) | SeriesKind::Noise(_) => None,
+        }
+    }
+
+    /// The CPU that it is of; a thread that roams has the one that it was for, and a flow of frames counts as CPU 0's.
     pub fn cpu(&self) -> u32 {
         match &self.kind {
             SeriesKind::Timer(timer) => timer.cpu,
             SeriesKind::Trace(trace) => trace.cpu,
             SeriesKind::Noise(noise) => noise.cpu,
+            SeriesKind::Flow(_) => 0,
         }
     }
 
@@ -159,7 +169,7 @@ pub struct Tally {
     pub attempted: Knowable<u64>,
     /// How many there were.
     pub recorded: u64,
-    /// Deadlines that passed while a late wake-up was waited for.
+    /// Deadlines that passed while a late wake-up was waited for; of a flow, frames that were lost.
     pub missed: Knowable<u64>,
     /// Readings that were taken and could not be kept.
     pub dropped: Knowable<u64>,
@@ -202,6 +212,8 @@ pub enum SeriesKind {
     Trace(TraceSeries),
     /// Noise, as one of the kernel's tracers finds it.
     Noise(NoiseSeries),
+    /// A flow of frames through a switch.
+    Flow(Box<FlowSeries>),
 }
 
 /// One level of wake-ups as the kernel's trace shows it.

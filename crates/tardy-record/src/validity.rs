@@ -83,6 +83,7 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0 && !is_said_below) {
             let what = match &series.kind {
                 SeriesKind::Timer(_) => "cycles woke and could not be used",
+                SeriesKind::Flow(_) => "frames came and could not be read",
                 SeriesKind::Trace(_) | SeriesKind::Noise(_) => {
                     "cycles were lost by the kernel's trace buffer"
                 }

@@ -180,6 +180,7 @@ fn empty_run(request: &Request) -> Run {
         plan: request.plan.clone(),
         facts: request.facts.clone(),
         lab: None,
+        switch: None,
         phases: Vec::new(),
         series: Vec::new(),
         samples: None,

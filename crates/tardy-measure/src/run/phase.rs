@@ -48,6 +48,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         ProbePlan::Timer(timer) => timer,
         ProbePlan::Kernel(kernel) => &kernel.timer,
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
+        ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
     };
     house.start_loads(&plan)?;
     let map = make_map(house, index, timer)?;

@@ -304,6 +304,9 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
     };
     let intervals = match &phase.probe {
         ProbePlan::Tracer(tracer) => vec![tracer.period_ns],
+        ProbePlan::Switch(switch) => {
+            distinct(switch.flows.iter().filter_map(|flow| flow.period_ns).collect())
+        }
         _ => distinct(threads.iter().map(|thread| thread.interval_ns).collect()),
     };
     let of_timer = |part: fn(&TimerPlan) -> &'static str| timer.map_or("–", part).to_owned();

@@ -169,6 +169,7 @@ pub fn bare(id: &str, facts: tardy_record::facts::Facts, phases: &[(Wake, u32, u
         },
         facts,
         lab: None,
+        switch: None,
         phases: happened,
         series: Vec::<Series>::new(),
         samples: None,
