@@ -13,3 +13,5 @@ pub mod network;
 pub mod placed;
 pub mod route;
 pub mod settings;
+pub mod simulate;
+pub mod tsnkit;
