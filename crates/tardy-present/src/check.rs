@@ -6,16 +6,14 @@
 use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity};
 use tardy_record::facts::{Facts, Row};
 
-/// Columns that lines are broken for.
-const WIDTH: usize = 80;
-/// Where the text of a finding begins.
-const INDENT: usize = 8;
+use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
+
 /// Where the value of a fact begins.
 const VALUE_COLUMN: usize = 31;
 
 /// The whole text, with a line break at its end; `colour` adds ANSI escapes.
 pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
-    let mut paper = Paper { text: String::new(), colour };
+    let mut paper = Paper::new(colour);
     headline(readiness, &mut paper);
     for finding in &readiness.findings {
         paper.text.push('\n');
@@ -109,108 +107,6 @@ fn print_row(row: &Row, paper: &mut Paper) {
     }
 }
 
-/// Text without anything that a terminal would obey.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
-/// Breaks a text at spaces; a word that is longer than a line after a slash in it, or where it must.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let text = printable(text);
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        for (index, piece) in pieces(word, width).into_iter().enumerate() {
-            let length = piece.chars().count();
-            if index > 0 || (used > 0 && used + 1 + length > width) {
-                lines.push(String::new());
-                used = 0;
-            }
-            let line = lines.last_mut().expect("there is always one");
-            if used > 0 {
-                line.push(' ');
-                used += 1;
-            }
-            line.push_str(piece);
-            used += length;
-        }
-    }
-    lines
-}
-
-/// A word in pieces that fit.
-fn pieces(word: &str, width: usize) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut rest = word;
-    while let Some((end, _)) = rest.char_indices().nth(width) {
-        let (line, _) = rest.split_at(end);
-        // A slash at the very start is no place to break a path.
-        let cut = line.rfind('/').filter(|slash| *slash > 1).map_or(end, |slash| slash + 1);
-        pieces.push(&rest[..cut]);
-        rest = &rest[cut..];
-    }
-    pieces.push(rest);
-    pieces
-}
-
-/// How a piece of text looks where colours are wanted.
-#[derive(Clone, Copy)]
-enum Style {
-    Plain,
-    Bold,
-    Faint,
-    Good,
-    Middling,
-    Bad,
-    Remedy,
-}
-
-impl Style {
-    /// The escape's number (ECMA-48, SGR).
-    fn code(self) -> Option<&'static str> {
-        match self {
-            Self::Plain => None,
-            Self::Bold => Some("1"),
-            Self::Faint => Some("2"),
-            Self::Good => Some("1;32"),
-            Self::Middling => Some("1;33"),
-            Self::Bad => Some("1;31"),
-            Self::Remedy => Some("36"),
-        }
-    }
-}
-
-/// The text so far.
-struct Paper {
-    text: String,
-    colour: bool,
-}
-
-impl Paper {
-    fn styled(&mut self, text: &str, style: Style) {
-        match style.code().filter(|_| self.colour) {
-            Some(code) => {
-                self.text.push_str("\u{1b}[");
-                self.text.push_str(code);
-                self.text.push('m');
-                self.text.push_str(text);
-                self.text.push_str("\u{1b}[0m");
-            }
-            None => self.text.push_str(text),
-        }
-    }
-
-    fn line(&mut self, text: &str, style: Style) {
-        self.styled(text, style);
-        self.text.push('\n');
-    }
-
-    fn indented(&mut self, text: &str, style: Style) {
-        self.text.push_str(&" ".repeat(INDENT));
-        self.line(text, style);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,14 +140,5 @@ mod tests {
         assert_eq!(coloured.matches("\u{1b}[0m").count() * 2, coloured.matches("\u{1b}[").count());
         let bare = coloured.split('\u{1b}').map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
         assert!(bare.collect::<String>().len() <= coloured.len());
-    }
-
-    #[test]
-    fn long_words_are_broken_and_short_ones_kept() {
-        assert_eq!(wrapped("aa bb cc", 5), ["aa bb", "cc"]);
-        assert_eq!(wrapped("aaaaaaa b", 3), ["aaa", "aaa", "a b"]);
-        assert_eq!(wrapped("x /sys/devices/cpu0/online", 14), ["x", "/sys/devices/", "cpu0/online"]);
-        assert_eq!(wrapped("äöüäöü", 4), ["äöüä", "öü"]);
-        assert_eq!(wrapped("", 3), [""]);
     }
 }

@@ -6,11 +6,16 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Room for an answer: the kernel quotes the request in it.
-const ANSWER_BYTES: usize = 1 << 17;
+mod attributes;
+mod socket;
+
+pub use attributes::{Attribute, Attributes};
+pub use socket::{Message, Monitor, RouteSocket};
+
 const HEADER_BYTES: usize = 16;
+/// The longest that an attribute can be, its header included: its length is a 16-bit number.
+pub const ATTRIBUTE_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Why the kernel refused, in its own words where it has any.
 #[derive(Debug)]
@@ -27,6 +32,35 @@ impl fmt::Display for NetlinkError {
             Some(explanation) => write!(out, "{explanation} ({})", self.source),
             None => write!(out, "{}", self.source),
         }
+    }
+}
+
+impl NetlinkError {
+    /// Whether this is the error of that number, such as `libc::EEXIST`.
+    pub fn is(&self, number: i32) -> bool {
+        self.source.raw_os_error() == Some(number)
+    }
+
+    /// Whether there is no such thing: a device, a qdisc or a VLAN that is gone already (ENODEV, ENOENT).
+    pub fn is_absent(&self) -> bool {
+        self.is(libc::ENODEV) || self.is(libc::ENOENT)
+    }
+
+    /// Whether it is there already (EEXIST).
+    pub fn is_there(&self) -> bool {
+        self.is(libc::EEXIST)
+    }
+
+    /// Whether the kernel, or what it has loaded, does not know the kind of thing asked for (EOPNOTSUPP, ENOENT with
+    /// "unknown qdisc").
+    pub fn is_unknown_kind(&self) -> bool {
+        self.is(libc::EOPNOTSUPP) && self.explanation.as_deref().is_none_or(|text| text.contains("nknown"))
+            || self.explanation.as_deref().is_some_and(|text| text.contains("qdisc kind is unknown"))
+    }
+
+    /// Whether the right to do it is missing (EPERM).
+    pub fn is_forbidden(&self) -> bool {
+        self.is(libc::EPERM) || self.is(libc::EACCES)
     }
 }
 
@@ -100,96 +134,13 @@ impl Request {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 
-    fn finished(&self) -> Vec<u8> {
+    /// The bytes as they are sent.
+    pub fn finished(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let length = bytes.len() as u32;
         bytes[0..4].copy_from_slice(&length.to_ne_bytes());
         bytes
     }
-}
-
-/// A connection to the kernel's routing and link settings (rtnetlink(7)).
-#[derive(Debug)]
-pub struct RouteSocket {
-    fd: OwnedFd,
-}
-
-impl RouteSocket {
-    /// Opens it, in the calling thread's network namespace.
-    ///
-    /// # Errors
-    /// socket(2)'s.
-    pub fn open() -> io::Result<Self> {
-        // SAFETY: socket(2) takes integers only.
-        let fd = unsafe {
-            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
-        };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel just gave us this descriptor.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
-            let on: libc::c_int = 1;
-            // SAFETY: the value is an int, and its size is given. Kernels before 4.12 refuse, and then just explain
-            // nothing.
-            unsafe {
-                libc::setsockopt(fd.as_raw_fd(), libc::SOL_NETLINK, option, (&raw const on).cast(), 4);
-            }
-        }
-        Ok(Self { fd })
-    }
-
-    /// Sends `request` and waits for the kernel's answer.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn ask(&self, request: &Request) -> Result<(), NetlinkError> {
-        let bytes = request.finished();
-        // SAFETY: the bytes are readable for their length.
-        let sent = unsafe { libc::send(self.fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
-        if sent < 0 {
-            return Err(io::Error::last_os_error().into());
-        }
-        let mut answer = vec![0; ANSWER_BYTES];
-        // SAFETY: the buffer is writable for its length.
-        let length = unsafe { libc::recv(self.fd.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
-        if length < 0 {
-            return Err(io::Error::last_os_error().into());
-        }
-        read_answer(&answer[..length as usize])
-    }
-}
-
-/// Reads an acknowledgement (`struct nlmsgerr`, include/uapi/linux/netlink.h).
-fn read_answer(answer: &[u8]) -> Result<(), NetlinkError> {
-    let number = |at: usize| Some(i32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
-    let kind = answer.get(4..6).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
-    match (kind, number(HEADER_BYTES)) {
-        (Some(kind), Some(0)) if kind == libc::NLMSG_ERROR as u16 => Ok(()),
-        (Some(kind), Some(error)) if kind == libc::NLMSG_ERROR as u16 => Err(NetlinkError {
-            source: io::Error::from_raw_os_error(error.wrapping_neg()),
-            explanation: explanation(answer),
-        }),
-        _ => Err(io::Error::other("the kernel's answer is no acknowledgement").into()),
-    }
-}
-
-/// NLMSGERR_ATTR_MSG, after the error and the header of the request that it answers.
-fn explanation(answer: &[u8]) -> Option<String> {
-    const MESSAGE: u16 = 1;
-    let mut rest = answer.get(2 * HEADER_BYTES + 4..)?;
-    while let Some(head) = rest.get(..4) {
-        let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
-        let kind = u16::from_ne_bytes([head[2], head[3]]);
-        let value = rest.get(4..length)?;
-        if kind == MESSAGE {
-            let text = value.strip_suffix(&[0]).unwrap_or(value);
-            return Some(String::from_utf8_lossy(text).into_owned());
-        }
-        rest = rest.get(length.next_multiple_of(4)..)?;
-    }
-    None
 }
 
 #[cfg(test)]
@@ -216,15 +167,5 @@ mod tests {
         let request = Request::new(libc::RTM_SETLINK, 0, &[0; 16]);
         let error = socket.ask(&request).unwrap_err();
         assert!(error.source.raw_os_error().is_some_and(|number| number > 0), "{error}");
-    }
-
-    #[test]
-    fn any_answer_is_borne() {
-        for length in 0..64 {
-            let _ = read_answer(&vec![0xff; length]);
-            let mut answer = vec![0; length];
-            answer.iter_mut().skip(4).take(1).for_each(|byte| *byte = libc::NLMSG_ERROR as u8);
-            let _ = read_answer(&answer);
-        }
     }
 }

@@ -1,16 +1,12 @@
-//! Links and addresses of the calling thread's network namespace, and a namespace of its own.
+//! Network namespaces, and addresses in the calling thread's.
 
 use std::fs::File;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 
+use crate::links::index_of;
 use crate::netlink::{NetlinkError, Request, RouteSocket};
-
-// include/uapi/linux/if_link.h and veth.h.
-const IFLA_INFO_KIND: u16 = 1;
-const IFLA_INFO_DATA: u16 = 2;
-const VETH_INFO_PEER: u16 = 1;
 
 /// Moves the calling thread, and what it starts from now on, into a new network namespace with nothing in it but a
 /// loopback device that is down. Returns what names the namespace to others.
@@ -25,31 +21,63 @@ pub fn enter_new_namespace() -> io::Result<File> {
     File::open("/proc/thread-self/ns/net")
 }
 
-/// Makes a veth pair: `name` here and `peer_name` in the namespace `peer`. Both are down.
-///
-/// # Errors
-/// EOPNOTSUPP where the veth module is not loaded, EEXIST when a name is taken, EPERM without CAP_NET_ADMIN.
-pub fn make_veth(name: &str, peer_name: &str, peer: &File) -> Result<(), NetlinkError> {
-    let create = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
-    let mut request = Request::new(libc::RTM_NEWLINK, create, &link(0, 0));
-    request.text(libc::IFLA_IFNAME, name).nest(libc::IFLA_LINKINFO, |info| {
-        info.text(IFLA_INFO_KIND, "veth").nest(IFLA_INFO_DATA, |data| {
-            data.nest(VETH_INFO_PEER, |other| {
-                other.raw(&link(0, 0)).text(libc::IFLA_IFNAME, peer_name);
-                other.attribute(libc::IFLA_NET_NS_FD, &peer.as_raw_fd().to_ne_bytes());
-            });
-        });
-    });
-    RouteSocket::open()?.ask(&request)
+/// A network namespace that is kept open.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
 }
 
-/// Sets a link up.
-///
-/// # Errors
-/// ENODEV when there is none of that name, EPERM without CAP_NET_ADMIN.
-pub fn set_up(name: &str) -> Result<(), NetlinkError> {
-    let request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, libc::IFF_UP as u32));
-    RouteSocket::open()?.ask(&request)
+impl Namespace {
+    /// Makes a new one, with nothing in it but a loopback device that is down. It goes when the last that holds it is
+    /// gone.
+    ///
+    /// # Errors
+    /// EPERM without CAP_SYS_ADMIN; EINVAL where the kernel has no network namespaces (CONFIG_NET_NS).
+    pub fn new() -> io::Result<Self> {
+        let file = on_a_thread(enter_new_namespace)??;
+        Ok(Self { file })
+    }
+
+    /// The calling thread's.
+    ///
+    /// # Errors
+    /// Where the kernel has no network namespaces, or /proc is not mounted.
+    pub fn own() -> io::Result<Self> {
+        Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
+    }
+
+    /// What names it to others.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Moves the calling thread, and what it starts from now on, into it (setns(2)).
+    ///
+    /// # Errors
+    /// EPERM without CAP_SYS_ADMIN.
+    pub fn enter(&self) -> io::Result<()> {
+        // SAFETY: setns(2) takes integers only.
+        if unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// What `work` returns, done by a thread inside the namespace; the calling thread waits.
+    ///
+    /// # Errors
+    /// When no thread can be started, or none may enter.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        on_a_thread(|| self.enter().map(|()| work()))?
+    }
+}
+
+/// What `work` returns, done by a thread of its own.
+fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("tardy-netns".to_owned()).spawn_scoped(scope, work)?;
+        thread.join().map_err(|_| io::Error::other("the thread in another network namespace panicked"))
+    })
 }
 
 /// Gives a link an IPv4 address with so many bits of network.
@@ -66,29 +94,12 @@ pub fn add_address(name: &str, address: Ipv4Addr, prefix_bits: u8) -> Result<(),
     RouteSocket::open()?.ask(&request)
 }
 
-/// `struct ifinfomsg`, of which only the flags given are to change.
-fn link(index: u32, flags: u32) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
-    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
-    bytes[12..16].copy_from_slice(&flags.to_ne_bytes());
-    bytes
-}
-
-fn index_of(name: &str) -> io::Result<u32> {
-    let name = std::ffi::CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: the name is a valid C string.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(io::Error::last_os_error()),
-        index => Ok(index),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::links::{make_veth, set_up};
 
     /// Two threads in namespaces of their own, a link between them, and a packet over it.
     #[test]
@@ -116,7 +127,7 @@ mod tests {
                     return eprintln!("skipped: no network namespace for this user: {error}");
                 }
             };
-            if let Err(error) = make_veth("here", "there", &peer) {
+            if let Err(error) = make_veth("here", "there", Some(&peer), None) {
                 return eprintln!("skipped: this kernel makes no veth: {error}");
             }
             go.send(()).unwrap();

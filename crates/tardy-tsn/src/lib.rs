@@ -2,12 +2,14 @@
 //!
 //! A file ([`file::parse`]) becomes a [`Network`]: switches with their ports, traffic classes and gate control lists
 //! (IEEE 802.1Q clause 8.6.8.4), hosts, links and flows. From a switch of it [`settings::of`] makes [`Settings`]: what
-//! the kernel is to be told, in the kernel's own numbers. Nothing here reads a file, asks a clock or talks to a kernel:
+//! the kernel is to be told, in the kernel's own numbers. [`check::check`] says what the kernel would refuse, and what it
+//! would accept and get wrong. Nothing here reads a file, asks a clock or talks to a kernel:
 //! the same text gives the same answers on every machine.
 //!
 //! [`Network`]: network::Network
 //! [`Settings`]: settings::Settings
 
+pub mod check;
 pub mod file;
 pub mod network;
 pub mod placed;
@@ -15,3 +17,4 @@ pub mod route;
 pub mod settings;
 pub mod simulate;
 pub mod tsnkit;
+pub mod windows;

@@ -88,6 +88,54 @@ pub struct Taprio {
     pub overhead: u32,
 }
 
+/// Bytes of a `TCA_TAPRIO_ATTR_SCHED_ENTRY` with command, gate mask and interval: 4 + 8 + 8 + 8.
+const ENTRY_BYTES: usize = 28;
+/// The length of a netlink attribute, those inside included, has 16 bits.
+const ATTRIBUTE_BYTES_MAX: usize = 65_535;
+/// `tc` builds its message in 1,024 bytes (`q_taprio.c`, unchanged in 7.1). Of them 56 are netlink's header, tc's and the
+/// kind with the options' header, and 88 the priority map; the list's header has 4.
+const TC_ROOM_BYTES: usize = 1024 - 56 - 88;
+/// The size table of `stab overhead`: 4 + 4 + 24.
+const STAB_BYTES: usize = 32;
+
+impl Taprio {
+    /// Bytes of `TCA_OPTIONS`, its own header included.
+    pub fn options_bytes(&self) -> usize {
+        // Header, priority map of 82 bytes and padding, list header, base time, flags.
+        let fixed = 4 + 88 + 4 + 12 + 8;
+        let optional = 12 * usize::from(self.cycle_time_ns.is_some())
+            + 12 * usize::from(self.cycle_time_extension_ns.is_some())
+            + 8 * usize::from(self.clockid.is_some())
+            + 8 * usize::from(self.txtime_delay_ns.is_some());
+        fixed + optional + self.max_sdu_bytes() + ENTRY_BYTES * self.entries.len()
+    }
+
+    /// Whether netlink's attributes have room for it; what has not would arrive cut off, as nonsense.
+    pub fn fits_message(&self) -> bool {
+        self.options_bytes() <= ATTRIBUTE_BYTES_MAX
+    }
+
+    /// The most entries that there would be room for in place of its own.
+    pub fn entries_max(&self) -> usize {
+        (ATTRIBUTE_BYTES_MAX - (self.options_bytes() - ENTRY_BYTES * self.entries.len())) / ENTRY_BYTES
+    }
+
+    /// The most entries that `tc` could send in place of its own: 31, fewer with a size table, a cycle time or
+    /// longest frames.
+    pub fn entries_max_of_tc(&self) -> usize {
+        let others = if self.overhead > 0 { STAB_BYTES } else { 0 }
+            + 12 * usize::from(self.cycle_time_ns.is_some())
+            + 12 * usize::from(self.cycle_time_extension_ns.is_some())
+            + self.max_sdu_bytes();
+        TC_ROOM_BYTES.saturating_sub(others) / ENTRY_BYTES
+    }
+
+    /// `TCA_TAPRIO_ATTR_TC_ENTRY` for each class with a limit: 4 + 8 + 8.
+    fn max_sdu_bytes(&self) -> usize {
+        20 * self.max_sdu.iter().filter(|bytes| **bytes > 0).count()
+    }
+}
+
 /// Transmit queues of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Queues {
@@ -172,7 +220,11 @@ fn entry(entry: &crate::network::GateEntry) -> TaprioEntry {
     TaprioEntry { command, gate_mask: entry.gate_mask.value, interval_ns: entry.duration_ns.value }
 }
 
+/// A port of which the file says nothing is where Linux puts every port of a bridge: in VLAN 1, untagged.
 fn vlans_of(vlans: &PortVlans) -> Vec<PortVlan> {
+    if vlans.is_empty() {
+        return vec![PortVlan { id: 1, pvid: true, untagged: true }];
+    }
     let mut all: Vec<PortVlan> =
         vlans.tagged.iter().map(|id| PortVlan { id: id.value, pvid: false, untagged: false }).collect();
     if let Some(id) = &vlans.untagged {

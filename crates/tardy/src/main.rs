@@ -26,6 +26,7 @@ fn main() -> ExitCode {
             commands::output::tell(&in_words(&error));
             let usage = error.is::<resolve::UsageError>()
                 || error.is::<recipe::RecipeError>()
+                || error.is::<commands::tsn::SwitchFileError>()
                 || error.is::<DurationError>();
             if usage { Exit::Usage } else { Exit::CouldNot }.into()
         }
@@ -53,6 +54,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::Lab(command) => commands::lab::run(&command),
+        Command::Tsn(command) => commands::tsn::run(&command),
         Command::Restore => commands::restore::run(),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::generate::completions(shell),

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
-use tardy_sys::network;
+use tardy_sys::{links, network};
 
 use super::orders::{BOARD_ADDRESS, PEER_ADDRESS};
 
@@ -15,7 +15,7 @@ const THERE: &str = "eth0";
 
 /// Sets loopback up.
 pub(super) fn loopback() -> Result<(), String> {
-    network::set_up("lo").map_err(|error| format!("the loopback device cannot be set up: {error}"))
+    links::set_up("lo").map_err(|error| format!("the loopback device cannot be set up: {error}"))
 }
 
 /// Makes the other host, and starts `commands` on it; they run until the machine ends.
@@ -35,8 +35,8 @@ pub(super) fn connect(commands: &[Vec<String>]) -> Result<(), String> {
     let peer = entered.recv().map_err(|_| gone.clone())?.map_err(|error| {
         format!("no network namespace for the other host: {error}; the kernel needs CONFIG_NET_NS")
     })?;
-    network::make_veth(HERE, THERE, &peer)
-        .and_then(|()| network::set_up(HERE))
+    links::make_veth(HERE, THERE, Some(&peer), None)
+        .and_then(|()| links::set_up(HERE))
         .and_then(|()| network::add_address(HERE, address(BOARD_ADDRESS), 24))
         .map_err(|error| format!("no link to the other host: {error}; the kernel needs CONFIG_VETH"))?;
     linked.send(()).map_err(|_| gone.clone())?;
@@ -45,7 +45,7 @@ pub(super) fn connect(commands: &[Vec<String>]) -> Result<(), String> {
 
 fn furnish(commands: &[Vec<String>]) -> Result<(), String> {
     loopback()?;
-    network::set_up(THERE)
+    links::set_up(THERE)
         .and_then(|()| network::add_address(THERE, address(PEER_ADDRESS), 24))
         .map_err(|error| format!("the other host's link: {error}"))?;
     for words in commands {

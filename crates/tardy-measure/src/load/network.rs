@@ -29,6 +29,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// How long the peer may take to connect before the measurement; and to take a chunk.
 const PATIENCE: Duration = Duration::from_secs(30);
 const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a sink that runs already may take to connect, before a person is told to start one.
+const KNOCK_NS: u64 = 2_000_000_000;
 
 const LOOPBACK_REMARK: &str = "no network-card interrupts: the data went over loopback";
 
@@ -41,6 +43,8 @@ pub(super) fn run(worker: &Worker) -> Ended {
             std::thread::spawn(move || super::sink::take_for_ever(&[address], None, |_| {}));
             worker.say(&Word::Remark(LOOPBACK_REMARK.to_owned()));
         }
+        // A sink that runs already knocks once a second; only a person who has started none must be told to.
+        Some(_) if has_knocked(&listener)? => {}
         Some(peer) => worker.say(&Word::Notice(format!(
             "waiting for {peer} to take data: run `tardy load sink THIS-HOST` there",
             peer = peer.name
@@ -108,6 +112,12 @@ fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, String> {
         }
         _ => format!("TCP port {port} cannot be opened: {error}"),
     })
+}
+
+/// Whether anybody wants to connect, or does within a moment.
+fn has_knocked(listener: &TcpListener) -> Result<bool, String> {
+    let ready = wait_readable(&[listener.as_raw_fd()], KNOCK_NS);
+    Ok(ready.map_err(|error| format!("cannot wait: {error}"))?[0])
 }
 
 /// The next connection from the peer, or without one from anybody; others are closed.

@@ -2,6 +2,7 @@
 
 mod lab;
 mod run;
+mod tsn;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
+pub(crate) use tsn::{TsnCheckArgs, TsnCommand};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     /// The same experiment on emulated machines with real kernels, the same to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),
+    /// A time-aware switch from one file: checked before anything is touched.
+    #[command(subcommand)]
+    Tsn(TsnCommand),
     /// Undo what a crash left changed in the kernel.
     Restore,
     /// The JSON Schema of run files.

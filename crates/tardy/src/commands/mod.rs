@@ -14,3 +14,4 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
+pub(crate) mod tsn;

@@ -89,6 +89,13 @@ const MISTAKES: &[&[&str]] = &[
     &["load", "dolaod"],
     &["load", "sink"],
     &["load", "doload", "--duration", "long"],
+    &["tsn", "check", "no-such-switch"],
+    &["tsn", "check", "./nowhere.toml"],
+    &["tsn", "check", "./slips.toml"],
+    &["tsn", "check", "./binary.toml"],
+    &["tsn", "check", "./silent.toml"],
+    &["tsn", "check", "/dev/zero"],
+    &["tsn", "check"],
     &["nonsense"],
     &["run", "--nonsense"],
 ];
@@ -144,6 +151,9 @@ fn listing(bench: &Bench) -> Vec<String> {
 }
 
 fn make_files(bench: &Bench) {
+    let switch = include_str!("../../../../recipes/tsn-two-flows.toml");
+    let slips = switch.replace("cycle_time", "cylce_time").replace("\"red\", \"red\"", "\"read\", \"red\"");
+    fs::write(bench.path("slips.toml"), slips.replace("for = \"200us\"", "for = \"200\"")).unwrap();
     bench.run(&["run", "--fake", "1", "--duration", "1s", "-o", "there.run.json"]).exits(0);
     let text = fs::read_to_string(bench.path("there.run.json")).unwrap();
     let write = |name: &str, text: &str| fs::write(bench.path(name), text).unwrap();

@@ -1,0 +1,3 @@
+//! What `tardy tsn` prints.
+
+pub mod check;

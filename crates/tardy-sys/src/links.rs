@@ -1,0 +1,217 @@
+//! Links of the calling thread's network namespace: making virtual ones, bridges and their VLANs, and changing them
+//! (ip-link(8), bridge(8)).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use crate::netlink::{NetlinkError, Request, RouteSocket};
+
+mod ethtool;
+mod info;
+mod tap;
+
+pub use ethtool::{set_speed_mbps, speed_mbps};
+pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, vlans_of};
+pub use tap::Tap;
+
+// include/uapi/linux/if_link.h, veth.h and if_bridge.h.
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+const IFLA_BR_MCAST_SNOOPING: u16 = 23;
+const IFLA_BR_VLAN_FILTERING: u16 = 7;
+const IFLA_BR_NF_CALL_IPTABLES: u16 = 36;
+const IFLA_BR_VLAN_DEFAULT_PVID: u16 = 39;
+const IFLA_BRIDGE_VLAN_INFO: u16 = 2;
+const BRIDGE_VLAN_INFO_PVID: u16 = 1 << 1;
+const BRIDGE_VLAN_INFO_UNTAGGED: u16 = 1 << 2;
+const CREATE: u16 = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
+
+/// What a bridge is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BridgeOptions {
+    /// Whether frames of VLANs that a port is no member of are dropped.
+    pub vlan_filtering: bool,
+    /// The VLAN of untagged frames of new ports; 0: none.
+    pub default_pvid: u16,
+}
+
+/// Makes a veth pair: `name` here and `peer_name` in the namespace `peer`, or here too. Both are down. Each has `queues`
+/// to send and as many to receive; unless said, one for each CPU of which one is in use.
+///
+/// # Errors
+/// EOPNOTSUPP where the veth module is not loaded, EEXIST when a name is taken, EPERM without CAP_NET_ADMIN.
+pub fn make_veth(
+    name: &str,
+    peer_name: &str,
+    peer: Option<&File>,
+    queues: Option<u32>,
+) -> Result<(), NetlinkError> {
+    let set_queues = |request: &mut Request| {
+        if let Some(queues) = queues {
+            request.attribute(libc::IFLA_NUM_TX_QUEUES, &queues.to_ne_bytes());
+            request.attribute(libc::IFLA_NUM_RX_QUEUES, &queues.to_ne_bytes());
+        }
+    };
+    let mut request = Request::new(libc::RTM_NEWLINK, CREATE, &link(0, 0, 0));
+    request.text(libc::IFLA_IFNAME, name);
+    set_queues(&mut request);
+    request.nest(libc::IFLA_LINKINFO, |info| {
+        info.text(IFLA_INFO_KIND, "veth").nest(IFLA_INFO_DATA, |data| {
+            data.nest(VETH_INFO_PEER, |other| {
+                other.raw(&link(0, 0, 0)).text(libc::IFLA_IFNAME, peer_name);
+                set_queues(other);
+                if let Some(peer) = peer {
+                    other.attribute(libc::IFLA_NET_NS_FD, &peer.as_raw_fd().to_ne_bytes());
+                }
+            });
+        });
+    });
+    RouteSocket::open()?.ask(&request)
+}
+
+/// Makes a bridge. It snoops on no group: multicast frames go to every port, as the standard's switch has it unless told.
+///
+/// # Errors
+/// EOPNOTSUPP where the bridge module is not loaded, EEXIST when the name is taken, EPERM without CAP_NET_ADMIN.
+pub fn make_bridge(name: &str, options: BridgeOptions) -> Result<(), NetlinkError> {
+    let mut request = Request::new(libc::RTM_NEWLINK, CREATE, &link(0, 0, 0));
+    request.text(libc::IFLA_IFNAME, name).nest(libc::IFLA_LINKINFO, |info| {
+        info.text(IFLA_INFO_KIND, "bridge").nest(IFLA_INFO_DATA, |data| {
+            data.attribute(IFLA_BR_VLAN_FILTERING, &[u8::from(options.vlan_filtering)]);
+            data.attribute(IFLA_BR_MCAST_SNOOPING, &[0]);
+            if options.vlan_filtering {
+                data.attribute(IFLA_BR_VLAN_DEFAULT_PVID, &options.default_pvid.to_ne_bytes());
+            }
+        });
+    });
+    RouteSocket::open()?.ask(&request)
+}
+
+/// Makes iptables see the frames of a bridge, or not (needs the br_netfilter module).
+///
+/// # Errors
+/// EOPNOTSUPP without br_netfilter.
+pub fn set_bridge_calls_iptables(name: &str, on: bool) -> Result<(), NetlinkError> {
+    let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
+    request.nest(libc::IFLA_LINKINFO, |info| {
+        info.text(IFLA_INFO_KIND, "bridge").nest(IFLA_INFO_DATA, |data| {
+            data.attribute(IFLA_BR_NF_CALL_IPTABLES, &[u8::from(on)]);
+        });
+    });
+    RouteSocket::open()?.ask(&request)
+}
+
+/// Makes `name` a port of the bridge `master`, or of none.
+///
+/// # Errors
+/// EBUSY when it is another's port already, ELOOP for a bridge of a bridge, EPERM without CAP_NET_ADMIN.
+pub fn set_master(name: &str, master: Option<&str>) -> Result<(), NetlinkError> {
+    let master = master.map_or(Ok(0), index_of)?;
+    let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
+    request.attribute(libc::IFLA_MASTER, &master.to_ne_bytes());
+    RouteSocket::open()?.ask(&request)
+}
+
+/// Makes the port `name` a member of a VLAN.
+///
+/// # Errors
+/// EINVAL for a VLAN beyond 1 to 4094, EOPNOTSUPP for what is no port of a bridge.
+pub fn add_vlan(name: &str, vlan: PortVlan) -> Result<(), NetlinkError> {
+    change_vlan(libc::RTM_SETLINK, name, vlan)
+}
+
+/// Makes the port `name` no member of a VLAN any more.
+///
+/// # Errors
+/// ENOENT when it is none.
+pub fn delete_vlan(name: &str, id: u16) -> Result<(), NetlinkError> {
+    change_vlan(libc::RTM_DELLINK, name, PortVlan { id, pvid: false, untagged: false })
+}
+
+fn change_vlan(kind: u16, name: &str, vlan: PortVlan) -> Result<(), NetlinkError> {
+    let mut flags = 0;
+    flags |= if vlan.pvid { BRIDGE_VLAN_INFO_PVID } else { 0 };
+    flags |= if vlan.untagged { BRIDGE_VLAN_INFO_UNTAGGED } else { 0 };
+    let mut fixed = link(index_of(name)?, 0, 0);
+    fixed[0] = libc::AF_BRIDGE as u8;
+    let mut request = Request::new(kind, 0, &fixed);
+    request.nest(libc::IFLA_AF_SPEC, |spec| {
+        spec.attribute(IFLA_BRIDGE_VLAN_INFO, &[flags.to_ne_bytes(), vlan.id.to_ne_bytes()].concat());
+    });
+    RouteSocket::open()?.ask(&request)
+}
+
+/// Sets a link up.
+///
+/// # Errors
+/// ENODEV when there is none of that name, EPERM without CAP_NET_ADMIN.
+pub fn set_up(name: &str) -> Result<(), NetlinkError> {
+    set_flags(name, libc::IFF_UP as u32, libc::IFF_UP as u32)
+}
+
+/// Sets a link down.
+///
+/// # Errors
+/// ENODEV when there is none of that name, EPERM without CAP_NET_ADMIN.
+pub fn set_down(name: &str) -> Result<(), NetlinkError> {
+    set_flags(name, 0, libc::IFF_UP as u32)
+}
+
+fn set_flags(name: &str, flags: u32, change: u32) -> Result<(), NetlinkError> {
+    RouteSocket::open()?.ask(&Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, flags, change)))
+}
+
+/// Sets the longest packet of a link, in bytes without the Ethernet header.
+///
+/// # Errors
+/// EINVAL beyond what the device can.
+pub fn set_mtu(name: &str, mtu: u32) -> Result<(), NetlinkError> {
+    let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
+    request.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes());
+    RouteSocket::open()?.ask(&request)
+}
+
+/// Sets a link's hardware address.
+///
+/// # Errors
+/// EADDRNOTAVAIL for a group's address.
+pub fn set_address(name: &str, address: [u8; 6]) -> Result<(), NetlinkError> {
+    let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
+    request.attribute(libc::IFLA_ADDRESS, &address);
+    RouteSocket::open()?.ask(&request)
+}
+
+/// Deletes a virtual link; with one end of a veth pair goes the other.
+///
+/// # Errors
+/// EOPNOTSUPP for a real device, ENODEV when there is none of that name.
+pub fn delete(name: &str) -> Result<(), NetlinkError> {
+    RouteSocket::open()?.ask(&Request::new(libc::RTM_DELLINK, 0, &link(index_of(name)?, 0, 0)))
+}
+
+/// A link's number in its namespace.
+///
+/// # Errors
+/// ENODEV when there is none of that name.
+pub fn index_of(name: &str) -> io::Result<u32> {
+    let name = std::ffi::CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: the name is a valid C string.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+/// `struct ifinfomsg`, with the flags in `change` set as in `flags`.
+fn link(index: u32, flags: u32, change: u32) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&change.to_ne_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! What a link is, as the kernel shows it.
+
+use std::io;
+
+use super::{
+    BRIDGE_VLAN_INFO_PVID, BRIDGE_VLAN_INFO_UNTAGGED, IFLA_BR_VLAN_DEFAULT_PVID, IFLA_BR_VLAN_FILTERING,
+    IFLA_BRIDGE_VLAN_INFO, IFLA_INFO_DATA, IFLA_INFO_KIND, link,
+};
+use crate::netlink::{Message, NetlinkError, Request, RouteSocket};
+
+/// `struct ifinfomsg`.
+const FIXED_BYTES: usize = 16;
+
+/// A link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkInfo {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// The kind of a virtual link, such as `veth`; absent for a real device.
+    pub kind: Option<String>,
+    /// Its hardware address.
+    pub address: Vec<u8>,
+    /// The bridge that it is a port of.
+    pub master: Option<u32>,
+    /// Whether it was set up.
+    pub is_up: bool,
+    /// Whether something is plugged in at the other end.
+    pub has_carrier: bool,
+    /// The longest packet, in bytes without the Ethernet header.
+    pub mtu: u32,
+    /// The longest packet that can be set; 0: unknown.
+    pub mtu_max: u32,
+    /// How many queues it has to send; a device may use fewer.
+    pub tx_queues: u32,
+    /// How many frames wait in each queue at most (ip-link(8), txqueuelen).
+    pub queue_length: u32,
+    /// How many times it lost and got its carrier.
+    pub carrier_changes: u32,
+    /// What a bridge is set to.
+    pub bridge: Option<BridgeInfo>,
+}
+
+/// What a bridge is set to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeInfo {
+    /// Whether frames of VLANs that a port is no member of are dropped.
+    pub vlan_filtering: bool,
+    /// The VLAN of untagged frames of new ports; 0: none.
+    pub default_pvid: u16,
+}
+
+/// A VLAN that a port is a member of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PortVlan {
+    /// Its number, 1 to 4094.
+    pub id: u16,
+    /// Whether untagged frames that come in are of it.
+    pub pvid: bool,
+    /// Whether its frames leave without a tag.
+    pub untagged: bool,
+}
+
+/// The link `name`, if there is one.
+///
+/// # Errors
+/// What the kernel says.
+pub fn find(name: &str) -> Result<Option<LinkInfo>, NetlinkError> {
+    Ok(all()?.into_iter().find(|link| link.name == name))
+}
+
+/// All links of the namespace.
+///
+/// # Errors
+/// What the kernel says.
+pub fn all() -> Result<Vec<LinkInfo>, NetlinkError> {
+    let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &link(0, 0, 0));
+    Ok(RouteSocket::open()?.dump(&request)?.iter().filter_map(read).collect())
+}
+
+/// The link that a piece of news of [`crate::netlink::Monitor`] is about, as it is now, and whether it is gone.
+pub fn changed_link(news: &Message) -> Option<(LinkInfo, bool)> {
+    match news.kind {
+        libc::RTM_NEWLINK => Some((read(news)?, false)),
+        libc::RTM_DELLINK => Some((read(news)?, true)),
+        _ => None,
+    }
+}
+
+/// The VLANs that the port `name` is a member of.
+///
+/// # Errors
+/// ENODEV when there is no such link.
+pub fn vlans_of(name: &str) -> Result<Vec<PortVlan>, NetlinkError> {
+    const WITH_VLANS: u32 = 1 << 1;
+    let index = super::index_of(name)?;
+    let mut fixed = link(0, 0, 0);
+    fixed[0] = libc::AF_BRIDGE as u8;
+    let mut request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &fixed);
+    request.attribute(libc::IFLA_EXT_MASK, &WITH_VLANS.to_ne_bytes());
+    let messages = RouteSocket::open()?.dump(&request)?;
+    let of_port = messages.iter().find(|message| message.number_at(4) == Some(index));
+    let Some(spec) = of_port.and_then(|port| port.attributes(FIXED_BYTES).find(libc::IFLA_AF_SPEC)) else {
+        return Ok(Vec::new());
+    };
+    let vlans = spec.inner().filter(|one| one.kind == IFLA_BRIDGE_VLAN_INFO && one.value.len() >= 4);
+    let vlan = |value: &[u8]| {
+        let flags = u16::from_ne_bytes([value[0], value[1]]);
+        PortVlan {
+            id: u16::from_ne_bytes([value[2], value[3]]),
+            pvid: flags & BRIDGE_VLAN_INFO_PVID != 0,
+            untagged: flags & BRIDGE_VLAN_INFO_UNTAGGED != 0,
+        }
+    };
+    Ok(vlans.map(|one| vlan(one.value)).collect())
+}
+
+fn read(message: &Message) -> Option<LinkInfo> {
+    let attributes = message.attributes(FIXED_BYTES);
+    let number = |kind: u16| attributes.number(kind).unwrap_or(0) as u32;
+    let info = attributes.find(libc::IFLA_LINKINFO);
+    let kind = info.and_then(|info| info.inner().find(IFLA_INFO_KIND)).map(|kind| kind.text());
+    let data = info.and_then(|info| info.inner().find(IFLA_INFO_DATA));
+    let bridge = data.filter(|_| kind.as_deref() == Some("bridge")).map(|data| BridgeInfo {
+        vlan_filtering: data.inner().number(IFLA_BR_VLAN_FILTERING) == Some(1),
+        default_pvid: data.inner().number(IFLA_BR_VLAN_DEFAULT_PVID).unwrap_or(0) as u16,
+    });
+    let flags = message.number_at(8)?;
+    /// include/uapi/linux/if_link.h.
+    const IFLA_CARRIER_CHANGES: u16 = 35;
+    const IFLA_MAX_MTU: u16 = 51;
+    Some(LinkInfo {
+        index: message.number_at(4)?,
+        name: attributes.find(libc::IFLA_IFNAME)?.text(),
+        kind,
+        address: attributes.find(libc::IFLA_ADDRESS).map(|one| one.value.to_vec()).unwrap_or_default(),
+        master: attributes.number(libc::IFLA_MASTER).map(|master| master as u32).filter(|one| *one != 0),
+        is_up: flags & libc::IFF_UP as u32 != 0,
+        has_carrier: attributes.number(libc::IFLA_CARRIER) == Some(1),
+        mtu: number(libc::IFLA_MTU),
+        mtu_max: number(IFLA_MAX_MTU),
+        tx_queues: number(libc::IFLA_NUM_TX_QUEUES),
+        queue_length: number(libc::IFLA_TXQLEN),
+        carrier_changes: number(IFLA_CARRIER_CHANGES),
+        bridge,
+    })
+}
+
+impl LinkInfo {
+    /// How many of its queues to send are in use, where it is in the namespace that /sys was mounted in.
+    ///
+    /// # Errors
+    /// When /sys has no such device.
+    pub fn real_tx_queues(&self) -> io::Result<u32> {
+        let names = std::fs::read_dir(format!("/sys/class/net/{}/queues", self.name))?;
+        Ok(names.flatten().filter(|name| name.file_name().to_string_lossy().starts_with("tx-")).count()
+            as u32)
+    }
+}

@@ -1,0 +1,72 @@
+//! A tap device: a link whose other end is this process (Documentation/networking/tuntap.rst).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// A tap device with several queues. It goes when the last of them is closed.
+#[derive(Debug)]
+pub struct Tap {
+    queues: Vec<File>,
+}
+
+impl Tap {
+    /// Makes `name`, with as many queues as are asked for. It is down.
+    ///
+    /// # Errors
+    /// ENOENT where there is no /dev/net/tun (CONFIG_TUN), EBUSY when the name is taken, EPERM without CAP_NET_ADMIN.
+    pub fn make(name: &str, queues: usize) -> io::Result<Self> {
+        let mut request = request_for(name)?;
+        let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE;
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
+        let open = |_| {
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+            // SAFETY: the request is valid, and the kernel writes nothing but the name back.
+            if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(file)
+        };
+        Ok(Self { queues: (0..queues.max(1)).map(open).collect::<io::Result<_>>()? })
+    }
+
+    /// The queues' descriptors, to wait on.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.queues.iter().map(AsFd::as_fd).collect()
+    }
+
+    /// Takes a frame that the kernel sent over queue `queue`, if there is one: its length.
+    ///
+    /// # Errors
+    /// read(2)'s.
+    pub fn take(&self, queue: usize, frame: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.queues.get(queue).map_or(Ok(0), |mut file| file.read(frame)) {
+            Ok(length) => Ok(Some(length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives the kernel a frame, as if it had come over a wire.
+    ///
+    /// # Errors
+    /// write(2)'s: EIO while the device is down.
+    pub fn give(&self, frame: &[u8]) -> io::Result<()> {
+        self.queues.first().map_or(Ok(()), |mut file| file.write_all(frame))
+    }
+}
+
+/// `struct ifreq` for the device `name`.
+pub(super) fn request_for(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: an ifreq of zeros is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}

@@ -1,0 +1,115 @@
+//! Links of a namespace of the test's own.
+
+use super::*;
+use crate::network::Namespace;
+use crate::qdiscs;
+
+/// Runs `test` in a namespace of its own, if this user may have one.
+fn in_namespace(test: impl FnOnce() + Send) {
+    match Namespace::new() {
+        Ok(namespace) => namespace.run(test).unwrap(),
+        Err(error) => eprintln!("skipped: no network namespace for this user: {error}"),
+    }
+}
+
+fn is_missing(what: &str, made: Result<(), NetlinkError>) -> bool {
+    match made {
+        Ok(()) => false,
+        Err(error) => {
+            eprintln!("skipped: this kernel makes no {what}: {error}");
+            true
+        }
+    }
+}
+
+#[test]
+fn a_veth_has_the_queues_that_were_asked_for() {
+    in_namespace(|| {
+        if is_missing("veth", make_veth("here", "there", None, Some(3))) {
+            return;
+        }
+        set_up("here").unwrap();
+        let here = find("here").unwrap().unwrap();
+        assert_eq!((here.tx_queues, here.is_up, here.has_carrier), (3, true, false));
+        assert_eq!(here.kind.as_deref(), Some("veth"));
+        set_up("there").unwrap();
+        assert!(find("here").unwrap().unwrap().has_carrier);
+        set_mtu("here", 1200).unwrap();
+        set_address("here", [2, 0, 0, 0, 0, 7]).unwrap();
+        let here = find("here").unwrap().unwrap();
+        assert_eq!((here.mtu, here.address), (1200, vec![2, 0, 0, 0, 0, 7]));
+        assert_eq!(speed_mbps("here").unwrap(), Some(10_000));
+        delete("there").unwrap();
+        assert_eq!(find("here").unwrap(), None);
+    });
+}
+
+#[test]
+fn a_bridge_has_its_ports_and_their_vlans() {
+    in_namespace(|| {
+        let options = BridgeOptions { vlan_filtering: true, default_pvid: 1 };
+        let made = make_bridge("br", options).and_then(|()| make_veth("p1", "e1", None, Some(2)));
+        if is_missing("bridge with a veth", made) {
+            return;
+        }
+        let bridge = find("br").unwrap().unwrap();
+        assert_eq!(bridge.bridge, Some(BridgeInfo { vlan_filtering: true, default_pvid: 1 }));
+        set_master("p1", Some("br")).unwrap();
+        assert_eq!(find("p1").unwrap().unwrap().master, Some(bridge.index));
+        let added = PortVlan { id: 5, pvid: false, untagged: false };
+        add_vlan("p1", added).unwrap();
+        let first = PortVlan { id: 1, pvid: true, untagged: true };
+        assert_eq!(vlans_of("p1").unwrap(), [first, added]);
+        delete_vlan("p1", 1).unwrap();
+        assert_eq!(vlans_of("p1").unwrap(), [added]);
+        assert!(delete_vlan("p1", 1).is_err());
+        set_master("p1", None).unwrap();
+        assert_eq!(find("p1").unwrap().unwrap().master, None);
+    });
+}
+
+#[test]
+fn a_tap_runs_at_the_speed_that_it_is_told() {
+    in_namespace(|| {
+        let tap = match Tap::make("tap0", 2) {
+            Ok(tap) => tap,
+            Err(error) => return eprintln!("skipped: this kernel makes no tap device: {error}"),
+        };
+        assert_eq!(tap.descriptors().len(), 2);
+        set_speed_mbps("tap0", 100).unwrap();
+        assert_eq!(speed_mbps("tap0").unwrap(), Some(100));
+        drop(tap);
+        assert_eq!(find("tap0").unwrap(), None);
+    });
+}
+
+#[test]
+fn a_token_bucket_can_be_hung_up_and_taken_down() {
+    in_namespace(|| {
+        if is_missing("veth", make_veth("here", "there", None, None)) {
+            return;
+        }
+        if is_missing("token bucket", qdiscs::set_token_bucket("here", 100_000_000, 1600, 1 << 20)) {
+            return;
+        }
+        let qdiscs = qdiscs::of("here").unwrap();
+        assert_eq!(qdiscs.iter().map(|qdisc| qdisc.kind.as_str()).collect::<Vec<_>>(), ["tbf"]);
+        qdiscs::delete_root("here").unwrap();
+        assert!(qdiscs::of("here").unwrap().iter().all(|qdisc| qdisc.kind != "tbf"));
+    });
+}
+
+#[test]
+fn what_happens_to_a_link_is_news() {
+    in_namespace(|| {
+        let monitor = crate::netlink::Monitor::open().unwrap();
+        if is_missing("veth", make_veth("here", "there", None, None)) {
+            return;
+        }
+        set_up("here").unwrap();
+        delete("here").unwrap();
+        let news: Vec<_> = monitor.news().unwrap().iter().filter_map(changed_link).collect();
+        assert!(news.iter().any(|(link, gone)| link.name == "here" && link.is_up && !gone));
+        assert!(news.iter().any(|(link, gone)| link.name == "here" && *gone));
+    });
+}

@@ -1,0 +1,180 @@
+//! Queueing disciplines of a device: which there are, setting plain ones, and taking them away (tc(8)).
+
+use crate::links;
+use crate::netlink::{Message, NetlinkError, Request, RouteSocket};
+
+// include/uapi/linux/rtnetlink.h.
+pub(crate) const TCA_KIND: u16 = 1;
+pub(crate) const TCA_OPTIONS: u16 = 2;
+pub(crate) const TCA_STATS2: u16 = 7;
+pub(crate) const TCA_STAB: u16 = 8;
+/// `struct tcmsg`.
+const FIXED_BYTES: usize = 20;
+
+/// TC_H_ROOT.
+pub const ROOT: u32 = u32::MAX;
+
+/// A queueing discipline as the kernel shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Qdisc {
+    /// The device's index.
+    pub device: u32,
+    /// Its handle, major number in the upper 16 bits.
+    pub handle: u32,
+    /// The handle of the class that it hangs from, or [`ROOT`].
+    pub parent: u32,
+    /// Its kind, such as `pfifo`.
+    pub kind: String,
+    /// Its settings, as attributes.
+    pub options: Vec<u8>,
+    /// Bytes that a size table adds to each frame, where it has one.
+    pub overhead_bytes: Option<u32>,
+    /// Frames that wait in it.
+    pub waiting_frames: u32,
+    /// Frames that it dropped.
+    pub dropped: u32,
+}
+
+impl Qdisc {
+    /// Reads a message of a dump; nothing from one of another kind.
+    pub fn read(message: &Message) -> Option<Self> {
+        // TCA_STATS_QUEUE: `struct gnet_stats_queue`, qlen, backlog, drops, requeues, overlimits.
+        const QUEUE: u16 = 3;
+        if message.kind != libc::RTM_NEWQDISC && message.kind != libc::RTM_DELQDISC {
+            return None;
+        }
+        let attributes = message.attributes(FIXED_BYTES);
+        let queue = attributes.find(TCA_STATS2).and_then(|stats| stats.inner().find(QUEUE));
+        let count = |at: usize| {
+            let bytes = queue.and_then(|queue| queue.value.get(at..at + 4)?.try_into().ok());
+            bytes.map_or(0, u32::from_ne_bytes)
+        };
+        let stab = attributes.find(TCA_STAB).and_then(|stab| stab.inner().find(1));
+        let overhead = stab.and_then(|spec| spec.value.get(4..8)?.try_into().ok()).map(u32::from_ne_bytes);
+        Some(Self {
+            device: message.number_at(4)?,
+            handle: message.number_at(8)?,
+            parent: message.number_at(12)?,
+            kind: attributes.find(TCA_KIND)?.text(),
+            options: attributes.find(TCA_OPTIONS).map(|options| options.value.to_vec()).unwrap_or_default(),
+            overhead_bytes: overhead,
+            waiting_frames: count(0),
+            dropped: count(8),
+        })
+    }
+
+    /// A pfifo's or bfifo's limit, in frames or bytes.
+    pub fn fifo_limit(&self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.options.get(..4)?.try_into().ok()?))
+    }
+}
+
+/// The queueing disciplines of the device `name`.
+///
+/// # Errors
+/// ENODEV when there is no such device.
+pub fn of(name: &str) -> Result<Vec<Qdisc>, NetlinkError> {
+    let index = links::index_of(name)?;
+    let request = Request::new(libc::RTM_GETQDISC, libc::NLM_F_DUMP as u16, &traffic(index, 0, 0));
+    let messages = RouteSocket::open()?.dump(&request)?;
+    Ok(messages.iter().filter_map(Qdisc::read).filter(|qdisc| qdisc.device == index).collect())
+}
+
+/// The kinds of the classful queueing disciplines of the device `name`, one for each class, with its handle: also of a
+/// queueing discipline that is too large for [`of`] to show.
+///
+/// # Errors
+/// ENODEV when there is no such device.
+pub fn classes_of(name: &str) -> Result<Vec<(String, u32)>, NetlinkError> {
+    let index = links::index_of(name)?;
+    let request = Request::new(libc::RTM_GETTCLASS, libc::NLM_F_DUMP as u16, &traffic(index, 0, 0));
+    let messages = RouteSocket::open()?.dump(&request)?;
+    let class = |message: &Message| {
+        Some((message.attributes(FIXED_BYTES).find(TCA_KIND)?.text(), message.number_at(8)?))
+    };
+    Ok(messages.iter().filter_map(class).collect())
+}
+
+/// Hangs a first-in-first-out queue of `limit` frames from the class `parent` of the device `name`.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_pfifo(name: &str, parent: u32, limit: u32) -> Result<(), NetlinkError> {
+    set(name, parent, 0, "pfifo", |request| {
+        request.attribute(TCA_OPTIONS, &limit.to_ne_bytes());
+    })
+}
+
+/// Makes a token bucket (tc-tbf(8)) the root of the device `name`: frames leave at `rate_bps` bit/s, `burst_bytes` at
+/// once, and up to `limit_bytes` wait.
+///
+/// # Errors
+/// ENOENT where the kernel has none (CONFIG_NET_SCH_TBF).
+pub fn set_token_bucket(
+    name: &str,
+    rate_bps: u64,
+    burst_bytes: u32,
+    limit_bytes: u32,
+) -> Result<(), NetlinkError> {
+    // include/uapi/linux/pkt_sched.h.
+    const PARMS: u16 = 1;
+    const RATE64: u16 = 4;
+    const BURST: u16 = 6;
+    const ETHERNET: u8 = 1;
+    let bytes_per_second = rate_bps / 8;
+    let rate = u32::try_from(bytes_per_second).unwrap_or(u32::MAX);
+    // struct tc_tbf_qopt: two struct tc_ratespec (of which link layer and rate matter), limit, buffer, mtu.
+    let mut parameters = vec![0, ETHERNET, 0, 0, 0, 0, 0, 0];
+    parameters.extend_from_slice(&rate.to_ne_bytes());
+    parameters.extend_from_slice(&[0; 12]);
+    parameters.extend_from_slice(&limit_bytes.to_ne_bytes());
+    parameters.extend_from_slice(&[0; 8]);
+    set(name, ROOT, 1, "tbf", |request| {
+        request.nest(TCA_OPTIONS, |options| {
+            options.attribute(PARMS, &parameters);
+            options.attribute(BURST, &burst_bytes.to_ne_bytes());
+            if bytes_per_second > u64::from(u32::MAX) {
+                options.attribute(RATE64, &bytes_per_second.to_ne_bytes());
+            }
+        });
+    })
+}
+
+/// Takes away the root queueing discipline of the device `name`; the kernel puts its default in its place.
+///
+/// # Errors
+/// ENOENT when it has its default already.
+pub fn delete_root(name: &str) -> Result<(), NetlinkError> {
+    let fixed = traffic(links::index_of(name)?, 0, ROOT);
+    RouteSocket::open()?.ask(&Request::new(libc::RTM_DELQDISC, 0, &fixed))
+}
+
+fn set(
+    name: &str,
+    parent: u32,
+    handle: u16,
+    kind: &str,
+    fill: impl FnOnce(&mut Request),
+) -> Result<(), NetlinkError> {
+    let flags = (libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16;
+    let fixed = traffic(links::index_of(name)?, u32::from(handle) << 16, parent);
+    let mut request = Request::new(libc::RTM_NEWQDISC, flags, &fixed);
+    request.text(TCA_KIND, kind);
+    fill(&mut request);
+    RouteSocket::open()?.ask(&request)
+}
+
+/// `struct tcmsg`: family, padding, device, handle, parent, info.
+pub(crate) fn traffic(device: u32, handle: u32, parent: u32) -> [u8; FIXED_BYTES] {
+    let mut bytes = [0; FIXED_BYTES];
+    bytes[4..8].copy_from_slice(&device.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&handle.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&parent.to_ne_bytes());
+    bytes
+}
+
+/// What a message about queueing disciplines says of whom: the device's index, for news of [`crate::netlink::Monitor`].
+pub fn device_of(message: &Message) -> Option<u32> {
+    let of_traffic = [libc::RTM_NEWQDISC, libc::RTM_DELQDISC].contains(&message.kind);
+    of_traffic.then(|| message.number_at(4)).flatten()
+}

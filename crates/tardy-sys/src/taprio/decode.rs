@@ -1,0 +1,137 @@
+//! A shaper as the kernel shows it.
+
+use super::encode::{
+    ADMIN_SCHED, BASE_TIME, CLOCKID, CYCLE_TIME, CYCLE_TIME_EXTENSION, ENTRY, ENTRY_CMD, ENTRY_GATE_MASK,
+    ENTRY_INTERVAL, ENTRY_LIST, FLAGS, PRIOMAP, TC_ENTRY, TC_ENTRY_FP, TC_ENTRY_INDEX, TC_ENTRY_MAX_SDU,
+    TXTIME_DELAY,
+};
+use super::{ClassMap, ClassOption, Entry, Queues, Schedule};
+use crate::netlink::{Attribute, Attributes};
+use crate::qdiscs::Qdisc;
+
+/// A shaper as the kernel shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Its handle's major number.
+    pub handle: u16,
+    /// Bytes that each frame takes on the wire beyond its own.
+    pub overhead_bytes: Option<u32>,
+    /// Which priority is of which class, and which queues a class has.
+    pub classes: ClassMap,
+    /// The clock's id; absent for full offload.
+    pub clock_id: Option<i32>,
+    /// 0: software; 1: transmit times (txtime-assist); 2: full offload.
+    pub flags: u32,
+    /// With transmit times: how long before its time a frame is handed over, in ns.
+    pub txtime_delay_ns: Option<u32>,
+    /// What is set of single classes; those of which nothing is set are left out.
+    pub class_options: Vec<ClassOption>,
+    /// The schedule that runs.
+    pub operating: Option<Schedule>,
+    /// The schedule that will run from its base time on.
+    pub admin: Option<Schedule>,
+    /// Frames that wait.
+    pub waiting_frames: u32,
+    /// Frames that were dropped.
+    pub dropped: u32,
+}
+
+pub(super) fn shown(handle: u32, qdisc: &Qdisc) -> Shown {
+    let options = Attributes::of(&qdisc.options);
+    let admin = options.find(ADMIN_SCHED).and_then(|admin| schedule(admin.inner()));
+    let number = |kind: u16| options.number(kind).map(|number| number as u32);
+    Shown {
+        handle: (handle >> 16) as u16,
+        overhead_bytes: qdisc.overhead_bytes,
+        classes: options.find(PRIOMAP).map(|map| class_map(map.value)).unwrap_or_default(),
+        clock_id: number(CLOCKID).map(u32::cast_signed),
+        flags: number(FLAGS).unwrap_or(0),
+        txtime_delay_ns: number(TXTIME_DELAY),
+        class_options: options
+            .filter(|one| one.kind == TC_ENTRY)
+            .filter_map(|one| class_option(&one))
+            .collect(),
+        operating: schedule(options),
+        admin,
+        waiting_frames: qdisc.waiting_frames,
+        dropped: qdisc.dropped,
+    }
+}
+
+fn schedule(attributes: Attributes<'_>) -> Option<Schedule> {
+    let time = |kind: u16| attributes.number(kind).unwrap_or(0).cast_signed();
+    let entries = attributes.find(ENTRY_LIST)?.inner().filter(|one| one.kind == ENTRY);
+    Some(Schedule {
+        base_time_ns: time(BASE_TIME),
+        cycle_time_ns: time(CYCLE_TIME),
+        cycle_time_extension_ns: time(CYCLE_TIME_EXTENSION),
+        entries: entries.map(|one| entry(&one)).collect(),
+    })
+}
+
+fn entry(one: &Attribute<'_>) -> Entry {
+    let number = |kind: u16| one.inner().number(kind).unwrap_or(0) as u32;
+    Entry {
+        command: number(ENTRY_CMD) as u8,
+        gates: number(ENTRY_GATE_MASK),
+        interval_ns: number(ENTRY_INTERVAL),
+    }
+}
+
+fn class_option(one: &Attribute<'_>) -> Option<ClassOption> {
+    let number = |kind: u16| one.inner().number(kind).map(|number| number as u32);
+    let option = ClassOption {
+        class: number(TC_ENTRY_INDEX)?,
+        max_sdu: number(TC_ENTRY_MAX_SDU).unwrap_or(0),
+        preemptible: number(TC_ENTRY_FP).map(|kind| kind == 2),
+    };
+    // The kernel lists every class; express is what a class is unless it was said.
+    (option.max_sdu != 0 || option.preemptible == Some(true)).then_some(option)
+}
+
+fn class_map(bytes: &[u8]) -> ClassMap {
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    let number = |at: usize| u16::from_ne_bytes([byte(at), byte(at + 1)]);
+    let mut of_priority = [0; 16];
+    of_priority.iter_mut().enumerate().for_each(|(index, class)| *class = byte(1 + index));
+    let queues = |class: usize| Queues { count: number(18 + 2 * class), first: number(50 + 2 * class) };
+    ClassMap { of_priority, queues: (0..usize::from(byte(0)).min(16)).map(queues).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::{request, tests::example};
+    use super::*;
+    use crate::netlink::Message;
+
+    /// What is sent reads back the same: the kernel answers in the attributes that it is asked with.
+    fn back(taprio: &super::super::Taprio) -> Shown {
+        let bytes = request(7, taprio).unwrap().finished();
+        let message = Message { kind: libc::RTM_NEWQDISC, body: bytes[16..].to_vec() };
+        let qdisc = Qdisc::read(&message).unwrap();
+        shown(qdisc.handle, &qdisc)
+    }
+
+    #[test]
+    fn what_was_sent_reads_back_the_same() {
+        let mut taprio = example(31);
+        taprio.overhead_bytes = Some(24);
+        taprio.flags = 1;
+        taprio.txtime_delay_ns = Some(500);
+        taprio.schedule.base_time_ns = -5;
+        taprio.schedule.cycle_time_ns = 31_000;
+        taprio.schedule.cycle_time_extension_ns = 9;
+        taprio.class_options = vec![ClassOption { class: 1, max_sdu: 500, preemptible: Some(true) }];
+        let shown = back(&taprio);
+        assert_eq!(shown.operating.as_ref(), Some(&taprio.schedule));
+        assert_eq!((shown.handle, shown.overhead_bytes, shown.clock_id), (0x100, Some(24), taprio.clock_id));
+        assert_eq!((shown.classes, shown.class_options), (taprio.classes, taprio.class_options));
+        assert_eq!((shown.flags, shown.txtime_delay_ns, shown.admin), (1, Some(500), None));
+    }
+
+    #[test]
+    fn a_list_without_commands_reads_back_as_gate_states() {
+        let taprio = example(3000);
+        assert_eq!(back(&taprio).operating, Some(taprio.schedule));
+    }
+}

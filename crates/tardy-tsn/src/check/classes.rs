@@ -1,0 +1,191 @@
+//! Classes and their windows: never open, too short, split.
+
+use tardy_record::units::format_duration_ns;
+
+use super::{Found, Place};
+use crate::network::Speed;
+use crate::windows::{self, Openings, Window, bytes_in, wire_ns};
+
+/// Ethernet's header, which the kernel counts and an MTU does not.
+const HEADER: u32 = 14;
+/// A gate opens late by what the timer and its thread take; tens of microseconds are common.
+const GATE_LATENESS_NS: u64 = 20_000;
+
+/// All rules about the windows of a port's classes.
+pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
+    // An empty list is refused; nothing more is to be said about it.
+    if place.schedule.entries.is_empty() {
+        return;
+    }
+    for class in 0..place.switch.classes.len() {
+        let openings = windows::of(place.schedule, class);
+        if openings.windows.is_empty() {
+            never_open(place, class, found);
+            continue;
+        }
+        dropped_flows(place, class, found);
+        if openings.always {
+            continue;
+        }
+        if let Some(speed) = place.device.speed_for_kernel() {
+            too_short(place, class, &openings, speed, found);
+            for window in openings.windows.iter().filter(|_| place.is_software()) {
+                split(place, class, window, speed, found);
+            }
+        }
+    }
+}
+
+fn never_open(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
+    let name = place.switch.class_name(class as u8);
+    let flows = flows_of(place, class);
+    let who = if flows.is_empty() {
+        String::new()
+    } else {
+        format!(" With them goes all of {}.", flows.join(" and "))
+    };
+    found.accepted(
+        "class-never-opens",
+        place.schedule.gates_span,
+        [
+            format!("the gate of {} never opens", place.class(class)),
+            format!("Its frames are not queued: each is dropped on its way into the qdisc.{who}"),
+            format!("Add \"{name}\" to an entry's open, or give its priorities another class."),
+        ],
+    );
+}
+
+/// Names of the flows that leave through this port in this class.
+fn flows_of(place: &Place<'_>, class: usize) -> Vec<String> {
+    flow_sizes(place, class).map(|(name, _)| format!("flow '{name}'")).collect()
+}
+
+fn flow_sizes<'a>(place: &'a Place<'_>, class: usize) -> impl Iterator<Item = (&'a str, u32)> {
+    super::flows::through(place)
+        .filter(move |flow| usize::from(place.switch.class_of(&flow.marks)) == class)
+        .map(|flow| (flow.name.value.as_str(), flow.size.value))
+}
+
+/// Flows whose frames are longer than their class takes.
+fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
+    let Some(max_sdu) = &place.switch.classes[class].max_sdu else { return };
+    let most = max_sdu.value.saturating_add(HEADER);
+    for (name, size) in flow_sizes(place, class).filter(|(_, size)| *size > most) {
+        found.accepted(
+            "max-sdu-drops-flow",
+            max_sdu.span,
+            [
+                format!(
+                    "{} takes frames of up to {most} bytes, and flow '{name}' sends {size}",
+                    place.class(class)
+                ),
+                "Each is dropped on its way into the qdisc.".to_owned(),
+                format!("Write max_sdu = {} or more, or send shorter frames.", size - HEADER),
+            ],
+        );
+    }
+}
+
+/// The longest frame that the class may have to carry, and whose it is.
+fn longest_frame(place: &Place<'_>, class: usize) -> (u32, String) {
+    let longest_flow = flow_sizes(place, class).max_by_key(|(_, size)| *size);
+    let limit = place.switch.classes[class].max_sdu.as_ref().map(|bytes| bytes.value.saturating_add(HEADER));
+    match (longest_flow, limit) {
+        (Some((name, size)), _) => (size, format!("flow '{name}'")),
+        (None, Some(limit)) => (limit.min(place.mtu().saturating_add(HEADER)), "its max_sdu".to_owned()),
+        (None, None) => (place.mtu().saturating_add(HEADER), format!("an MTU of {}", place.mtu())),
+    }
+}
+
+/// A frame must be over strictly before the gate closes (`get_packet_txtime` and `taprio_dequeue_from_txq`), and what is longer
+/// than the longest window is dropped on its way in (`taprio_update_queue_max_sdu`).
+fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, found: &mut Found<'_>) {
+    let (size, whose) = longest_frame(place, class);
+    let needed = wire_ns(place.on_wire(size), speed);
+    let Some(window) = openings.windows.iter().max_by_key(|window| window.duration_ns) else { return };
+    let longest = window.duration_ns;
+    let overhead = u64::from(place.schedule.overhead.value);
+    let passing = bytes_in(longest, speed).saturating_sub(overhead);
+    let span = place.schedule.entries[window.entries[0]].duration_ns.span;
+    let (frame, slot) = (format_duration_ns(needed), format_duration_ns(longest));
+    let enough = format_duration_ns((needed + GATE_LATENESS_NS).div_ceil(1000) * 1000);
+    let head = format!(
+        "{}: a window of {slot} and frames of {frame} ({size} bytes of {whose}, {overhead} around them)",
+        place.class(class)
+    );
+    let change = format!("Write {enough} or more, or send shorter frames in this class.");
+    if u64::from(size) > passing {
+        let effect = format!(
+            "Frames of more than {passing} bytes are dropped on their way into the qdisc: they could not end before the \
+             gate closes."
+        );
+        found.accepted("window-shorter-than-frame", span, [head, effect, change]);
+    } else if needed >= longest {
+        let effect = "The kernel takes such a frame in and never lets it go, since it must end before the gate closes, \
+                      not as it closes: it blocks the class for ever."
+            .to_owned();
+        found.accepted("window-shorter-than-frame", span, [head, effect, change]);
+    } else if longest - needed < GATE_LATENESS_NS {
+        let margin = format_duration_ns(longest - needed);
+        let effect = format!(
+            "If the gate's timer is more than {margin} late, which software is now and then, the frame does not fit any \
+             more and waits for the next cycle."
+        );
+        found.note("window-hardly-longer", span, [head, effect, change]);
+    }
+}
+
+/// Each entry has a budget of its own, as long as the class stays open from there on: entries that continue a window give the
+/// same time a second time (`taprio_set_budgets`).
+fn split(place: &Place<'_>, class: usize, window: &Window, speed: u64, found: &mut Found<'_>) {
+    if window.entries.len() < 2 {
+        return;
+    }
+    let running = windows::running_ns(place.schedule);
+    let (size, _) = longest_frame(place, class);
+    let frame = place.on_wire(size).max(1);
+    let carried = bytes_in(window.duration_ns, speed) / frame;
+    let mut rest = window.duration_ns;
+    let mut admitted = 0;
+    for entry in &window.entries {
+        admitted += bytes_in(rest, speed) / frame;
+        rest -= running[*entry];
+    }
+    if admitted <= carried {
+        return;
+    }
+    let second = &place.schedule.entries[window.entries[1]];
+    let masks: Vec<u32> =
+        window.entries.iter().map(|entry| place.schedule.entries[*entry].gate_mask.value).collect();
+    let same = masks.windows(2).any(|pair| pair[0] == pair[1]);
+    let wraps = window.entries.windows(2).any(|pair| pair[1] < pair[0]);
+    let slot = format_duration_ns(window.duration_ns);
+    let change = if same && wraps && window.entries.len() == 2 {
+        format!("Begin the list where the window begins: one entry for {slot}, and move base_time with it.")
+    } else if same {
+        format!("Merge neighbours with the same gates: one entry for {slot}.")
+    } else {
+        format!(
+            "Close {} at one of the boundaries inside (order the entries so that no class stays open from one to the \
+             next), or limit what it is offered to {carried} frames in {slot}.",
+            place.class(class)
+        )
+    };
+    found.accepted(
+        "split-window",
+        second.span,
+        [
+            format!("{} stays open over {} entries", place.class(class), window.entries.len()),
+            format!(
+                "The kernel grants the rest of the window anew at each entry: {admitted} frames of {size} bytes may leave \
+                 in {slot}, and the wire carries {carried}. The others wait in the device and go out in the windows behind."
+            ),
+            change,
+        ],
+    );
+}
+
+/// The speed is said by nobody: what depends on it was not checked.
+pub(super) fn is_speed_open(place: &Place<'_>) -> bool {
+    place.port.speed.value == Speed::AsKernelSays && place.device.speed.is_none()
+}

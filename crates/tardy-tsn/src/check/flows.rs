@@ -1,0 +1,183 @@
+//! Flows: whether they get where they shall, in the class they shall, and whether their windows carry them.
+
+use tardy_record::units::format_duration_ns;
+
+use super::{Found, Place};
+use crate::network::{End, Flow, Network, Pace, PortId, Switch};
+use crate::settings::{self, PortVlan};
+use crate::windows::{self, bytes_in};
+
+/// Rules about the flows that come into a switch.
+pub(super) fn of_switch(network: &Network, number: usize, found: &mut Found<'_>) {
+    let switch = &network.switches[number];
+    for flow in &network.flows {
+        match network.way_out(flow) {
+            // Said once, at the first switch.
+            None if number == 0 => no_way(network, flow, found),
+            None => {}
+            Some(way) => {
+                if let Some(out) = way.iter().find(|port| port.switch == number) {
+                    wrong_class(switch, flow, found);
+                    wrong_vlan(network, flow, *out, &way, found);
+                }
+            }
+        }
+    }
+}
+
+/// The flows that leave through this port.
+pub(super) fn through<'a>(place: &'a Place<'_>) -> impl Iterator<Item = &'a Flow> {
+    let port = place.switch.ports.iter().position(|port| std::ptr::eq(port, place.port));
+    let here = port.map(|port| PortId { switch: place.number, port });
+    place.network.flows.iter().filter(move |flow| {
+        here.is_some_and(|here| place.network.way_out(flow).is_some_and(|way| way.contains(&here)))
+    })
+}
+
+fn no_way(network: &Network, flow: &Flow, found: &mut Found<'_>) {
+    let name = |host: usize| &network.hosts[host].name.value;
+    let (talker, listener) = (name(flow.talker.value), name(flow.listener.value));
+    found.accepted(
+        "no-way",
+        flow.span,
+        [
+            format!("no cables lead from {talker} to {listener}"),
+            format!("Flow '{}' does not arrive.", flow.name.value),
+            format!("Write to = \"{talker}\" and to = \"{listener}\" at the ports that they are at."),
+        ],
+    );
+}
+
+fn wrong_class(switch: &Switch, flow: &Flow, found: &mut Found<'_>) {
+    let Some(wanted) = &flow.class else { return };
+    let class = switch.class_of(&flow.marks);
+    if class == wanted.value {
+        return;
+    }
+    let priority = switch.priority_of(&flow.marks);
+    let rule = switch.classifiers.iter().any(|rule| rule.matches.match_frame(&flow.marks));
+    let why = if rule { "the rules give it" } else { "no rule matches it, which leaves it with" };
+    let (is, should) = (switch.class_name(class), switch.class_name(wanted.value));
+    let priority_wanted = (0..16).find(|priority| switch.class_of_priority(*priority) == wanted.value);
+    let change = match priority_wanted {
+        Some(priority) => format!("Add a [[classify]] that matches it, with priority = {priority}."),
+        None => format!("Put \"{should}\" into priority_map first: no priority is of it."),
+    };
+    found.accepted(
+        "wrong-class",
+        wanted.span,
+        [
+            format!("flow '{}' comes into class {is}, not {should}", flow.name.value),
+            format!("Its frames leave in the windows of {is}: {why} priority {priority}."),
+            change,
+        ],
+    );
+}
+
+/// A bridge that filters drops what comes or would leave in a VLAN that the port is not in.
+fn wrong_vlan(network: &Network, flow: &Flow, out: PortId, way: &[PortId], found: &mut Found<'_>) {
+    let switch = &network.switches[out.switch];
+    let settings = settings::of(switch);
+    if !settings.bridge.vlan_filtering {
+        return;
+    }
+    let Some(into) = way_in(network, flow, out, way) else { return };
+    let (into, out) = (&settings.ports[into], &settings.ports[out.port]);
+    let tagged = flow.marks.vlan.filter(|id| *id != 0);
+    let Some(vlan) = tagged.or_else(|| into.vlans.iter().find(|vlan| vlan.pvid).map(|vlan| vlan.id)) else {
+        let interface = &into.interface;
+        let why = format!("has no tag, and {interface} no VLAN for that");
+        return dropped(flow, &why, interface, "pvid = 1", found);
+    };
+    let member = |vlans: &[PortVlan]| vlans.iter().any(|known| known.id == vlan);
+    for port in [into, out] {
+        if !member(&port.vlans) {
+            let change = format!("tagged = [{vlan}]");
+            let why = format!("is in VLAN {vlan}, and {} is not", port.interface);
+            return dropped(flow, &why, &port.interface, &change, found);
+        }
+    }
+}
+
+fn dropped(flow: &Flow, why: &str, interface: &str, change: &str, found: &mut Found<'_>) {
+    found.accepted(
+        "wrong-vlan",
+        flow.span,
+        [
+            format!("flow '{}' {why}", flow.name.value),
+            "The bridge drops all of it.".to_owned(),
+            format!("Write {change} at {interface}, or change the flow."),
+        ],
+    );
+}
+
+/// The port through which the flow comes into the switch of `out`.
+fn way_in(network: &Network, flow: &Flow, out: PortId, way: &[PortId]) -> Option<usize> {
+    let place = way.iter().position(|port| *port == out)?;
+    let from = match place.checked_sub(1) {
+        Some(before) => network.far_end(way[before]),
+        None => network.port_of_host(flow.talker.value).map(|(port, _)| End::Port(port)),
+    };
+    match from {
+        Some(End::Port(port)) if port.switch == out.switch => Some(port.port),
+        _ => None,
+    }
+}
+
+/// Whether the windows of each class carry what the periodic flows bring.
+pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
+    let Some(speed) = place.device.speed_for_kernel() else { return };
+    let cycle = place.running_cycle_ns();
+    if cycle == 0 {
+        return;
+    }
+    for class in 0..place.switch.classes.len() {
+        let flows: Vec<&Flow> =
+            through(place).filter(|flow| usize::from(place.switch.class_of(&flow.marks)) == class).collect();
+        let per_second = |flow: &Flow| match flow.pace {
+            Pace::FlatOut => 0,
+            Pace::Periodic { period_ns, frames, .. } => {
+                let bytes = u128::from(place.on_wire(flow.size.value)) * u128::from(frames);
+                bytes * 1_000_000_000 / u128::from(period_ns)
+            }
+        };
+        let offered: u128 = flows.iter().map(|flow| per_second(flow)).sum();
+        let Some(last) = flows.iter().rfind(|flow| per_second(flow) > 0) else { continue };
+        let openings = windows::of(place.schedule, class);
+        // Whole frames only: what is left of a window at its end is its guard band.
+        let frame = flows.iter().map(|flow| place.on_wire(flow.size.value)).max().unwrap_or(1).max(1);
+        let carried: u64 = if openings.always {
+            bytes_in(cycle, speed)
+        } else {
+            openings.windows.iter().map(|window| bytes_in(window.duration_ns, speed) / frame * frame).sum()
+        };
+        // A class that never opens, or whose windows hold no frame, has been told already.
+        if carried == 0 || offered * u128::from(cycle) <= u128::from(carried) * 1_000_000_000 {
+            continue;
+        }
+        let names: Vec<String> = flows.iter().map(|flow| format!("flow '{}'", flow.name.value)).collect();
+        let bring = if names.len() == 1 { "brings" } else { "bring" };
+        let rate = |bytes_per_second: u128| {
+            let bits = u64::try_from(bytes_per_second * 8).unwrap_or(u64::MAX);
+            // Three digits are enough for a comparison.
+            let step = 10u64.pow(bits.max(1000).ilog10() - 3);
+            crate::file::rate_in_words((bits / step * step).max(1))
+        };
+        found.accepted(
+            "more-than-windows-carry",
+            last.span,
+            [
+                format!("{} {bring} more than {} carries", names.join(" and "), place.class(class)),
+                format!(
+                    "{} with overhead come in; the windows pass {} in whole frames, {} bytes each {}. The queue fills, \
+                     then drops.",
+                    rate(offered),
+                    rate(u128::from(carried) * 1_000_000_000 / u128::from(cycle)),
+                    carried,
+                    format_duration_ns(cycle)
+                ),
+                "Make the windows longer, the period longer or the frames shorter.".to_owned(),
+            ],
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! What is around a list: the priority map, the port's speed, the size of messages, clocks, and PTP.
+
+use tardy_record::units::format_duration_ns;
+
+use super::{DeviceSpeed, Found, Machine, Place, classes, schedule};
+use crate::file::rate_in_words;
+use crate::network::{CLASSES_MAX, Clock, Switch};
+use crate::settings;
+use crate::windows::{self, UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
+
+/// EtherType of PTP (IEEE 1588 over Ethernet, as gPTP sends it).
+const PTP: u16 = 0x88f7;
+/// The kernel shows no qdisc whose description does not fit its message: 880 entries do, 905 do not (tried on 6.12).
+const SHOWN_ENTRIES: usize = 880;
+
+/// Rules about a switch as a whole.
+pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
+    if switch.ports.iter().all(|port| port.schedule.is_none()) {
+        return;
+    }
+    short_map(switch, found);
+    for (class, known) in switch.classes.iter().enumerate() {
+        let reached =
+            (0..CLASSES_MAX as u8).any(|priority| usize::from(switch.class_of_priority(priority)) == class);
+        if !reached {
+            let name = &known.name.value;
+            found.accepted(
+                "class-without-priority",
+                known.span,
+                [
+                    format!("no priority is of class {name}"),
+                    "No frame ever comes into it, and its windows stay empty.".to_owned(),
+                    format!("Put \"{name}\" into priority_map, or take the class away."),
+                ],
+            );
+        }
+    }
+}
+
+fn short_map(switch: &Switch, found: &mut Found<'_>) {
+    let written = switch.priority_map.len();
+    if written >= CLASSES_MAX {
+        return;
+    }
+    let rest = (written..CLASSES_MAX).map(|_| "0").collect::<Vec<_>>().join(", ");
+    found.accepted(
+        "short-map",
+        switch.priority_map.span,
+        [
+            format!("priority_map has {written} of {CLASSES_MAX} entries"),
+            format!("The kernel fills it up with 0: class {} for the rest.", switch.class_name(0)),
+            format!("Write all {CLASSES_MAX}; to keep what the kernel makes of it, add {rest}."),
+        ],
+    );
+}
+
+/// Rules about one port.
+pub(super) fn of_port(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
+    speed(place, found);
+    sizes(place, found);
+    schedule::future_base_time(place, machine, found);
+    tai_offset(place, machine, found);
+    ptp(place, found);
+}
+
+fn speed(place: &Place<'_>, found: &mut Found<'_>) {
+    let interface = &place.port.interface.value;
+    let frame = wire_ns(place.on_wire(1514), UNKNOWN_SPEED_BITS_PER_SECOND);
+    let written = place.port.speed.value.known();
+    if place.device.speed == Some(DeviceSpeed::Unknown) {
+        let tell = written.map_or(100, |speed| speed / 1_000_000);
+        found.accepted(
+            "unknown-speed",
+            place.port.speed.span,
+            [
+                format!("nobody knows how fast {interface} is"),
+                format!(
+                    "TAPRIO takes that for 10 Mbit/s: a full frame costs {} of its window, and no entry may be shorter \
+                     than {}.",
+                    format_duration_ns(frame),
+                    format_duration_ns(wire_ns(60, UNKNOWN_SPEED_BITS_PER_SECOND))
+                ),
+                format!(
+                    "Bring the link up before the schedule is set, or tell a virtual port: `ethtool -s {interface} speed \
+                     {tell} duplex full`; and write speed = \"{tell}Mbit/s\"."
+                ),
+            ],
+        );
+    } else if let (Some(DeviceSpeed::BitsPerSecond(real)), Some(written), Some(_)) =
+        (place.device.speed, written, place.told)
+        && real != written
+    {
+        found.accepted(
+            "another-speed",
+            place.port.speed.span,
+            [
+                format!(
+                    "{interface} sends {} and the file says {}",
+                    rate_in_words(real),
+                    rate_in_words(written)
+                ),
+                format!(
+                    "The kernel computes guard bands and budgets with {}: a full frame takes {}, not {}.",
+                    rate_in_words(real),
+                    format_duration_ns(wire_ns(place.on_wire(1514), real)),
+                    format_duration_ns(wire_ns(place.on_wire(1514), written))
+                ),
+                format!(
+                    "Write speed = \"{}\" and look at the windows again, or set the port.",
+                    rate_in_words(real)
+                ),
+            ],
+        );
+    } else if classes::is_speed_open(place) {
+        found.note(
+            "speed-not-said",
+            place.port.interface.span,
+            [
+                format!("the file does not say how fast {interface} is"),
+                "Whether frames fit into the windows was not looked at.".to_owned(),
+                "Write speed = \"1Gbit/s\", or what it is.".to_owned(),
+            ],
+        );
+    }
+}
+
+fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
+    let Some(taprio) = settings::taprio_of(place.switch, place.port) else { return };
+    let (entries, of_tc) = (taprio.entries.len(), taprio.entries_max_of_tc());
+    if !taprio.fits_message() {
+        return;
+    }
+    if entries > SHOWN_ENTRIES {
+        found.note(
+            "list-not-shown",
+            place.schedule.gates_span,
+            [
+                format!("{entries} gate entries"),
+                format!(
+                    "The kernel takes them, but cannot show more than about {SHOWN_ENTRIES}: `tc qdisc show` prints \
+                     nothing for this port, and says that all went well."
+                ),
+                "Nothing to change: `tardy tsn test` proves such a list by its effect.".to_owned(),
+            ],
+        );
+    }
+    if entries > of_tc {
+        found.note(
+            "list-too-long-for-tc",
+            place.schedule.gates_span,
+            [
+                format!("{entries} gate entries"),
+                format!(
+                    "tc can send {of_tc} of them for this port: its message has 1,024 bytes. tardy speaks to the kernel \
+                     itself, and can."
+                ),
+                "Nothing to change; `tardy tsn plan` has no tc command for this port.".to_owned(),
+            ],
+        );
+    }
+}
+
+/// `CLOCK_TAI` runs with `CLOCK_REALTIME` until somebody tells the kernel about leap seconds.
+fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
+    let Some(clock) = place.schedule.clock.as_ref().filter(|clock| clock.value == Clock::Tai) else { return };
+    let now = |clock| machine.now_ns.get(&clock);
+    let (Some(tai), Some(utc)) = (now(Clock::Tai), now(Clock::Realtime)) else { return };
+    if tai.abs_diff(*utc) >= 1_000_000_000 {
+        return;
+    }
+    found.note(
+        "tai-is-utc",
+        clock.span,
+        [
+            "CLOCK_TAI shows the same as CLOCK_REALTIME".to_owned(),
+            "Nobody has told the kernel the offset, 37 s since 2017. When phc2sys or chrony does, the schedule jumps, \
+             unless 37 s are whole cycles."
+                .to_owned(),
+            "Start the clock's synchronisation before the schedule.".to_owned(),
+        ],
+    );
+}
+
+/// Since the gates are shut most of the time, what keeps the clocks together should have a class that knows.
+fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
+    let known = place.switch.classifiers.iter().any(|rule| rule.matches.ethertype == Some(PTP));
+    let class = usize::from(place.switch.class_of_priority(0));
+    let openings = windows::of(place.schedule, class);
+    let Some(closed) = openings.longest_closed_ns(place.running_cycle_ns()) else { return };
+    if known || closed == 0 {
+        return;
+    }
+    found.accepted(
+        "no-class-for-ptp",
+        place.schedule.gates_span,
+        [
+            "no class for PTP".to_owned(),
+            format!(
+                "Frames of EtherType 0x88f7 have priority 0 like all that nobody marks: {} keeps them for up to {}, and \
+                 the clocks that the schedule goes by drift apart.",
+                place.class(class),
+                format_duration_ns(closed)
+            ),
+            "Give a class a window for it, add [[classify]] with ethertype = 0x88f7 and its priority, and set \
+             socket_priority to the same in ptp4l.conf, whose frames do not pass the bridge."
+                .to_owned(),
+        ],
+    );
+}

@@ -1,0 +1,280 @@
+//! Each rule provoked by one change to the article's file, and what is said about it.
+
+use std::fmt::Write;
+
+use proptest::prelude::*;
+use tardy_tsn::check::{self, Device, DeviceSpeed, Finding, Kind, Machine, Running};
+use tardy_tsn::file;
+use tardy_tsn::network::{Clock, Network};
+use tardy_tsn::settings;
+
+const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
+
+fn findings(text: &str, machine: &Machine) -> Vec<Finding> {
+    let network = file::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    check::check(&network, text, machine)
+}
+
+fn rules(text: &str) -> Vec<&'static str> {
+    findings(text, &Machine::default()).iter().map(|finding| finding.rule).collect()
+}
+
+fn in_words(findings: &[Finding]) -> String {
+    let mut words = String::new();
+    for Finding { rule, kind, what, effect, change, line, .. } in findings {
+        let kind = match kind {
+            Kind::Refused { errno, message } => format!("refused, {errno}: {message}"),
+            Kind::Accepted => "accepted".to_owned(),
+            Kind::Note => "note".to_owned(),
+        };
+        writeln!(words, "line {line} [{rule}] ({kind})\n  {what}\n  {effect}\n  {change}").unwrap();
+    }
+    words
+}
+
+/// What is written instead of what in the article's file, and the rules that answer besides those of the file itself.
+const CHANGES: &[(&str, &str, &[&str])] = &[
+    ("queues = 2", "queues = 1", &["single-queue", "more-classes-than-queues", "queues-not-there"]),
+    ("\"1@1\"", "\"1@4\"", &["queues-not-there"]),
+    ("\"1@1\"", "\"0@1\"", &["queues-not-there"]),
+    ("\"1@0\"", "\"2@0\"", &["queues-overlap"]),
+    ("[\n  \"red\",", "[\n  7,", &["priority-without-class"]),
+    (
+        "for = \"200us\"",
+        "for = \"4799ns\"",
+        &["interval-too-short", "cycle-longer-than-sum", "window-shorter-than-frame"],
+    ),
+    (
+        "  { open = [\"blue\"], for = \"800us\" },\n  { open = [\"red\"], for = \"200us\" },\n",
+        "",
+        &["empty-list"],
+    ),
+    ("cycle_time = \"1ms\"", "cycle_time = \"3s\"", &["cycle-too-long", "cycle-longer-than-sum"]),
+    ("cycle_time = \"1ms\"", "cycle_time = \"9us\"", &["cycle-too-short"]),
+    ("queues = 2", "queues = 2\nclock = \"none\"", &["clock"]),
+    ("queues = 2", "queues = 2\nclock = \"monotonic-raw\"", &["clock"]),
+    ("queues = 2", "queues = 2\nflags = 3", &["flags"]),
+    ("queues = 2", "queues = 2\nflags = 4", &["flags"]),
+    ("queues = 2", "queues = 2\nflags = 2", &["clock"]),
+    ("queues = 2", "queues = 2\ntxtime_delay = \"1us\"", &["txtime-delay"]),
+    ("cycle_time = \"1ms\"", "cycle_time = \"15ms\"", &["cycle-longer-than-sum"]),
+    ("cycle_time = \"1ms\"", "cycle_time = \"900us\"", &["cycle-shorter-than-sum"]),
+    ("cycle_time = \"1ms\"", "cycle_time = \"800us\"", &["cycle-shorter-than-sum", "class-never-opens"]),
+    ("{ open = [\"red\"],", "{ mask = 6,", &["mask-beyond-classes"]),
+    ("{ open = [\"red\"],", "{ mask = 0xffffffff,", &["mask-all-ones"]),
+    ("{ open = [\"red\"],", "{ open = \"none\",", &["class-never-opens"]),
+    ("for = \"200us\" }", "for = \"200us\", operation = \"hold\" }", &["hold-in-software"]),
+    ("base_time = \"0s\"", "base_time = \"-300us\"", &["negative-base-time"]),
+    (
+        "{ open = [\"blue\"], for = \"800us\" }",
+        "{ open = [\"blue\"], for = \"400us\" },\n  { open = [\"blue\"], for = \"400us\" }",
+        &["split-window"],
+    ),
+    (
+        "{ open = [\"red\"], for = \"200us\" }",
+        "{ open = \"all\", for = \"100us\" },
+  { open = [\"red\"], for = \"100us\" }",
+        &["split-window"],
+    ),
+    (
+        "speed = \"100Mbit/s\"\nqueues",
+        "speed = \"unknown\"\nqueues",
+        &["unknown-speed", "window-shorter-than-frame", "window-shorter-than-frame"],
+    ),
+    ("speed = \"100Mbit/s\"\nqueues", "queues", &["speed-not-said"]),
+    ("udp_port = 7777\nsize = 1014", "udp_port = 7777\nsize = 2476", &["window-shorter-than-frame"]),
+    ("udp_port = 7777\nsize = 1014", "udp_port = 7777\nsize = 2477", &["window-shorter-than-frame"]),
+    ("udp_port = 7777\nsize = 1014", "udp_port = 7777\nsize = 2400", &["window-hardly-longer"]),
+    ("name = \"red\"\nqueues", "name = \"red\"\nmax_sdu = 999\nqueues", &["max-sdu-drops-flow"]),
+    ("name = \"red\"\nqueues", "name = \"red\"\nmax_sdu = 1000\nqueues", &[]),
+    ("\"red\", \"blue\",", "\"red\", \"red\",", &["class-without-priority", "wrong-class"]),
+    ("\"red\",\n]", "]", &["short-map"]),
+    ("udp_port = 6666\npriority = 1", "udp_port = 6667\npriority = 1", &["wrong-class"]),
+    ("udp_port = 7777\npriority = 0", "udp_port = 7777\npriority = 1", &["wrong-class"]),
+    ("to = \"talkers\"", "to = \"talkers\"\npvid = 3", &["wrong-vlan", "wrong-vlan"]),
+    ("to = \"talkers\"\nspeed", "to = \"talkers\"\ntagged = [3]\nspeed", &["wrong-vlan", "wrong-vlan"]),
+    (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"400us\"",
+        &["more-than-windows-carry"],
+    ),
+    (
+        "udp_port = 7777\nsize = 1014\nflat_out = true",
+        "udp_port = 7777\nsize = 1014\nperiod = \"500us\"",
+        &[],
+    ),
+    (
+        "udp_port = 7777\npriority = 0\n",
+        "udp_port = 7777\npriority = 0\n\n[[classify]]\nethertype = 0x88f7\npriority = 7\n",
+        &["-no-class-for-ptp"],
+    ),
+];
+
+#[test]
+fn every_rule_speaks_when_it_should_and_only_then() {
+    let own = rules(TWO_FLOWS);
+    let mut golden = format!("the article's file\n{}\n", in_words(&findings(TWO_FLOWS, &Machine::default())));
+    for (right, wrong, wanted) in CHANGES {
+        assert!(TWO_FLOWS.contains(right), "{right:?} is not in the file any more");
+        let text = TWO_FLOWS.replacen(right, wrong, 1);
+        let found = findings(&text, &Machine::default());
+        let news: Vec<&Finding> = found.iter().filter(|finding| !own.contains(&finding.rule)).collect();
+        for rule in *wanted {
+            match rule.strip_prefix('-') {
+                Some(gone) => assert!(!found.iter().any(|finding| finding.rule == gone), "{wrong:?}"),
+                None => assert!(
+                    found.iter().any(|finding| finding.rule == *rule),
+                    "{wrong:?}: no {rule} in {found:#?}"
+                ),
+            }
+        }
+        if wanted.is_empty() {
+            assert_eq!(news, Vec::<&Finding>::new(), "{wrong:?}");
+        }
+        let news: Vec<Finding> = news.into_iter().cloned().collect();
+        writeln!(golden, "{right:?} -> {wrong:?}\n{}", in_words(&news)).unwrap();
+    }
+    insta::assert_snapshot!(golden);
+}
+
+fn network() -> Network {
+    file::parse(TWO_FLOWS).unwrap()
+}
+
+fn machine(change: impl FnOnce(&mut Device)) -> Machine {
+    let mut device = Device {
+        tx_queues: Some(2),
+        real_tx_queues: Some(2),
+        speed: Some(DeviceSpeed::BitsPerSecond(100_000_000)),
+        mtu_max: Some(9000),
+        mtu: Some(1500),
+        ptp_clock: Some(false),
+        running: None,
+    };
+    change(&mut device);
+    Machine { devices: [("swp1".to_owned(), device)].into(), ..Machine::default() }
+}
+
+#[test]
+fn what_the_machine_says_counts_for_more_than_the_file() {
+    let running = Running::from(settings::of(&network().switches[0]).ports[1].taprio.as_ref().unwrap());
+    let far = 4_102_444_800_000_000_000;
+    let ahead = TWO_FLOWS.replace("base_time = \"0s\"", "base_time = \"4102444800.0003s\"");
+    let now = |tai, utc| Machine {
+        now_ns: [(Clock::Tai, tai), (Clock::Realtime, utc)].into(),
+        ..Machine::default()
+    };
+    let offload = TWO_FLOWS.replace("queues = 2", "queues = 2\nflags = 2\nclock = \"none\"");
+    let sdu = TWO_FLOWS.replace("name = \"red\"\nqueues", "name = \"red\"\nmax_sdu = 9001\nqueues");
+    let other_clock = TWO_FLOWS.replace("queues = 2", "queues = 2\nclock = \"realtime\"");
+    let cases: Vec<(&str, &str, Machine)> = vec![
+        ("all is well", TWO_FLOWS, machine(|_| {})),
+        (
+            "one queue",
+            TWO_FLOWS,
+            machine(|device| (device.tx_queues, device.real_tx_queues) = (Some(1), Some(1))),
+        ),
+        (
+            "one of eight queues in use",
+            TWO_FLOWS,
+            machine(|device| (device.tx_queues, device.real_tx_queues) = (Some(8), Some(1))),
+        ),
+        ("no speed", TWO_FLOWS, machine(|device| device.speed = Some(DeviceSpeed::Unknown))),
+        (
+            "another speed",
+            TWO_FLOWS,
+            machine(|device| device.speed = Some(DeviceSpeed::BitsPerSecond(1_000_000_000))),
+        ),
+        ("no clock of its own", &offload, machine(|_| {})),
+        ("frames too long", &sdu, machine(|_| {})),
+        ("the same already runs", TWO_FLOWS, machine(|device| device.running = Some(running.clone()))),
+        (
+            "the same with another clock already runs",
+            &other_clock,
+            machine(|device| device.running = Some(running.clone())),
+        ),
+        ("a base time ahead", &ahead, now(far - 90_000_000_000, far - 127_000_000_000)),
+        ("a base time that has passed", &ahead, now(far + 1_000_000_000, far - 36_000_000_000)),
+        ("TAI without an offset", TWO_FLOWS, now(far, far)),
+    ];
+    let own = rules(TWO_FLOWS);
+    let mut golden = String::new();
+    for (name, text, machine) in cases {
+        let mut found = findings(text, &machine);
+        found.retain(|finding| !own.contains(&finding.rule));
+        writeln!(golden, "{name}\n{}", in_words(&found)).unwrap();
+    }
+    insta::assert_snapshot!(golden);
+}
+
+#[test]
+fn lists_beyond_tc_beyond_the_dump_and_beyond_a_message() {
+    let with = |entries: usize| {
+        let list = "  { open = [\"blue\"], for = \"500us\" },\n  { open = [\"red\"], for = \"500us\" },\n"
+            .repeat(entries / 2);
+        let (head, rest) = TWO_FLOWS.split_once("gates = [\n").unwrap();
+        let (_, tail) = rest.split_once("]\n").unwrap();
+        rules(&format!("{}gates = [\n{list}]\n{tail}", head.replace("cycle_time = \"1ms\"\n", "")))
+    };
+    let own = rules(TWO_FLOWS);
+    let news = |entries| with(entries).into_iter().filter(|rule| !own.contains(rule)).collect::<Vec<_>>();
+    assert_eq!(news(28), Vec::<&str>::new());
+    assert_eq!(news(32), ["list-too-long-for-tc"]);
+    assert_eq!(news(906), ["list-not-shown", "list-too-long-for-tc"]);
+    assert_eq!(news(2300), ["list-not-shown", "list-too-long-for-tc"]);
+    assert_eq!(news(2400), ["list-too-long"]);
+}
+
+#[test]
+fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
+    let mut taprio = settings::of(&network().switches[0]).ports[1].taprio.clone().unwrap();
+    (taprio.overhead, taprio.cycle_time_ns) = (0, None);
+    assert_eq!(taprio.entries_max_of_tc(), 31);
+    assert!((2300..2341).contains(&taprio.entries_max()), "{}", taprio.entries_max());
+}
+
+/// One port with two classes and a list.
+fn file_with(entries: &[(u32, u32)], speed: &str) -> String {
+    let gates: String =
+        entries.iter().map(|(mask, us)| format!("{{ mask = {mask}, for = \"{us}us\" }},")).collect();
+    format!(
+        "about = \"x\"\n[[class]]\n[[class]]\n[switch]\nname = \"s\"\n[[switch.port]]\ninterface = \"p\"\nspeed = \"{speed}\"\ngates = [{gates}]\n"
+    )
+}
+
+proptest! {
+    #[test]
+    fn no_list_confuses_the_rules(
+        entries in prop::collection::vec((0u32..8, 0u32..5000), 0..12),
+        cycle in prop::option::of(0u32..20_000),
+    ) {
+        let cycle = cycle.map(|us| format!("cycle_time = \"{us}us\"\n")).unwrap_or_default();
+        for speed in ["10Mbit/s", "1Gbit/s", "unknown"] {
+            let text = file_with(&entries, speed) + &cycle;
+            let lines = text.lines().count();
+            for finding in findings(&text, &Machine::default()) {
+                prop_assert!((1..=lines).contains(&finding.line));
+                prop_assert!(!finding.what.is_empty() && !finding.effect.is_empty() && finding.change.ends_with('.'));
+            }
+        }
+    }
+
+    #[test]
+    fn merging_equal_neighbours_leaves_no_split_window(
+        entries in prop::collection::vec((1u32..3, 200u32..2000), 2..8),
+    ) {
+        // Only lists that open one class at a time, and do not begin in the middle of a window.
+        prop_assume!(entries.first().map(|entry| entry.0) != entries.last().map(|entry| entry.0));
+        let mut merged: Vec<(u32, u32)> = Vec::new();
+        for (mask, us) in &entries {
+            match merged.last_mut() {
+                Some(last) if last.0 == *mask => last.1 += us,
+                _ => merged.push((*mask, *us)),
+            }
+        }
+        let split = |entries: &[(u32, u32)]| rules(&file_with(entries, "100Mbit/s")).contains(&"split-window");
+        prop_assert!(!split(&merged), "{merged:?}");
+        // A window of 200 us and more over two entries always admits a frame too many.
+        prop_assert_eq!(split(&entries), merged.len() < entries.len());
+    }
+}

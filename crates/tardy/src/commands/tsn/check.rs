@@ -1,0 +1,35 @@
+//! `tardy tsn check`: what the kernel would refuse, and what it would accept and get wrong.
+
+use anyhow::Result;
+use serde::Serialize;
+use tardy_present::tsn::check as shown;
+use tardy_tsn::check::{self, Finding, Kind, Machine};
+
+use super::{machine, switch_file};
+use crate::args::TsnCheckArgs;
+use crate::commands::output;
+use crate::exit::Exit;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    file: &'a str,
+    findings: &'a [Finding],
+}
+
+/// Checks a file, with what this machine says about its interfaces unless it shall not be asked.
+pub(super) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
+    let file = switch_file::find(&arguments.switch.file)?;
+    let machine = if arguments.offline { Machine::default() } else { machine::ask(&file.network) };
+    let findings = check::check(&file.network, &file.text, &machine);
+    if arguments.json {
+        output::print_json(&Answer { file: &file.name, findings: &findings })?;
+    } else {
+        output::print(&shown::text(&file.name, &file.text, &findings, output::colour()))?;
+    }
+    let fails = |finding: &Finding| match finding.kind {
+        Kind::Refused { .. } => true,
+        Kind::Accepted => arguments.strict,
+        Kind::Note => false,
+    };
+    Ok(if findings.iter().any(fails) { Exit::Failed } else { Exit::Done })
+}

@@ -1,0 +1,58 @@
+//! What this machine says about the interfaces of a switch and about its clocks. Only reading, and no privilege needed.
+
+use tardy_sys::{clock, links, taprio};
+use tardy_tsn::check::{Device, DeviceSpeed, Machine, Running};
+use tardy_tsn::network::{Clock, Network};
+use tardy_tsn::settings::Queues;
+
+/// Asks about every port that has a schedule. An interface that is not here is left out: the file then counts.
+pub(super) fn ask(network: &Network) -> Machine {
+    let mut machine = Machine::default();
+    let clocks = [
+        (Clock::Tai, clock::Clock::Tai),
+        (Clock::Realtime, clock::Clock::Realtime),
+        (Clock::Monotonic, clock::Clock::Monotonic),
+    ];
+    for (name, clock) in clocks {
+        if clock.resolution_ns().is_ok() {
+            machine.now_ns.insert(name, clock.now_ns());
+        }
+    }
+    let Ok(present) = links::all() else { return machine };
+    for port in network.switches.iter().flat_map(|switch| &switch.ports) {
+        if port.schedule.is_some()
+            && let Some(link) = present.iter().find(|link| link.name == port.interface.value)
+        {
+            machine.devices.insert(link.name.clone(), device(link));
+        }
+    }
+    machine
+}
+
+fn device(link: &links::LinkInfo) -> Device {
+    let speed = match links::speed_mbps(&link.name) {
+        Ok(Some(megabits)) => DeviceSpeed::BitsPerSecond(u64::from(megabits) * 1_000_000),
+        // A device without ethtool's settings is one whose speed TAPRIO cannot know either.
+        Ok(None) | Err(_) => DeviceSpeed::Unknown,
+    };
+    Device {
+        tx_queues: Some(link.tx_queues),
+        real_tx_queues: link.real_tx_queues().ok(),
+        speed: Some(speed),
+        mtu_max: Some(link.mtu_max).filter(|bytes| *bytes > 0),
+        mtu: Some(link.mtu),
+        ptp_clock: None,
+        running: taprio::shown(&link.name).ok().flatten().map(|shown| running(&shown)),
+    }
+}
+
+/// The kernel's own description in the words of the file's.
+fn running(shown: &taprio::Shown) -> Running {
+    let queues = shown.classes.queues.iter();
+    Running {
+        prio_tc_map: shown.classes.of_priority,
+        queues: queues.map(|range| Queues { count: range.count, offset: range.first }).collect(),
+        clockid: shown.clock_id,
+        flags: shown.flags,
+    }
+}

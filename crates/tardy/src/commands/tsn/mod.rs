@@ -1,0 +1,19 @@
+//! `tardy tsn`: a time-aware switch, from its file.
+
+mod check;
+mod machine;
+mod switch_file;
+
+use anyhow::Result;
+
+pub(crate) use switch_file::SwitchFileError;
+
+use crate::args::TsnCommand;
+use crate::exit::Exit;
+
+/// Runs what was asked for.
+pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
+    match command {
+        TsnCommand::Check(arguments) => check::run(arguments),
+    }
+}

@@ -1,0 +1,117 @@
+//! Reading a file that describes a switch, or one that tardy carries.
+
+use std::fmt::Write;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tardy_tsn::file::{self, FileError};
+use tardy_tsn::network::Network;
+use thiserror::Error;
+
+/// The switches that are part of tardy, by name.
+const BUILT_IN: [(&str, &str); 1] =
+    [("tsn-two-flows", include_str!("../../../../../recipes/tsn-two-flows.toml"))];
+
+/// A file that was read.
+pub(super) struct SwitchFile {
+    /// What to call it.
+    pub(super) name: String,
+    /// What is in it.
+    pub(super) text: String,
+    /// What that means.
+    pub(super) network: Network,
+}
+
+/// Why there is no switch.
+#[derive(Debug, Error)]
+pub(crate) enum SwitchFileError {
+    #[error(
+        "there is no switch '{name}'; tardy has {known}, and a file is given with its path, such as ./{name}.toml"
+    )]
+    Unknown { name: String, known: String },
+    #[error("{path} cannot be read: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{path} is longer than {} MiB; a switch has a few kilobytes", file::SIZE_MAX >> 20)]
+    TooLarge { path: PathBuf },
+    #[error("{place} does not describe a switch:\n{}docs/tsn.md lists every key", in_lines(.place, .wrong))]
+    Wrong { place: String, wrong: FileError },
+}
+
+/// `FILE:LINE: what`, as editors understand it.
+fn in_lines(place: &str, error: &FileError) -> String {
+    let mut lines = String::new();
+    for problem in &error.problems {
+        let also = if problem.also_on.is_empty() {
+            String::new()
+        } else {
+            let others: Vec<String> = problem.also_on.iter().map(ToString::to_string).collect();
+            format!(" (and on {})", others.join(", "))
+        };
+        let _ = writeln!(lines, "{place}:{}: {}{also}", problem.line, problem.what);
+    }
+    lines
+}
+
+/// The switch of that name, or in that file: what has a slash or ends in .toml is a file.
+pub(super) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
+    if name.contains('/') || name.ends_with(".toml") {
+        return parsed(name.to_owned(), text_of(Path::new(name))?);
+    }
+    match BUILT_IN.iter().find(|(known, _)| *known == name) {
+        Some((name, text)) => parsed((*name).to_owned(), (*text).to_owned()),
+        None => {
+            let known = BUILT_IN.map(|(name, _)| name).join(", ");
+            Err(SwitchFileError::Unknown { name: name.to_owned(), known })
+        }
+    }
+}
+
+/// Reads no more than it may, whatever the file says of its length.
+fn text_of(path: &Path) -> Result<String, SwitchFileError> {
+    let fail = |source| SwitchFileError::Io { path: path.to_owned(), source };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(fail)?;
+    file.take(file::SIZE_MAX + 1).read_to_string(&mut text).map_err(fail)?;
+    if text.len() as u64 > file::SIZE_MAX {
+        return Err(SwitchFileError::TooLarge { path: path.to_owned() });
+    }
+    Ok(text)
+}
+
+fn parsed(name: String, text: String) -> Result<SwitchFile, SwitchFileError> {
+    match file::parse(&text) {
+        Ok(network) => Ok(SwitchFile { name, text, network }),
+        Err(wrong) => Err(SwitchFileError::Wrong { place: name, wrong }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_switch_of_the_project_is_built_in_and_reads() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            if name.starts_with("tsn-") {
+                find(&name).unwrap_or_else(|error| panic!("{name}: {error}"));
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, BUILT_IN.len());
+    }
+
+    #[test]
+    fn help_names_every_switch() {
+        use clap::CommandFactory;
+        let mut cli = crate::args::Cli::command();
+        let check = cli.find_subcommand_mut("tsn").unwrap().find_subcommand_mut("check").unwrap();
+        let help = check.render_long_help().to_string();
+        for (name, _) in BUILT_IN {
+            assert!(help.contains(name), "{name}");
+        }
+    }
+}
