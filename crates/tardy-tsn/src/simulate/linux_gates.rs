@@ -56,6 +56,8 @@ pub struct KernelSchedule {
     operating: Option<List>,
     administrative: Option<List>,
     current: Option<usize>,
+    /// What is to take its place, and when.
+    replacement: Option<(i64, List)>,
     /// When the timer is to fire, and how much later it does.
     expires_ns: i64,
     latency_ns: i64,
@@ -104,6 +106,7 @@ impl KernelSchedule {
             operating: None,
             administrative: Some(list),
             current: None,
+            replacement: None,
             expires_ns: start_ns,
             latency_ns: i64::try_from(latency_ns).unwrap_or(NEVER_NS),
             fired_ns: i64::MIN,
@@ -114,11 +117,14 @@ impl KernelSchedule {
         Some(schedule)
     }
 
-    /// Another schedule in the place of this one, at `now_ns`, by `RTM_NEWQDISC` with `NLM_F_REPLACE`.
-    pub fn replace(&mut self, order: &KernelOrder<'_>, now_ns: u64) -> Option<()> {
-        self.advance(now_ns);
-        let mut list = List::of(order, self.picos_per_byte)?;
-        let now_ns = now_ns as i64;
+    /// Has the same schedule take this one's place at `at_ns`, by `RTM_NEWQDISC` with `NLM_F_REPLACE`.
+    pub fn replaced_at(&mut self, at_ns: u64) {
+        let list = self.operating.as_ref().or(self.administrative.as_ref()).cloned();
+        self.replacement = list.map(|list| (at_ns as i64, list));
+    }
+
+    /// `taprio_change`: all is open until the timer fires that the schedule before has set.
+    fn replace(&mut self, mut list: List, now_ns: i64) {
         let start_ns = if list.base_ns > now_ns {
             list.base_ns
         } else {
@@ -128,13 +134,21 @@ impl KernelSchedule {
         self.current = None;
         self.expires_ns = self.expires_ns.min(start_ns);
         self.administrative = Some(list);
-        Some(())
     }
 
     /// Lets the timer fire as often as it has to until `now_ns`.
     #[inline]
     pub(super) fn advance(&mut self, now_ns: u64) {
         let now_ns = now_ns as i64;
+        if let Some((at_ns, list)) = self.replacement.take_if(|(at_ns, _)| *at_ns <= now_ns) {
+            self.fire_until(at_ns);
+            self.replace(list, at_ns);
+        }
+        self.fire_until(now_ns);
+    }
+
+    #[inline]
+    fn fire_until(&mut self, now_ns: i64) {
         while self.fires_ns() <= now_ns {
             self.leap(now_ns);
             self.fired_ns = self.fires_ns();
@@ -145,7 +159,8 @@ impl KernelSchedule {
     /// When the timer fires next: a frame that is refused now is refused until then.
     #[inline]
     pub(super) fn next_change_ns(&self) -> u64 {
-        self.fires_ns().max(0) as u64
+        let replaced_ns = self.replacement.as_ref().map_or(NEVER_NS, |(at_ns, _)| *at_ns);
+        self.fires_ns().min(replaced_ns).max(0) as u64
     }
 
     fn fires_ns(&self) -> i64 {
