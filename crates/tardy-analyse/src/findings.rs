@@ -7,9 +7,11 @@ use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
 use crate::cost::{self, Cost};
+use crate::flows::{self, FlowPhase};
 use crate::lab;
 use crate::levels::{self, Levels};
 use crate::loads::{self, LoadFindings};
+use crate::name::Readings;
 use crate::published::{self, BesidePublished, PublishedResult};
 use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
@@ -40,6 +42,9 @@ pub struct Findings {
     pub wakes: Vec<WakeRow>,
     /// Where on the way to the thread it got late; absent where nothing was traced.
     pub levels: Option<Levels>,
+    /// Whether the slots of a time-aware switch held, for each phase; empty where none was tested.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowPhase>,
     /// Repeated phases; empty where none was.
     pub rounds: Vec<Rounds>,
     /// What the loads achieved.
@@ -64,6 +69,8 @@ pub struct PhaseFindings {
     pub probe: &'static str,
     /// What its numbers are.
     pub quantity: Quantity,
+    /// What is counted.
+    pub readings: Readings,
     /// From one reading to the next, in ns: the longest of its threads'.
     pub period_ns: u64,
     /// How its threads waited; of no meaning for one of the kernel's tracers.
@@ -92,6 +99,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         phases: (0..run.phases.len()).map(|phase| phase_findings(run, phase)).collect(),
         wakes: wakes::of(run),
         levels: levels::of(run),
+        flows: flows::of(run),
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),
@@ -112,6 +120,7 @@ fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
         wake: plan.and_then(|plan| plan.probe.timer()).map_or(Wake::default(), |timer| timer.wake),
         probe: plan.map_or("timer", |plan| plan.probe.name()),
         quantity: series.first().map_or(Quantity::Latency, |one| one.quantity),
+        readings: series.first().map_or(Readings::default(), |one| Readings::of(one)),
         period_ns: plan.map_or(0, |plan| plan.probe.longest_interval_ns()),
         loads: plan.map_or_else(Vec::new, |plan| plan.loads.clone()),
         measured_ns: series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0),

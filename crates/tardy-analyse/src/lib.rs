@@ -11,6 +11,7 @@ pub mod cost;
 pub mod dependence;
 pub mod difference;
 pub mod findings;
+pub mod flows;
 pub mod lab;
 pub mod late;
 pub mod levels;

@@ -1,5 +1,7 @@
 //! What runs, series and phases are called.
 
+use serde::Serialize;
+use tardy_record::series::{Quantity, SeriesKind};
 use tardy_record::{Run, Series};
 
 /// What to call `series`: its label, such as `cpu 1`; a thread that was pinned to no CPU is not named after one.
@@ -7,6 +9,44 @@ pub fn of(series: &Series) -> String {
     match series.timer() {
         Some(timer) if !timer.pinned => format!("thread {}, unpinned", timer.cpu),
         _ => series.label.clone(),
+    }
+}
+
+/// What is counted in a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Readings {
+    /// Of threads.
+    #[default]
+    WakeUps,
+    /// Of one of the kernel's tracers, which looks how much of each was taken away.
+    Periods,
+    /// That came through a switch.
+    Frames,
+}
+
+impl Readings {
+    /// Of `series`.
+    pub fn of(series: &Series) -> Self {
+        match (&series.kind, series.quantity) {
+            (SeriesKind::Flow(_), _) => Self::Frames,
+            (_, Quantity::Noise) => Self::Periods,
+            (_, Quantity::Latency) => Self::WakeUps,
+        }
+    }
+
+    /// Of `runs`: what those of the first series are.
+    pub fn of_runs(runs: &[&Run]) -> Self {
+        runs.iter().find_map(|run| run.series.first()).map_or(Self::default(), Self::of)
+    }
+
+    /// What they are called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WakeUps => "wake-ups",
+            Self::Periods => "periods",
+            Self::Frames => "frames",
+        }
     }
 }
 

@@ -10,5 +10,6 @@ pub mod journal;
 pub mod load;
 pub mod probe;
 pub mod run;
+pub mod switch;
 pub mod trace;
 pub mod watch;

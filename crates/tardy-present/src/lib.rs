@@ -6,6 +6,7 @@
 pub mod bars;
 pub mod check;
 pub mod compare;
+mod flows;
 pub mod lab;
 pub mod latency;
 mod levels;

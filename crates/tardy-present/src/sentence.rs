@@ -1,6 +1,7 @@
 //! What a run says, in sentences: the same ones in the terminal and in the report.
 
 use tardy_analyse::findings::{Findings, PhaseFindings};
+use tardy_analyse::name::Readings;
 use tardy_analyse::row::Row;
 use tardy_analyse::verdict::Verdict;
 use tardy_record::series::Quantity;
@@ -64,7 +65,10 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
         (0, threads) => count_of(threads, "unpinned thread"),
         (cpus, threads) => format!("{} and {}", count_of(cpus, "CPU"), count_of(threads, "unpinned thread")),
     };
-    if phase.quantity == Quantity::Noise {
+    if phase.readings == Readings::Frames {
+        return None; // Flows say what they came to themselves: crate::flows.
+    }
+    if phase.readings == Readings::Periods {
         return Some(format!(
             "In {} periods{over} on {where_from} {under}, the noisiest took {} from what ran{on}.",
             count(row.quoted_count),

@@ -2,18 +2,18 @@
 
 use tardy_analyse::cost::WakeCost;
 use tardy_analyse::findings::{Findings, PhaseFindings};
+use tardy_analyse::flows::FlowPhase;
 use tardy_analyse::loads::{LoadFindings, PartFindings};
 use tardy_analyse::pool;
 use tardy_analyse::row::Row;
 use tardy_record::plan::Wake;
 use tardy_record::run::State;
-use tardy_record::series::Quantity;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, lab, levels, notes, published, sentence};
+use crate::{bars, flows, lab, levels, notes, published, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -51,6 +51,7 @@ impl Ink {
 pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> String {
     let (width, ink) = (width.max(WIDTH_MIN), Ink { colour });
     let mut blocks = vec![head(run, findings.meaningless_because, width, ink)];
+    blocks.extend(flow_blocks(run, findings, width, ink));
     for phase in &findings.phases {
         blocks.push(phase_block(run, phase, findings.phases.len(), width, ink));
     }
@@ -104,7 +105,7 @@ fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, in
     if phases <= HISTOGRAM_PHASE_MAX
         && let Ok(pool) = pool::of(&series)
     {
-        let drawing = bars::lines(&pool.histogram, readings(phase), width);
+        let drawing = bars::lines(&pool.histogram, phase.readings.name(), width);
         if let Some((axis, bars)) = drawing.split_first() {
             lines.push(String::new());
             lines.push(ink.faint(axis));
@@ -112,14 +113,6 @@ fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, in
         }
     }
     lines
-}
-
-/// What a phase's readings are called.
-fn readings(phase: &PhaseFindings) -> &'static str {
-    match phase.quantity {
-        Quantity::Latency => "wake-ups",
-        Quantity::Noise => "periods",
-    }
 }
 
 /// How the phase was measured: `clock_nanosleep every 1ms, SCHED_FIFO 90, doload, for 1m`.
@@ -195,6 +188,22 @@ fn levels_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
     lines.extend(table.lines(width));
     lines.extend(folded_all(&levels::notes(found), width, |line| ink.faint(line)));
     lines
+}
+
+/// A table of flows for each phase of a switch's test, then what they mean.
+fn flow_blocks(run: &Run, findings: &Findings, width: usize, ink: Ink) -> Vec<Vec<String>> {
+    let table = |phase: &FlowPhase| {
+        let mut table = Table::new(&flows::HEADS);
+        flows::rows(phase).into_iter().for_each(|row| table.push(row));
+        let mut lines = vec![format!("Slots, {}", short(&harmless(&phase.label), LABEL_MAX)), String::new()];
+        lines.extend(table.lines(width));
+        lines
+    };
+    let mut blocks: Vec<Vec<String>> = findings.flows.iter().map(table).collect();
+    if !blocks.is_empty() {
+        blocks.push(folded_all(&flows::notes(run, &findings.flows), width, |line| ink.faint(line)));
+    }
+    blocks
 }
 
 fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {
@@ -301,6 +310,7 @@ fn conclusion(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
     if let [phase] = findings.phases.as_slice() {
         lines.extend(sentence::plain(phase).map(|text| folded(&text, width)).into_iter().flatten());
     }
+    lines.extend(folded_all(&flows::sentences(&findings.flows), width, |line| ink.strong(line)));
     lines.extend(sentence::no_verdict(findings).map(|text| ink.strong(&text)));
     if let Some(verdict) = &findings.verdict {
         let (outcome, rest) = match sentence::verdict(verdict).split_first() {

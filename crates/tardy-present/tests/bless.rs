@@ -41,6 +41,13 @@ fn gallery() {
                 plot::exceedance::draw("e", &curve::curves(&[&run]), &options),
             );
             write(format!("timeline-{name}-{width}.svg"), plot::timeline::draw("t", &run, &options));
+            let flows = tardy_analyse::flows::of(&run);
+            if let Some(cycle) = plot::cycle::draw("c", &run, &flows, &options) {
+                write(format!("cycle-{name}-{width}.svg"), cycle);
+            }
+            if let Some(drift) = plot::drift::draw("d", &run, &flows, &options) {
+                write(format!("drift-{name}-{width}.svg"), drift);
+            }
             if let Some(heat) = plot::heat::draw("h", &run, &options) {
                 write(format!("heat-{name}-{width}.svg"), heat);
             }

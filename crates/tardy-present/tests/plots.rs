@@ -30,4 +30,10 @@ fn other_plots() {
     insta::assert_snapshot!("timeline", plot::timeline::draw("t", &standard, &options));
     insta::assert_snapshot!("heat", plot::heat::draw("h", &standard, &options).unwrap());
     assert_eq!(plot::heat::draw("h", &run("nothing-yet"), &options), None);
+    let slots = run("slots");
+    let flows = tardy_analyse::flows::of(&slots);
+    insta::assert_snapshot!("cycle", plot::cycle::draw("c", &slots, &flows, &options).unwrap());
+    insta::assert_snapshot!("drift", plot::drift::draw("d", &slots, &flows, &options).unwrap());
+    assert_eq!(plot::cycle::draw("c", &standard, &[], &options), None);
+    assert_eq!(plot::drift::draw("d", &standard, &[], &options), None);
 }

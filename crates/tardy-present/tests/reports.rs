@@ -49,7 +49,7 @@ fn bare(html: &str) -> String {
 
 #[test]
 fn pages() {
-    for name in ["standard", "wakes", "cut-short", "nothing-yet"] {
+    for name in ["standard", "wakes", "cut-short", "nothing-yet", "slots"] {
         insta::assert_snapshot!(format!("report-{name}"), bare(&html(&[&run(name)])));
     }
     insta::assert_snapshot!("report-standard-rt", bare(&html(&[&run("standard"), &run("rt")])));

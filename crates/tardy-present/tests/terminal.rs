@@ -20,7 +20,7 @@ fn summaries() {
     for name in ["standard", "rt", "wakes", "cut-short", "nothing-yet"] {
         insta::assert_snapshot!(format!("summary-{name}"), shown(name, 100));
     }
-    for name in ["lab-standard", "lab-rt", "lab-levels", "lab-realtime"] {
+    for name in ["lab-standard", "lab-rt", "lab-levels", "lab-realtime", "slots"] {
         insta::assert_snapshot!(format!("summary-{name}"), shown(name, 80));
     }
 }

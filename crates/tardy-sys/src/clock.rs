@@ -13,6 +13,8 @@ pub enum Clock {
     Realtime,
     /// CLOCK_TAI.
     Tai,
+    /// CLOCK_BOOTTIME.
+    Boottime,
 }
 
 impl Clock {
@@ -21,7 +23,25 @@ impl Clock {
             Self::Monotonic => libc::CLOCK_MONOTONIC,
             Self::Realtime => libc::CLOCK_REALTIME,
             Self::Tai => libc::CLOCK_TAI,
+            Self::Boottime => libc::CLOCK_BOOTTIME,
         }
+    }
+
+    /// The clock of that number of the kernel's, if it is one that can be waited on.
+    pub fn of_id(id: i32) -> Option<Self> {
+        [Self::Monotonic, Self::Realtime, Self::Tai, Self::Boottime]
+            .into_iter()
+            .find(|clock| clock.id() == id)
+    }
+
+    /// How far this clock is ahead of `other`, in ns: from the closest of several pairs of readings.
+    pub fn ahead_of_ns(self, other: Self) -> i64 {
+        const PAIRS: usize = 16;
+        let pair = |_| {
+            let (before, between, after) = (other.now_ns(), self.now_ns(), other.now_ns());
+            (after - before, between - before - (after - before) / 2)
+        };
+        (0..PAIRS).map(pair).min().map_or(0, |(_, ahead)| ahead)
     }
 
     /// The time in ns since the clock's epoch. On the usual clock sources this is a vDSO call, not a system call.

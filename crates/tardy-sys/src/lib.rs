@@ -6,6 +6,7 @@
 pub mod cell64;
 pub mod child;
 pub mod clock;
+pub mod clock_discipline;
 pub mod clock_properties;
 pub mod counters;
 pub mod counting_allocator;
@@ -19,6 +20,7 @@ pub mod memory;
 pub mod mounts;
 pub mod netlink;
 pub mod network;
+pub mod packet;
 pub mod qdiscs;
 pub mod ring;
 pub mod scheduling;

@@ -89,6 +89,20 @@ pub fn make_bridge(name: &str, options: BridgeOptions) -> Result<(), NetlinkErro
     RouteSocket::open()?.ask(&request)
 }
 
+/// Makes a bridge filter VLANs, or not.
+///
+/// # Errors
+/// EOPNOTSUPP where the kernel's bridge cannot (CONFIG_BRIDGE_VLAN_FILTERING).
+pub fn set_vlan_filtering(name: &str, on: bool) -> Result<(), NetlinkError> {
+    let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
+    request.nest(libc::IFLA_LINKINFO, |info| {
+        info.text(IFLA_INFO_KIND, "bridge").nest(IFLA_INFO_DATA, |data| {
+            data.attribute(IFLA_BR_VLAN_FILTERING, &[u8::from(on)]);
+        });
+    });
+    RouteSocket::open()?.ask(&request)
+}
+
 /// Makes iptables see the frames of a bridge, or not (needs the br_netfilter module).
 ///
 /// # Errors
@@ -122,10 +136,10 @@ pub fn add_vlan(name: &str, vlan: PortVlan) -> Result<(), NetlinkError> {
     change_vlan(libc::RTM_SETLINK, name, vlan)
 }
 
-/// Makes the port `name` no member of a VLAN any more.
+/// Makes the port `name` no member of a VLAN any more, if it is one.
 ///
 /// # Errors
-/// ENOENT when it is none.
+/// EOPNOTSUPP for what is no port of a bridge.
 pub fn delete_vlan(name: &str, id: u16) -> Result<(), NetlinkError> {
     change_vlan(libc::RTM_DELLINK, name, PortVlan { id, pvid: false, untagged: false })
 }

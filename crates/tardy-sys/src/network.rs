@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 
 use crate::links::index_of;
-use crate::netlink::{NetlinkError, Request, RouteSocket};
+use crate::netlink::{Message, NetlinkError, Request, RouteSocket};
 
 /// Moves the calling thread, and what it starts from now on, into a new network namespace with nothing in it but a
 /// loopback device that is down. Returns what names the namespace to others.
@@ -51,6 +51,15 @@ impl Namespace {
         &self.file
     }
 
+    /// Its number, the inode of its file: two namespaces that exist at the same time have different ones.
+    ///
+    /// # Errors
+    /// fstat(2)'s.
+    pub fn number(&self) -> io::Result<u64> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(self.file.metadata()?.ino())
+    }
+
     /// Moves the calling thread, and what it starts from now on, into it (setns(2)).
     ///
     /// # Errors
@@ -78,6 +87,26 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
         let thread = std::thread::Builder::new().name("tardy-netns".to_owned()).spawn_scoped(scope, work)?;
         thread.join().map_err(|_| io::Error::other("the thread in another network namespace panicked"))
     })
+}
+
+/// The addresses of the calling thread's namespace, each with the number of its link.
+///
+/// # Errors
+/// What the kernel says.
+pub fn addresses() -> Result<Vec<(u32, IpAddr)>, NetlinkError> {
+    // struct ifaddrmsg: family, prefix length, flags, scope, index.
+    let request = Request::new(libc::RTM_GETADDR, libc::NLM_F_DUMP as u16, &[0; 8]);
+    let address = |message: &Message| {
+        let attributes = message.attributes(8);
+        // Of a link between two points IFA_ADDRESS is the other end's.
+        let value = attributes.find(libc::IFA_LOCAL).or(attributes.find(libc::IFA_ADDRESS))?.value;
+        let address = match value.len() {
+            4 => IpAddr::from(<[u8; 4]>::try_from(value).ok()?),
+            _ => IpAddr::from(<[u8; 16]>::try_from(value).ok()?),
+        };
+        Some((message.number_at(4)?, address))
+    };
+    Ok(RouteSocket::open()?.dump(&request)?.iter().filter_map(address).collect())
 }
 
 /// Gives a link an IPv4 address with so many bits of network.

@@ -141,3 +141,6 @@ pub fn cycle_ns(schedule: &Schedule) -> u64 {
         _ => schedule.entries.iter().map(|entry| u64::from(entry.interval_ns)).sum(),
     }
 }
+
+#[cfg(test)]
+mod tests;

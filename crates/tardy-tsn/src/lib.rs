@@ -10,9 +10,11 @@
 //! [`Settings`]: settings::Settings
 
 pub mod check;
+pub mod classify;
 pub mod file;
 pub mod network;
 pub mod placed;
+pub mod plan;
 pub mod route;
 pub mod settings;
 pub mod simulate;

@@ -90,8 +90,12 @@ pub struct Taprio {
 
 /// Bytes of a `TCA_TAPRIO_ATTR_SCHED_ENTRY` with command, gate mask and interval: 4 + 8 + 8 + 8.
 const ENTRY_BYTES: usize = 28;
+/// The same without its command, which is taken for 0.
+const SHORT_ENTRY_BYTES: usize = 20;
 /// The length of a netlink attribute, those inside included, has 16 bits.
 const ATTRIBUTE_BYTES_MAX: usize = 65_535;
+/// What is kept free for all that is not entries.
+const BESIDE_ENTRIES_BYTES: usize = 700;
 /// `tc` builds its message in 1,024 bytes (`q_taprio.c`, unchanged in 7.1). Of them 56 are netlink's header, tc's and the
 /// kind with the options' header, and 88 the priority map; the list's header has 4.
 const TC_ROOM_BYTES: usize = 1024 - 56 - 88;
@@ -99,25 +103,38 @@ const TC_ROOM_BYTES: usize = 1024 - 56 - 88;
 const STAB_BYTES: usize = 32;
 
 impl Taprio {
-    /// Bytes of `TCA_OPTIONS`, its own header included.
+    /// Bytes of `TCA_OPTIONS`, its own header included, as tardy sends it.
     pub fn options_bytes(&self) -> usize {
-        // Header, priority map of 82 bytes and padding, list header, base time, flags.
-        let fixed = 4 + 88 + 4 + 12 + 8;
-        let optional = 12 * usize::from(self.cycle_time_ns.is_some())
-            + 12 * usize::from(self.cycle_time_extension_ns.is_some())
+        // Header, priority map of 82 bytes and padding, list header, base time.
+        let fixed = 4 + 88 + 4 + 12;
+        let said = |time: Option<i64>| usize::from(time.is_some_and(|ns| ns != 0));
+        let optional = 12 * (said(self.cycle_time_ns) + said(self.cycle_time_extension_ns))
             + 8 * usize::from(self.clockid.is_some())
+            + 8 * usize::from(self.flags != 0)
             + 8 * usize::from(self.txtime_delay_ns.is_some());
-        fixed + optional + self.max_sdu_bytes() + ENTRY_BYTES * self.entries.len()
+        fixed + optional + self.max_sdu_bytes() + self.entry_bytes() * self.entries.len()
+    }
+
+    /// Whether each entry says its command: all do, unless the list is too long for that and all are the usual one.
+    pub fn entry_says_command(&self) -> bool {
+        self.entries.len() * ENTRY_BYTES <= ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES
+            || self.entries.iter().any(|entry| entry.command != 0)
+    }
+
+    fn entry_bytes(&self) -> usize {
+        if self.entry_says_command() { ENTRY_BYTES } else { SHORT_ENTRY_BYTES }
     }
 
     /// Whether netlink's attributes have room for it; what has not would arrive cut off, as nonsense.
     pub fn fits_message(&self) -> bool {
-        self.options_bytes() <= ATTRIBUTE_BYTES_MAX
+        self.entries.len() <= self.entries_max()
     }
 
     /// The most entries that there would be room for in place of its own.
     pub fn entries_max(&self) -> usize {
-        (ATTRIBUTE_BYTES_MAX - (self.options_bytes() - ENTRY_BYTES * self.entries.len())) / ENTRY_BYTES
+        let plain = self.entries.iter().all(|entry| entry.command == 0);
+        let shortest = if plain { SHORT_ENTRY_BYTES } else { ENTRY_BYTES };
+        (ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES) / shortest
     }
 
     /// The most entries that `tc` could send in place of its own: 31, fewer with a size table, a cycle time or

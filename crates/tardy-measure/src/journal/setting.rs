@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tardy_sys::kernel_files::KernelFiles;
 
+use crate::switch::Step;
+
 /// A setting that was changed, with what it takes to undo that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -12,6 +14,8 @@ pub enum Setting {
         /// Its directory in tracefs.
         path: String,
     },
+    /// A change to the network.
+    Network(Step),
     /// A file of /proc/sys, /sys or tracefs whose text was replaced.
     File {
         /// The file.
@@ -26,6 +30,7 @@ impl Setting {
     pub fn in_words(&self) -> String {
         match self {
             Self::TraceInstance { path } => format!("trace instance {path}"),
+            Self::Network(step) => step.in_words(),
             Self::File { path, old } => format!("{path}, which was '{old}'"),
         }
     }
@@ -44,6 +49,7 @@ impl Setting {
                     _ => Ok(()),
                 }
             }
+            Self::Network(step) => step.undo(),
             Self::File { path, old } => files.write(path, old).map_err(|error| error.to_string()),
         }
     }
@@ -54,6 +60,8 @@ impl Setting {
             Self::TraceInstance { path } => {
                 (path, ["/sys/kernel/tracing/instances/tardy-", "/sys/kernel/debug/tracing/instances/tardy-"])
             }
+            // It looks for itself.
+            Self::Network(_) => return Ok(()),
             Self::File { path, .. } => (path, ["/proc/sys/", "/sys/"]),
         };
         let sound =

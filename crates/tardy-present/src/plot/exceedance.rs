@@ -25,7 +25,7 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     let (x, y) = scales(curves, options, &area);
     area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(8), latency_label);
-    area.name_y(&mut svg, "share of wake-ups at least this late");
+    area.name_y(&mut svg, &format!("share of {} at least this late", options.readings.name()));
     area.name_x(&mut svg, "latency, µs");
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
@@ -42,7 +42,8 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
         height,
         title: "How rare is late",
         description: &format!(
-            "Share of wake-ups at least as late as each latency, both axes logarithmic. {}",
+            "Share of {} at least as late as each latency, both axes logarithmic. {}",
+            options.readings.name(),
             described.join("; ")
         ),
         standalone: options.standalone,

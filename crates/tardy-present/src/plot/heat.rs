@@ -50,13 +50,16 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     area.name_y(&mut svg, "latency, µs");
     area.name_x(&mut svg, "time from the start");
     area.mark(&mut svg, options.mark);
-    key(&mut svg, &area, most);
+    key(&mut svg, &area, most, options.readings.name());
     let head = Head {
         id,
         width: options.width,
         height,
         title: "Latency over time",
-        description: "Each column is a stretch of time, each row a range of latencies; deeper colour is more wake-ups.",
+        description: &format!(
+            "Each column is a stretch of time, each row a range of latencies; deeper colour is more {}.",
+            options.readings.name()
+        ),
         standalone: options.standalone,
         data: vec![("x", x.data()), ("y", y.data()), ("kind", "heat".into())],
     };
@@ -135,9 +138,9 @@ fn cells_of_depth(
 }
 
 /// The key: eight depths from one wake-up to the most in a cell.
-fn key(svg: &mut Svg, area: &Area, most: u64) {
+fn key(svg: &mut Svg, area: &Area, most: u64, readings: &str) {
     let (size, top) = (11.0, area.top - 20.0);
-    let label = format!("{} wake-ups", prefixed(most as f64));
+    let label = format!("{} {readings}", prefixed(most as f64));
     let left = area.right - DEPTHS as f64 * size - super::frame::text_width(&label) - 4.0;
     svg.text("soft", (left - 5.0, top + 9.0), Anchor::End, "1");
     for depth in 1..=DEPTHS {

@@ -5,6 +5,7 @@
 //! nearly all values have been, and what lies beyond is written at its end. Columns are a power of two of ns wide,
 //! because recorded bins nest in such columns and no count has to be split.
 
+use tardy_analyse::name::Readings;
 use tardy_analyse::quantile::{LEVELS, Level, edges_of_rank};
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Histogram, Run};
@@ -33,7 +34,11 @@ pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
         [run] => run.facts.headline(),
         runs => format!("Latency of {} runs", runs.len()),
     };
-    let options = Options { mark: options.mark.or_else(|| super::mark(runs)), ..*options };
+    let options = Options {
+        mark: options.mark.or_else(|| super::mark(runs)),
+        readings: Readings::of_runs(runs),
+        ..*options
+    };
     draw("latency", &title, &curves(runs), &options)
 }
 
@@ -58,7 +63,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
     let y = Scale::logarithmic(0.5, (most as f64 * 1.6).max(10.0), area.bottom, area.top);
     area.horizontal_grid(&mut svg, &y, &y.ticks(9), count_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(if options.narrow() { 5 } else { 9 }), latency_label);
-    area.name_y(&mut svg, &format!("wake-ups per {}", typeset(column)));
+    area.name_y(&mut svg, &format!("{} per {}", options.readings.name(), typeset(column)));
     area.name_x(&mut svg, "latency, µs");
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {

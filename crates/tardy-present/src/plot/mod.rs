@@ -5,6 +5,8 @@
 //! shrunken one. docs/adr/0004-own-svg-writer.md says why this is no plotting library.
 
 pub mod curve;
+pub mod cycle;
+pub mod drift;
 pub mod environment;
 pub mod exceedance;
 pub mod frame;
@@ -15,6 +17,7 @@ pub mod svg;
 pub mod timeline;
 
 use tardy_analyse::lab;
+use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
 pub use latency::latency_svg;
@@ -34,13 +37,22 @@ pub struct Options {
     pub latency_max_ns: Option<u64>,
     /// Written across the plot: why its numbers are not to be taken for what they look like.
     pub mark: Option<&'static str>,
+    /// What is counted.
+    pub readings: Readings,
     /// Whether the plot stands alone and so brings its style sheet with it.
     pub standalone: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { width: 860.0, limit_ns: None, latency_max_ns: None, mark: None, standalone: true }
+        Self {
+            width: 860.0,
+            limit_ns: None,
+            latency_max_ns: None,
+            mark: None,
+            readings: Readings::default(),
+            standalone: true,
+        }
     }
 }
 

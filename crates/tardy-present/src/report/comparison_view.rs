@@ -4,6 +4,7 @@ use serde::Serialize;
 use tardy_analyse::compare::{Comparison, Pair, RowPair};
 use tardy_analyse::difference::Difference;
 use tardy_analyse::findings::{self, Findings};
+use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
 use super::plots::{self, Marks, PlotView};
@@ -83,7 +84,7 @@ pub(super) fn of(
 ) -> ComparisonView {
     let names = curve::names(runs);
     let limit_ns = options.limit_ns.or(runs.first().and_then(|run| run.plan.limit_ns));
-    let marks = Marks { limit_ns, mark: plot::mark(runs) };
+    let marks = Marks { limit_ns, mark: plot::mark(runs), readings: Readings::of_runs(runs) };
     let curves = curve::curves(runs);
     let phased = runs.iter().any(|run| run.phases.len() > 1);
     let curves_of = curve::shared(runs).map_or_else(

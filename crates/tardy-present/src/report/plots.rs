@@ -1,10 +1,12 @@
 //! The report's plots, each drawn twice: for a page and for a phone.
 
 use serde::Serialize;
+use tardy_analyse::flows::FlowPhase;
+use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
 use crate::plot::curve::Curve;
-use crate::plot::{Options, exceedance, heat, latency, timeline};
+use crate::plot::{Options, cycle, drift, exceedance, heat, latency, timeline};
 
 const WIDE: f64 = 860.0;
 const NARROW: f64 = 356.0;
@@ -17,15 +19,17 @@ pub(super) struct PlotView {
 }
 
 /// What is drawn into every plot of a run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Marks {
     pub(super) limit_ns: Option<u64>,
     pub(super) mark: Option<&'static str>,
+    pub(super) readings: Readings,
 }
 
 fn both(id: &str, marks: Marks, draw: impl Fn(&str, &Options) -> Option<String>) -> Option<PlotView> {
-    let Marks { limit_ns, mark } = marks;
-    let options = |width| Options { width, limit_ns, mark, latency_max_ns: None, standalone: false };
+    let Marks { limit_ns, mark, readings } = marks;
+    let options =
+        |width| Options { width, limit_ns, mark, readings, latency_max_ns: None, standalone: false };
     let wide = draw(&format!("{id}-wide"), &options(WIDE))?;
     let narrow = draw(&format!("{id}-narrow"), &options(NARROW))?;
     Some(PlotView { wide, narrow })
@@ -47,4 +51,12 @@ pub(super) fn timeline(id: &str, run: &Run, marks: Marks) -> Option<PlotView> {
 
 pub(super) fn heat(id: &str, run: &Run, marks: Marks) -> Option<PlotView> {
     both(id, marks, |id, options| heat::draw(id, run, options))
+}
+
+pub(super) fn cycle(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| cycle::draw(id, run, phases, options))
+}
+
+pub(super) fn drift(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| drift::draw(id, run, phases, options))
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use tardy_analyse::findings::{Findings, PhaseFindings};
-use tardy_analyse::name;
+use tardy_analyse::flows::FlowPhase;
+use tardy_analyse::name::{self, Readings};
 use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
@@ -12,7 +13,7 @@ use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
 use crate::plot::{self, curve};
-use crate::{lab, levels, notes, sentence, summary};
+use crate::{flows, lab, levels, notes, sentence, summary};
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -28,6 +29,8 @@ pub(super) struct RunView {
     verdict: Option<VerdictView>,
     no_verdict: Option<String>,
     numbers: Vec<KeyNumber>,
+    readings: &'static str,
+    slots: Option<SlotsView>,
     phases: Vec<PhaseView>,
     wakes: Vec<Vec<String>>,
     levels: Option<LevelsView>,
@@ -63,6 +66,17 @@ struct LevelsView {
     notes: Vec<String>,
 }
 
+/// Whether the slots of a switch held.
+#[derive(Debug, Serialize)]
+struct SlotsView {
+    kept: Option<bool>,
+    sentences: Vec<String>,
+    tables: Vec<(String, TableView)>,
+    notes: Vec<String>,
+    cycle: Option<PlotView>,
+    drift: Option<PlotView>,
+}
+
 #[derive(Debug, Serialize)]
 struct PhaseView {
     title: String,
@@ -79,7 +93,8 @@ impl RunView {
 
 /// `id` is what its part of the page is called, and what the ids in it begin with.
 pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
-    let marks = Marks { limit_ns: findings.limit_ns, mark: plot::mark(&[run]) };
+    let readings = Readings::of_runs(&[run]);
+    let marks = Marks { limit_ns: findings.limit_ns, mark: plot::mark(&[run]), readings };
     let curves = curve::curves(&[run]);
     let plot_id = |name: &str| format!("{id}-{name}");
     RunView {
@@ -93,6 +108,8 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
         verdict: findings.verdict.as_ref().and_then(verdict_view),
         no_verdict: sentence::no_verdict(findings),
         numbers: findings.phases.first().map_or_else(Vec::new, |phase| key_numbers(findings, phase)),
+        readings: readings.name(),
+        slots: slots_view(run, findings, &plot_id, marks),
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         levels: findings.levels.as_ref().map(levels_view),
@@ -190,7 +207,7 @@ fn key_numbers(findings: &Findings, first: &PhaseFindings) -> Vec<KeyNumber> {
     let measured: u64 = findings.phases.iter().filter_map(|phase| phase.measured_ns).sum();
     let note = if measured > 0 { format!("in {}", sentence::rounded(measured)) } else { String::new() };
     numbers.push(number(
-        "wake-ups",
+        first.readings.name(),
         count(total),
         if missed > 0 { format!("{note}, {} missed", count(missed)) } else { note },
     ));
@@ -220,6 +237,32 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
     }));
     cells.push(us(row.max_ns.map(|ns| ns as f64)));
     cells
+}
+
+fn slots_view(
+    run: &Run,
+    findings: &Findings,
+    plot_id: &impl Fn(&str) -> String,
+    marks: Marks,
+) -> Option<SlotsView> {
+    let phases = &findings.flows;
+    if phases.is_empty() {
+        return None;
+    }
+    let table = |phase: &FlowPhase| {
+        let dashed = |cell: String| if cell == "-" { "–".to_owned() } else { cell };
+        let rows = flows::rows(phase).into_iter().map(|row| row.into_iter().map(dashed).collect()).collect();
+        let heads = flows::HEADS.map(|head| if head == "worst, us" { "worst, µs" } else { head }).to_vec();
+        (short(&harmless(&phase.label), 60), TableView { heads, rows })
+    };
+    Some(SlotsView {
+        kept: flows::all_held(phases),
+        sentences: flows::sentences(phases).into_iter().map(typographic).collect(),
+        tables: phases.iter().map(table).collect(),
+        notes: flows::notes(run, phases).into_iter().map(typographic).collect(),
+        cycle: plots::cycle(&plot_id("cycle"), run, phases, marks),
+        drift: plots::drift(&plot_id("drift"), run, phases, marks),
+    })
 }
 
 fn levels_view(found: &tardy_analyse::levels::Levels) -> LevelsView {

@@ -4,6 +4,7 @@
 pub mod lab;
 pub mod machine;
 pub mod readings;
+pub mod slots;
 pub mod surroundings;
 
 use machine::{facts, origin};
@@ -52,6 +53,7 @@ pub fn all() -> Vec<(&'static str, Run)> {
         ("lab-rt", lab::rt()),
         ("lab-levels", lab::levels()),
         ("lab-realtime", lab::realtime()),
+        ("slots", slots::slots()),
     ]
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
-pub(crate) use tsn::{TsnCheckArgs, TsnCommand};
+pub(crate) use tsn::{PlanForm, TsnCheckArgs, TsnCommand, TsnPlanArgs};
 
 const EXAMPLES: &str = "\
 Examples:

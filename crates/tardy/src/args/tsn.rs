@@ -1,12 +1,15 @@
 //! `tardy tsn`: a time-aware switch, from its file.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use tardy_tsn::plan::commands::Classifying;
 
 /// `tardy tsn …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TsnCommand {
     /// What the kernel would refuse, and what it would accept and get wrong; nothing is touched.
     Check(TsnCheckArgs),
+    /// What would be set: as commands to read and run, as the standard's YANG, or as the message to the kernel.
+    Plan(TsnPlanArgs),
 }
 
 /// What every command reads.
@@ -31,4 +34,54 @@ pub(crate) struct TsnCheckArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `tardy tsn plan`.
+#[derive(Debug, Args)]
+pub(crate) struct TsnPlanArgs {
+    #[command(flatten)]
+    pub(crate) switch: SwitchFileArgs,
+
+    /// The form.
+    #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = PlanForm::Commands)]
+    pub(crate) form: PlanForm,
+    /// What gives frames their priority in the commands; with Open vSwitch, whose frames nft does not see, tc in place
+    /// of nft.
+    #[arg(long, value_enum, value_name = "PROGRAM", default_value_t = ClassifierProgram::Nft)]
+    pub(crate) classifier: ClassifierProgram,
+    /// Which switch, where the file has several.
+    #[arg(long = "switch", value_name = "NAME")]
+    pub(crate) of: Option<String>,
+}
+
+/// The form of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlanForm {
+    /// A shell script of ip, bridge, nft and tc.
+    Commands,
+    /// JSON by IEEE 802.1Q's module ieee802-dot1q-sched.
+    Yang,
+    /// The message for each port's shaper, field by field.
+    Netlink,
+}
+
+/// What gives frames their priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClassifierProgram {
+    /// nft's bridge family.
+    Nft,
+    /// flower and skbedit.
+    Tc,
+    /// iptables by way of br_netfilter.
+    Iptables,
+}
+
+impl From<ClassifierProgram> for Classifying {
+    fn from(program: ClassifierProgram) -> Self {
+        match program {
+            ClassifierProgram::Nft => Self::Nft,
+            ClassifierProgram::Tc => Self::Tc,
+            ClassifierProgram::Iptables => Self::Iptables,
+        }
+    }
 }

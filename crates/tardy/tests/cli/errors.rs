@@ -96,6 +96,11 @@ const MISTAKES: &[&[&str]] = &[
     &["tsn", "check", "./silent.toml"],
     &["tsn", "check", "/dev/zero"],
     &["tsn", "check"],
+    &["tsn", "plan", "tsn-two-flows", "--as", "xml"],
+    &["tsn", "plan", "tsn-two-flows", "--switch", "tsn1"],
+    &["tsn", "plan", "./tags.toml", "--classifier", "iptables"],
+    &["tsn", "plan", "./no-gates.toml", "--as", "yang"],
+    &["tsn", "plan", "./two.toml"],
     &["nonsense"],
     &["run", "--nonsense"],
 ];
@@ -153,6 +158,12 @@ fn listing(bench: &Bench) -> Vec<String> {
 fn make_files(bench: &Bench) {
     let switch = include_str!("../../../../recipes/tsn-two-flows.toml");
     let slips = switch.replace("cycle_time", "cylce_time").replace("\"red\", \"red\"", "\"read\", \"red\"");
+    let tags = switch.replace("udp_port = 6666\npriority", "pcp = 3\npriority");
+    fs::write(bench.path("tags.toml"), tags).unwrap();
+    let bare = "about = \"x\"\n[[switch]]\nname = \"a\"\n[[switch.port]]\ninterface = \"p\"\n";
+    fs::write(bench.path("no-gates.toml"), bare).unwrap();
+    let other = bare.replace("about = \"x\"\n", "").replace("\"a\"", "\"b\"");
+    fs::write(bench.path("two.toml"), format!("{bare}{other}")).unwrap();
     fs::write(bench.path("slips.toml"), slips.replace("for = \"200us\"", "for = \"200\"")).unwrap();
     bench.run(&["run", "--fake", "1", "--duration", "1s", "-o", "there.run.json"]).exits(0);
     let text = fs::read_to_string(bench.path("there.run.json")).unwrap();

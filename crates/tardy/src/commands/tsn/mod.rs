@@ -2,6 +2,7 @@
 
 mod check;
 mod machine;
+mod plan;
 mod switch_file;
 
 use anyhow::Result;
@@ -15,5 +16,6 @@ use crate::exit::Exit;
 pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
     match command {
         TsnCommand::Check(arguments) => check::run(arguments),
+        TsnCommand::Plan(arguments) => plan::run(arguments),
     }
 }

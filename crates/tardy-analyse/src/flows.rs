@@ -1,0 +1,338 @@
+//! Whether the slots of a time-aware switch held: each flow against the windows of its class.
+
+use serde::Serialize;
+use tardy_record::flow::{DequeueCost, FlowSeries, OutOfSlot, PhaseBin, StampSource, Window};
+use tardy_record::switch::SwitchRecord;
+use tardy_record::{Run, Series};
+
+/// The flows of one phase of a test.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowPhase {
+    /// Index of the phase.
+    pub phase: usize,
+    /// Its label.
+    pub label: String,
+    /// Whether a schedule was in operation.
+    pub shaped: bool,
+    /// Its flows.
+    pub flows: Vec<FlowFindings>,
+}
+
+/// What one flow came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowFindings {
+    /// Index of its series in the run.
+    pub series: usize,
+    /// Its name.
+    pub flow: String,
+    /// Its traffic class.
+    pub class: u8,
+    /// The port that it leaves by.
+    pub port: String,
+    /// Who noted when frames came.
+    pub stamped_by: StampSource,
+    /// Frames sent; absent where nobody counted them.
+    pub sent: Option<u64>,
+    /// Frames received, each once.
+    pub received: u64,
+    /// Frames that never came; absent where nobody counted those sent.
+    pub lost: Option<u64>,
+    /// Frames received after one that was sent later.
+    pub reordered: u64,
+    /// Frames received again.
+    pub duplicated: u64,
+    /// What it took on the wire, in bit/s.
+    pub rate_bps: f64,
+    /// The share of its frames that came outside its class's windows, from 0 to 1: of the schedule in operation, or
+    /// where there was none, of the one that the same run tested. Absent where nothing came and where there are no
+    /// windows. To the width of a bin of the phase histogram where no schedule was in operation.
+    pub outside: Option<f64>,
+    /// Frames nearer to the next window's opening, and the worst of them.
+    pub early: OutOfSlot,
+    /// Frames nearer to the last window's end, and the worst of them.
+    pub late: OutOfSlot,
+    /// How long after its dequeueing a frame was received; absent where nobody looked.
+    pub dequeue_to_receive: Option<DequeueCost>,
+    /// Its windows in the cycle, and what came in each.
+    pub slots: Vec<SlotFindings>,
+    /// Whether its slots held.
+    pub verdict: SlotVerdict,
+}
+
+/// What came in one window of a flow's class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SlotFindings {
+    /// The window.
+    pub window: Window,
+    /// Frames that came in it, to the width of a bin of the phase histogram.
+    pub frames: u64,
+    /// Mean rate in it, in bit/s.
+    pub rate_bps: f64,
+    /// Mean rate in its first tenth, in bit/s: the port's own, while a queue is being emptied.
+    pub opening_rate_bps: f64,
+}
+
+/// Whether the slots of a flow held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum SlotVerdict {
+    /// Every frame came in its slot.
+    Held,
+    /// No frame came before its slot, and after it only by less than a frame takes from its dequeueing to its receipt:
+    /// the gate had let them out in time.
+    HeldAtTheGate {
+        /// Frames after the slot's end.
+        late: u64,
+    },
+    /// Frames came outside their slot.
+    Broken,
+    /// Nothing arrived.
+    NothingCame,
+    /// No schedule was in operation: there was no slot to hold.
+    NotShaped,
+}
+
+/// What each phase of a test of a switch came to; nothing where the run is none.
+pub fn of(run: &Run) -> Vec<FlowPhase> {
+    let of_phase = |phase: usize| {
+        let flows: Vec<FlowFindings> = run
+            .series
+            .iter()
+            .enumerate()
+            .filter(|(_, series)| series.phase == phase)
+            .filter_map(|(index, series)| {
+                Some(flow_findings(run.switch.as_ref(), index, series, series.flow()?))
+            })
+            .collect();
+        let shaped = flows.iter().any(|flow| flow.verdict != SlotVerdict::NotShaped);
+        FlowPhase { phase, label: run.phases[phase].label.clone(), shaped, flows }
+    };
+    (0..run.phases.len()).map(of_phase).filter(|phase| !phase.flows.is_empty()).collect()
+}
+
+fn flow_findings(
+    switch: Option<&SwitchRecord>,
+    index: usize,
+    series: &Series,
+    flow: &FlowSeries,
+) -> FlowFindings {
+    let windows = if flow.windows.is_empty() { scheduled(switch, flow) } else { flow.windows.clone() };
+    let cycles = series.counted_ns as f64 / flow.cycle_ns as f64;
+    FlowFindings {
+        series: index,
+        flow: flow.flow.clone(),
+        class: flow.class,
+        port: flow.port.clone(),
+        stamped_by: flow.stamped_by,
+        sent: flow.frames.sent.get(),
+        received: flow.frames.received,
+        lost: flow.frames.lost.get(),
+        reordered: flow.frames.reordered,
+        duplicated: flow.frames.duplicated,
+        rate_bps: rate_bps(flow.phases.bins.iter(), series.counted_ns as f64),
+        outside: outside(flow, &windows),
+        early: flow.early,
+        late: flow.late,
+        dequeue_to_receive: flow.dequeue_to_receive,
+        slots: windows.iter().map(|window| slot_findings(flow, *window, cycles)).collect(),
+        verdict: verdict(flow),
+    }
+}
+
+/// The windows that the flow's class has in the schedule that the run tested, whether or not it was in operation.
+fn scheduled(switch: Option<&SwitchRecord>, flow: &FlowSeries) -> Vec<Window> {
+    let mut ports = switch.into_iter().flat_map(|switch| &switch.ports);
+    let port = ports.find(|port| port.port == flow.port && port.cycle_ns == flow.cycle_ns);
+    port.map(|port| port.windows(flow.class, 0)).unwrap_or_default()
+}
+
+fn outside(flow: &FlowSeries, windows: &[Window]) -> Option<f64> {
+    if flow.frames.received == 0 || windows.is_empty() {
+        return None;
+    }
+    let frames = if flow.windows.is_empty() {
+        let inside = windows.iter().map(|window| frames_of(in_window(flow, *window))).sum::<u64>();
+        flow.frames.received.saturating_sub(inside)
+    } else {
+        flow.out_of_slot()
+    };
+    Some(frames as f64 / flow.frames.received as f64)
+}
+
+fn slot_findings(flow: &FlowSeries, window: Window, cycles: f64) -> SlotFindings {
+    let length_ns = window.close_ns - window.open_ns;
+    // At least one bin, so that a short slot has a rate at its opening as well.
+    let opening_ns = (length_ns / 10).max(flow.phases.bin_ns).min(length_ns);
+    let opening = Window { close_ns: window.open_ns + opening_ns, ..window };
+    SlotFindings {
+        window,
+        frames: frames_of(in_window(flow, window)),
+        rate_bps: rate_bps(in_window(flow, window), cycles * length_ns as f64),
+        opening_rate_bps: rate_bps(in_window(flow, opening), cycles * opening_ns as f64),
+    }
+}
+
+/// The bins whose middle lies in a window, which may go on in the next cycle.
+fn in_window(flow: &FlowSeries, window: Window) -> impl Iterator<Item = &PhaseBin> {
+    let (width_ns, cycle_ns) = (flow.phases.bin_ns, flow.cycle_ns);
+    flow.phases.bins.iter().filter(move |bin| {
+        let middle_ns = u64::from(bin.index) * width_ns + width_ns / 2;
+        let since_open_ns = (middle_ns + cycle_ns - window.open_ns) % cycle_ns;
+        since_open_ns < window.close_ns - window.open_ns
+    })
+}
+
+fn frames_of<'a>(bins: impl Iterator<Item = &'a PhaseBin>) -> u64 {
+    bins.map(|bin| bin.frames).fold(0, u64::saturating_add)
+}
+
+/// Mean rate of what came in `over_ns`, in bit/s.
+fn rate_bps<'a>(bins: impl Iterator<Item = &'a PhaseBin>, over_ns: f64) -> f64 {
+    let bytes = bins.map(|bin| bin.wire_bytes).fold(0, u64::saturating_add);
+    if over_ns > 0.0 { bytes as f64 * 8e9 / over_ns } else { 0.0 }
+}
+
+fn verdict(flow: &FlowSeries) -> SlotVerdict {
+    let takes_ns = flow.dequeue_to_receive.map_or(0, |cost| cost.max_ns);
+    if flow.windows.is_empty() {
+        SlotVerdict::NotShaped
+    } else if flow.frames.received == 0 {
+        SlotVerdict::NothingCame
+    } else if flow.out_of_slot() == 0 {
+        SlotVerdict::Held
+    } else if flow.early.frames == 0 && flow.late.worst_ns <= takes_ns {
+        SlotVerdict::HeldAtTheGate { late: flow.late.frames }
+    } else {
+        SlotVerdict::Broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::Knowable;
+    use tardy_record::flow::{Arrival, FlowRecorder, FrameCount, PhaseHistogram};
+    use tardy_record::switch::{GateEntry, PortSchedule, Ptp, ScheduleSource, SwitchPlace};
+
+    use super::*;
+
+    const CYCLE_NS: u64 = 1_000_000;
+    const CYCLES: u64 = 100;
+
+    fn about(windows: Vec<Window>) -> FlowSeries {
+        FlowSeries {
+            flow: "blue".into(),
+            class: 0,
+            port: "swp1".into(),
+            listener: "listeners".into(),
+            stamped_by: StampSource::Software,
+            cycle_ns: CYCLE_NS,
+            phases: PhaseHistogram::default(),
+            windows,
+            frames: FrameCount::default(),
+            early: OutOfSlot::default(),
+            late: OutOfSlot::default(),
+            drift: Vec::new(),
+            dequeue_to_receive: None,
+            tai_minus_utc_s: Knowable::Known(37),
+        }
+    }
+
+    /// One frame of 1,250 bytes a cycle at each of `phases_ns`.
+    fn series(windows: Vec<Window>, phases_ns: &[u64], cost: Option<u64>) -> Series {
+        let mut recorder = FlowRecorder::new(about(windows), 0, 0, CYCLES * CYCLE_NS);
+        for number in 0..CYCLES * phases_ns.len() as u64 {
+            let (cycle, place) = (number / phases_ns.len() as u64, number as usize % phases_ns.len());
+            let at_ns = cycle * CYCLE_NS + phases_ns[place];
+            recorder.arrived(Arrival {
+                sequence: number,
+                sent_ns: at_ns as i64 - 1000,
+                received_ns: at_ns as i64,
+                at_ns,
+                wire_bytes: 1250,
+            });
+        }
+        let cost = cost.and_then(|ns| DequeueCost::of(&[ns]));
+        let mut series = recorder.series(0, Some(CYCLES * phases_ns.len() as u64 + 3), cost);
+        series.counted_ns = CYCLES * CYCLE_NS;
+        series
+    }
+
+    fn switch() -> SwitchRecord {
+        let schedule = PortSchedule {
+            port: "swp1".into(),
+            source: ScheduleSource::ReadBack,
+            clock: "CLOCK_TAI".into(),
+            base_ns: 0,
+            cycle_ns: CYCLE_NS,
+            entries: vec![
+                GateEntry { gates: 1, interval_ns: 800_000 },
+                GateEntry { gates: 2, interval_ns: 200_000 },
+            ],
+            link_bps: Knowable::Known(100_000_000),
+            overhead_bytes: 24,
+        };
+        SwitchRecord {
+            name: "tsn0".into(),
+            file_name: "tsn.toml".into(),
+            file: String::new(),
+            place: SwitchPlace::Namespaces,
+            ports: vec![schedule],
+            ptp: Ptp::default(),
+            tai_minus_utc_s: Knowable::Known(37),
+            remarks: Vec::new(),
+        }
+    }
+
+    fn findings(series: Series) -> FlowFindings {
+        flow_findings(Some(&switch()), 0, &series, series.flow().unwrap())
+    }
+
+    fn slot() -> Vec<Window> {
+        vec![Window { open_ns: 0, close_ns: 800_000, guard_ns: 10_000 }]
+    }
+
+    #[test]
+    fn frames_in_their_slot_hold_it() {
+        let flow = findings(series(slot(), &[10_000, 20_000, 400_100, 799_000], None));
+        assert_eq!(flow.verdict, SlotVerdict::Held);
+        assert_eq!((flow.outside, flow.lost, flow.received), (Some(0.0), Some(3), 400));
+        // 4 x 1,250 bytes in a millisecond; two of them in the first tenth of 800 us.
+        assert!((flow.rate_bps - 40e6).abs() < 1.0, "{}", flow.rate_bps);
+        assert_eq!(flow.slots[0].frames, 400);
+        assert!((flow.slots[0].rate_bps - 50e6).abs() < 1.0);
+        assert!((flow.slots[0].opening_rate_bps - 250e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn lateness_that_the_way_from_the_gate_explains_is_no_fault_of_the_schedule() {
+        let late = series(slot(), &[10_000, 815_000], Some(20_000));
+        assert_eq!(findings(late).verdict, SlotVerdict::HeldAtTheGate { late: 100 });
+        let later = series(slot(), &[10_000, 821_000], Some(20_000));
+        assert_eq!(findings(later).verdict, SlotVerdict::Broken);
+        let unexplained = series(slot(), &[10_000, 815_000], None);
+        assert_eq!(findings(unexplained).verdict, SlotVerdict::Broken);
+        let early = series(slot(), &[990_000], Some(20_000));
+        assert_eq!(findings(early).verdict, SlotVerdict::Broken);
+    }
+
+    #[test]
+    fn without_a_schedule_frames_are_held_against_the_one_that_was_tested() {
+        let phases: Vec<u64> = (0..10).map(|i| i * 100_000 + 50_000).collect();
+        let flow = findings(series(Vec::new(), &phases, None));
+        assert_eq!(flow.verdict, SlotVerdict::NotShaped);
+        assert_eq!(flow.outside, Some(0.2));
+        assert_eq!(flow.slots.len(), 1);
+    }
+
+    #[test]
+    fn a_slot_that_goes_round_the_end_of_the_cycle_is_one() {
+        let round = vec![Window { open_ns: 900_000, close_ns: 1_100_000, guard_ns: 0 }];
+        let flow = findings(series(round, &[50_000, 950_000], None));
+        assert_eq!((flow.verdict, flow.slots[0].frames), (SlotVerdict::Held, 200));
+    }
+
+    #[test]
+    fn nothing_is_not_a_slot_that_held() {
+        assert_eq!(findings(series(slot(), &[], None)).verdict, SlotVerdict::NothingCame);
+    }
+}

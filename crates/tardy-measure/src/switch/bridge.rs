@@ -1,0 +1,156 @@
+//! The bridge, its ports and their VLANs.
+
+use tardy_sys::links::{self, BridgeOptions};
+use tardy_tsn::network::Bridge;
+use tardy_tsn::settings::{PortSettings, Settings};
+
+use super::ledger::Ledger;
+use super::missing::explained;
+use super::program;
+use super::step::{Change, Vlan, set_vlans};
+use super::survey::Survey;
+
+/// Makes the bridge and its ports what the settings say, where they are not. Tells what was changed.
+pub(super) fn set_up(
+    settings: &Settings,
+    survey: &Survey,
+    ledger: &mut Ledger,
+) -> Result<Vec<String>, String> {
+    let mut changed = Vec::new();
+    match settings.bridge.kind {
+        Bridge::Kernel => kernels_bridge(settings, survey, ledger, &mut changed)?,
+        Bridge::OpenVSwitch => open_vswitch(settings, survey, ledger, &mut changed)?,
+    }
+    for name in
+        std::iter::once(&settings.bridge.name).chain(settings.ports.iter().map(|port| &port.interface))
+    {
+        let is_up = links::find(name).ok().flatten().is_some_and(|link| link.is_up);
+        if !is_up {
+            ledger.step(Change::Up { name: name.clone() }, || {
+                links::set_up(name).map_err(|error| explained(&format!("{name}, set up"), &error))
+            })?;
+            changed.push(format!("{name}: set up"));
+        }
+    }
+    Ok(changed)
+}
+
+fn kernels_bridge(
+    settings: &Settings,
+    survey: &Survey,
+    ledger: &mut Ledger,
+    changed: &mut Vec<String>,
+) -> Result<(), String> {
+    let (name, filters) = (&settings.bridge.name, settings.bridge.vlan_filtering);
+    match survey.link(name) {
+        None => {
+            let options = BridgeOptions { vlan_filtering: filters, default_pvid: 0 };
+            ledger.step(Change::Bridge { name: name.clone() }, || {
+                links::make_bridge(name, options)
+                    .map_err(|error| explained(&format!("bridge {name}"), &error))
+            })?;
+            changed.push(format!("{name}: bridge made"));
+        }
+        Some(link) => {
+            let was = link.bridge.is_some_and(|bridge| bridge.vlan_filtering);
+            if was != filters {
+                ledger.step(Change::Filtering { name: name.clone(), was }, || {
+                    links::set_vlan_filtering(name, filters)
+                        .map_err(|error| explained(&format!("VLAN filtering of {name}"), &error))
+                })?;
+                changed.push(format!("{name}: VLAN filtering {}", if filters { "on" } else { "off" }));
+            }
+        }
+    }
+    for port in &settings.ports {
+        join(port, settings, survey, ledger, changed)?;
+    }
+    Ok(())
+}
+
+fn join(
+    port: &PortSettings,
+    settings: &Settings,
+    survey: &Survey,
+    ledger: &mut Ledger,
+    changed: &mut Vec<String>,
+) -> Result<(), String> {
+    let (name, bridge) = (&port.interface, &settings.bridge.name);
+    let was_of = survey.link(name).and_then(|link| link.master).and_then(|master| survey.name_of(master));
+    if was_of != Some(bridge.as_str()) {
+        let vlans = if was_of.is_some() { vlans_of(name)? } else { Vec::new() };
+        let change = Change::Port { name: name.clone(), was_of: was_of.map(str::to_owned), vlans };
+        ledger.step(change, || {
+            // Out of the one and into the other: the kernel moves no port from bridge to bridge.
+            let leave = if was_of.is_some() { links::set_master(name, None) } else { Ok(()) };
+            leave
+                .and_then(|()| links::set_master(name, Some(bridge)))
+                .map_err(|error| explained(&format!("{name} as a port of {bridge}"), &error))
+        })?;
+        changed.push(format!("{name}: port of {bridge}"));
+    }
+    if !settings.bridge.vlan_filtering {
+        return Ok(());
+    }
+    let wanted: Vec<Vlan> = port
+        .vlans
+        .iter()
+        .map(|vlan| Vlan { id: vlan.id, pvid: vlan.pvid, untagged: vlan.untagged })
+        .collect();
+    let there = vlans_of(name)?;
+    if there != wanted {
+        ledger.step(Change::Vlans { name: name.clone(), vlans: there }, || set_vlans(name, &wanted))?;
+        let ids: Vec<String> = wanted.iter().map(|vlan| vlan.id.to_string()).collect();
+        changed.push(format!(
+            "{name}: VLANs {}",
+            if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
+        ));
+    }
+    Ok(())
+}
+
+fn vlans_of(name: &str) -> Result<Vec<Vlan>, String> {
+    let vlans = links::vlans_of(name).map_err(|error| explained(&format!("VLANs of {name}"), &error))?;
+    Ok(vlans.into_iter().map(Vlan::from).collect())
+}
+
+fn open_vswitch(
+    settings: &Settings,
+    survey: &Survey,
+    ledger: &mut Ledger,
+    changed: &mut Vec<String>,
+) -> Result<(), String> {
+    let name = &settings.bridge.name;
+    if survey.link(name).is_none() {
+        ledger.step(Change::OpenVSwitch { name: name.clone() }, || {
+            program::run("ovs-vsctl", &["--timeout=30", "add-br", name])
+        })?;
+        changed.push(format!("{name}: Open vSwitch bridge made"));
+    }
+    let ports = program::output("ovs-vsctl", &["--timeout=30", "list-ports", name], "")?;
+    for port in &settings.ports {
+        let interface = &port.interface;
+        if ports.lines().any(|line| line == interface) {
+            continue;
+        }
+        // It leaves with the bridge.
+        program::run("ovs-vsctl", &["--timeout=30", "add-port", name, interface])?;
+        let pvid = port.vlans.iter().find(|vlan| vlan.pvid).map(|vlan| format!("tag={}", vlan.id));
+        let trunks: Vec<String> =
+            port.vlans.iter().filter(|vlan| !vlan.untagged).map(|vlan| vlan.id.to_string()).collect();
+        let mut words =
+            vec!["--timeout=30".to_owned(), "set".to_owned(), "port".to_owned(), interface.clone()];
+        if pvid.is_some() && !trunks.is_empty() {
+            words.push("vlan_mode=native-untagged".to_owned());
+        }
+        words.extend(pvid);
+        if !trunks.is_empty() {
+            words.push(format!("trunks={}", trunks.join(",")));
+        }
+        if words.len() > 4 {
+            program::run("ovs-vsctl", &words.iter().map(String::as_str).collect::<Vec<_>>())?;
+        }
+        changed.push(format!("{interface}: port of {name}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Running nft, tc, iptables and ovs-vsctl.
+
+use std::io::{ErrorKind, Write};
+use std::process::{Command, Output, Stdio};
+
+/// Runs `program` with `arguments`.
+///
+/// # Errors
+/// In words: that it is not installed, with the package that brings it, or what it says.
+pub(super) fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    feed(program, arguments, "")
+}
+
+/// Runs `program` with `arguments` and `text` on its standard input.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn feed(program: &str, arguments: &[&str], text: &str) -> Result<(), String> {
+    output(program, arguments, text).map(drop)
+}
+
+/// Runs `program`, and returns what it writes to its standard output.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Administrators' programs are not on every user's path.
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin:/usr/bin:/bin"));
+    let mut run = || {
+        let mut child = command.spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            // One that reads nothing says what is wrong by its status.
+            let _ = input.write_all(text.as_bytes());
+        }
+        child.wait_with_output()
+    };
+    let output = run().map_err(|error| not_run(program, &error))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("{program} {}: {}", arguments.join(" "), what_it_says(&output)))
+}
+
+fn not_run(program: &str, error: &std::io::Error) -> String {
+    if error.kind() != ErrorKind::NotFound {
+        return format!("{program} cannot be run: {error}");
+    }
+    let package = match program {
+        "nft" => "nftables",
+        "tc" => "iproute2",
+        "ovs-vsctl" => "openvswitch-switch",
+        other => other,
+    };
+    format!("{program} is not installed; on Debian the package {package} brings it")
+}
+
+fn what_it_says(output: &Output) -> String {
+    let said = [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+    let said = said.into_iter().find(|text| !text.is_empty());
+    said.unwrap_or_else(|| format!("{}, without a word", output.status))
+}

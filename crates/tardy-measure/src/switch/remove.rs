@@ -1,0 +1,30 @@
+//! Taking a switch back.
+
+use super::state::Shelf;
+
+/// Takes the switch `name` back: every step undone, the last first. Returns what was undone; nothing if no such switch of
+/// tardy's is up in this network namespace.
+///
+/// # Errors
+/// In words, what could not be undone, a line for each; the rest was, and another try finds those alone.
+pub fn remove(shelf: &Shelf, name: &str) -> Result<Option<Vec<String>>, String> {
+    let Some(mut state) = shelf.find(name)? else { return Ok(None) };
+    let (mut undone, mut failed, mut left) = (Vec::new(), Vec::new(), Vec::new());
+    for step in state.steps.drain(..).rev() {
+        match step.undo() {
+            Ok(()) => undone.push(step.in_words()),
+            Err(reason) => {
+                failed.push(format!("{}: {reason}", step.in_words()));
+                left.push(step);
+            }
+        }
+    }
+    if failed.is_empty() {
+        shelf.take_off(name)?;
+        return Ok(Some(undone));
+    }
+    left.reverse();
+    state.steps = left;
+    shelf.put(&state)?;
+    Err(failed.join("\n"))
+}

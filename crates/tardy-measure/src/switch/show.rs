@@ -1,0 +1,149 @@
+//! What a switch is just now, as the kernel has it.
+
+use serde::Serialize;
+use tardy_sys::taprio::{self, Shown};
+use tardy_sys::{links, qdiscs};
+
+use super::shaper::HANDLE;
+use super::state::{Shelf, SwitchState};
+use super::step::Change;
+
+/// A switch just now.
+#[derive(Clone, Debug, Serialize)]
+pub struct SwitchView {
+    /// Its bridge's name.
+    pub name: String,
+    /// Whether that bridge is there.
+    pub bridge_is_there: bool,
+    /// What classifies, as it was sent.
+    pub classifier: Option<String>,
+    /// Its ports.
+    pub ports: Vec<PortView>,
+}
+
+/// A port just now.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortView {
+    /// Its name.
+    pub name: String,
+    /// Whether it is set up and something is plugged in at the other end.
+    pub has_carrier: bool,
+    /// Its speed in Mbit/s; absent: unknown, which the shaper takes for 10.
+    pub speed_mbps: Option<u32>,
+    /// How many queues it has to send.
+    pub tx_queues: u32,
+    /// How many times its carrier came or went.
+    pub carrier_changes: u32,
+    /// Its shaper.
+    pub shaper: ShaperView,
+}
+
+/// A port's shaper just now.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "shaper", rename_all = "snake_case")]
+pub enum ShaperView {
+    /// It was given none.
+    None,
+    /// It was given one, and has none any more.
+    Gone,
+    /// It has one that the kernel cannot show: of more than about 880 entries it shows none.
+    TooLong {
+        /// How many entries were sent.
+        entries_sent: Option<usize>,
+    },
+    /// As the kernel shows it.
+    Shown {
+        /// The clock's number, as clock_gettime(2) has it.
+        clock_id: Option<i32>,
+        /// The schedule that runs.
+        operating: Option<ScheduleView>,
+        /// The schedule that will run from its base time on.
+        admin: Option<ScheduleView>,
+        /// Frames that wait.
+        waiting_frames: u32,
+        /// Frames that were dropped.
+        dropped: u32,
+    },
+}
+
+/// A schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ScheduleView {
+    /// A start of the cycle, in ns.
+    pub base_time_ns: i64,
+    /// Length of the cycle, in ns.
+    pub cycle_ns: u64,
+    /// Gates, a bit for each class, and for how long, in ns.
+    pub entries: Vec<(u32, u32)>,
+}
+
+/// The switch `name` just now; nothing if no such switch of tardy's is up in this network namespace.
+///
+/// # Errors
+/// In words.
+pub fn show(shelf: &Shelf, name: &str) -> Result<Option<SwitchView>, String> {
+    let Some(state) = shelf.find(name)? else { return Ok(None) };
+    let ports = ports_of(&state);
+    Ok(Some(SwitchView {
+        name: state.name.clone(),
+        bridge_is_there: links::find(&state.name).map_err(|error| error.to_string())?.is_some(),
+        classifier: state.classifier.clone(),
+        ports: ports.iter().map(|port| port_view(port, &state)).collect(),
+    }))
+}
+
+/// The ports that it was given.
+pub(super) fn ports_of(state: &SwitchState) -> Vec<String> {
+    let port = |change: &Change| match change {
+        Change::Port { name, .. } => Some(name.clone()),
+        _ => None,
+    };
+    let mut ports: Vec<String> = state.steps.iter().filter_map(|step| port(&step.change)).collect();
+    let others = state.shapers.iter().map(|(name, _)| name.clone());
+    let new: Vec<String> = others.filter(|name| !ports.contains(name)).collect();
+    ports.extend(new);
+    ports
+}
+
+fn port_view(name: &str, state: &SwitchState) -> PortView {
+    let link = links::find(name).ok().flatten().unwrap_or_default();
+    PortView {
+        name: name.to_owned(),
+        has_carrier: link.is_up && link.has_carrier,
+        speed_mbps: links::speed_mbps(name).ok().flatten(),
+        tx_queues: link.tx_queues,
+        carrier_changes: link.carrier_changes,
+        shaper: shaper_view(name, state),
+    }
+}
+
+fn shaper_view(name: &str, state: &SwitchState) -> ShaperView {
+    let Some((_, sent)) = state.shapers.iter().find(|(port, _)| port == name) else {
+        return ShaperView::None;
+    };
+    if let Ok(Some(shown)) = taprio::shown(name) {
+        return seen(&shown);
+    }
+    let ours = |(kind, handle): &(String, u32)| kind == "taprio" && handle >> 16 == u32::from(HANDLE);
+    if qdiscs::classes_of(name).is_ok_and(|classes| classes.iter().any(ours)) {
+        let sent: Option<serde_json::Value> = serde_json::from_str(sent).ok();
+        let entries_sent = sent.and_then(|sent| Some(sent.get("entries")?.as_array()?.len()));
+        return ShaperView::TooLong { entries_sent };
+    }
+    ShaperView::Gone
+}
+
+fn seen(shown: &Shown) -> ShaperView {
+    let schedule = |schedule: &taprio::Schedule| ScheduleView {
+        base_time_ns: schedule.base_time_ns,
+        cycle_ns: taprio::cycle_ns(schedule),
+        entries: schedule.entries.iter().map(|entry| (entry.gates, entry.interval_ns)).collect(),
+    };
+    ShaperView::Shown {
+        clock_id: shown.clock_id,
+        operating: shown.operating.as_ref().map(schedule),
+        admin: shown.admin.as_ref().map(schedule),
+        waiting_frames: shown.waiting_frames,
+        dropped: shown.dropped,
+    }
+}

@@ -1,0 +1,112 @@
+//! The switches that are up: a file for each, with the steps that take it back.
+//!
+//! It lies in memory (`/run`), as the settings do: neither outlives a boot.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::step::{Step, namespace};
+
+/// Where the administrator's tardy keeps them.
+const DIRECTORY: &str = "/run/tardy/switches";
+
+/// Where the files of switches lie.
+#[derive(Clone, Debug)]
+pub struct Shelf {
+    directory: PathBuf,
+}
+
+/// A switch that is up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchState {
+    /// Its bridge's name.
+    pub name: String,
+    /// The switch file as it was given.
+    pub file: String,
+    /// What takes it back, in the order in which it was done.
+    pub steps: Vec<Step>,
+    /// For each port with a shaper, the shaper as it was sent: the kernel cannot show a long one.
+    pub shapers: Vec<(String, String)>,
+    /// The classifier as it was sent.
+    pub classifier: Option<String>,
+}
+
+impl Shelf {
+    /// The administrator's.
+    pub fn own() -> Self {
+        Self { directory: PathBuf::from(DIRECTORY) }
+    }
+
+    /// One in `directory`: for tests, and for switches that go with the process.
+    pub fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
+    }
+
+    /// The switch `name` of this network namespace, if it is up.
+    ///
+    /// # Errors
+    /// In words, if the file is there and cannot be read.
+    pub fn find(&self, name: &str) -> Result<Option<SwitchState>, String> {
+        let path = self.path(name)?;
+        match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|error| format!("{} is damaged: {error}; remove it by hand", path.display())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        }
+    }
+
+    /// The names of the switches of this network namespace that are up.
+    ///
+    /// # Errors
+    /// In words, if the directory is there and cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, String> {
+        let ending = format!("@{}.json", namespace()?);
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(format!("{} cannot be read: {error}", self.directory.display())),
+        };
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(&ending)?.to_owned()))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Writes a switch down.
+    ///
+    /// # Errors
+    /// In words.
+    pub(super) fn put(&self, state: &SwitchState) -> Result<(), String> {
+        let path = self.path(&state.name)?;
+        let text = serde_json::to_string(state).map_err(|error| error.to_string())?;
+        let new = path.with_extension("new");
+        let write = || {
+            fs::create_dir_all(&self.directory)?;
+            fs::write(&new, text)?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    }
+
+    /// Takes a switch off the shelf.
+    pub(super) fn take_off(&self, name: &str) -> Result<(), String> {
+        let path = self.path(name)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(format!("{} cannot be removed: {error}", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf, String> {
+        Ok(self.directory.join(format!("{}@{}.json", name.replace('/', "_"), namespace()?)))
+    }
+}

@@ -1,0 +1,226 @@
+//! A switch as a shell script: ip, bridge, nft or its stand-ins, and tc. What is printed can be run as root, but for a
+//! gate control list that tc has no room for.
+
+use std::fmt::Write;
+
+use crate::classify;
+use crate::network::{Bridge, Clock};
+use crate::settings::{PortSettings, Settings, Taprio};
+
+/// The handle that tardy's own shapers have; another's would be replaced by it all the same.
+const HANDLE: &str = "7514:";
+
+/// What gives frames their priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Classifying {
+    /// nft; its bridge family, which Open vSwitch's ports never pass, or tc there.
+    #[default]
+    Nft,
+    /// tc's flower and skbedit on the way out of each port.
+    Tc,
+    /// iptables by way of br_netfilter: untagged and tagged IPv4 by port and DSCP alone.
+    Iptables,
+}
+
+/// The whole script, with the way back at its end.
+///
+/// # Errors
+/// A rule that the chosen program cannot say, in words.
+pub fn script(settings: &Settings, classifying: Classifying) -> Result<String, String> {
+    let mut script = "#!/bin/sh\nset -e\n".to_owned();
+    bridge(settings, &mut script);
+    let undo_classifier = classifier(settings, classifying, &mut script)?;
+    let mut shaped = Vec::new();
+    for port in &settings.ports {
+        if let Some(taprio) = &port.taprio {
+            shaper(port, taprio, &mut script);
+            shaped.push(port);
+        }
+    }
+    script.push_str("\n# The way back:\n");
+    for port in shaped {
+        let _ = writeln!(script, "#   tc qdisc del dev {} root", port.interface);
+    }
+    for line in undo_classifier {
+        let _ = writeln!(script, "#   {line}");
+    }
+    let name = &settings.bridge.name;
+    let _ = match settings.bridge.kind {
+        Bridge::Kernel => writeln!(script, "#   ip link del dev {name}"),
+        Bridge::OpenVSwitch => writeln!(script, "#   ovs-vsctl del-br {name}"),
+    };
+    Ok(script)
+}
+
+fn bridge(settings: &Settings, script: &mut String) {
+    let name = &settings.bridge.name;
+    let _ = writeln!(script, "\n# The bridge and its ports. A bridge makes its ports promiscuous by itself.");
+    match settings.bridge.kind {
+        Bridge::Kernel => {
+            // With filtering every membership is written out, none left to the bridge's default.
+            let filtering =
+                if settings.bridge.vlan_filtering { " vlan_filtering 1 vlan_default_pvid 0" } else { "" };
+            let _ = writeln!(script, "ip link add name {name} type bridge{filtering}");
+            for port in &settings.ports {
+                let _ = writeln!(script, "ip link set dev {} master {name}", port.interface);
+                vlans(port, script);
+            }
+        }
+        Bridge::OpenVSwitch => {
+            let _ = writeln!(script, "ovs-vsctl add-br {name}");
+            for port in &settings.ports {
+                let _ = writeln!(script, "ovs-vsctl add-port {name} {}{}", port.interface, ovs_vlans(port));
+            }
+        }
+    }
+    for device in std::iter::once(name).chain(settings.ports.iter().map(|port| &port.interface)) {
+        let _ = writeln!(script, "ip link set dev {device} up");
+    }
+}
+
+fn vlans(port: &PortSettings, script: &mut String) {
+    for vlan in &port.vlans {
+        let pvid = if vlan.pvid { " pvid" } else { "" };
+        let untagged = if vlan.untagged { " untagged" } else { "" };
+        let _ = writeln!(script, "bridge vlan add dev {} vid {}{pvid}{untagged}", port.interface, vlan.id);
+    }
+}
+
+fn ovs_vlans(port: &PortSettings) -> String {
+    let mut words = String::new();
+    let trunks: Vec<String> =
+        port.vlans.iter().filter(|vlan| !vlan.untagged).map(|vlan| vlan.id.to_string()).collect();
+    if let Some(vlan) = port.vlans.iter().find(|vlan| vlan.pvid) {
+        if !trunks.is_empty() {
+            words.push_str(" vlan_mode=native-untagged");
+        }
+        let _ = write!(words, " tag={}", vlan.id);
+    }
+    if !trunks.is_empty() {
+        let _ = write!(words, " trunks={}", trunks.join(","));
+    }
+    words
+}
+
+/// Writes the classifier, and tells how it is taken back.
+fn classifier(
+    settings: &Settings,
+    classifying: Classifying,
+    script: &mut String,
+) -> Result<Vec<String>, String> {
+    if settings.classifiers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bridged = settings.bridge.kind == Bridge::Kernel;
+    match classifying {
+        Classifying::Nft if bridged => Ok(nft(settings, script)),
+        Classifying::Nft | Classifying::Tc => Ok(flower(settings, script)),
+        Classifying::Iptables if bridged => iptables(settings, script),
+        Classifying::Iptables => Err("iptables sees no frame of Open vSwitch; take tc".to_owned()),
+    }
+}
+
+fn nft(settings: &Settings, script: &mut String) -> Vec<String> {
+    script.push_str(
+        "\n# Which priority a frame has on its way out: the first rule that matches.\nnft -f - <<'NFT'\n",
+    );
+    script.push_str(&classify::nft(settings));
+    script.push_str("NFT\n");
+    vec![format!("nft delete table bridge {}", classify::nft_table(&settings.bridge.name))]
+}
+
+fn flower(settings: &Settings, script: &mut String) -> Vec<String> {
+    script
+        .push_str("\n# Which priority a frame has on its way out of a port: the first rule that matches.\n");
+    let shaped = || settings.ports.iter().filter(|port| port.taprio.is_some());
+    for port in shaped() {
+        let _ = writeln!(script, "tc qdisc add dev {} clsact", port.interface);
+    }
+    for words in classify::flower(settings) {
+        let _ = writeln!(script, "tc {}", words.join(" "));
+    }
+    shaped().map(|port| format!("tc qdisc del dev {} clsact", port.interface)).collect()
+}
+
+fn iptables(settings: &Settings, script: &mut String) -> Result<Vec<String>, String> {
+    let rules = classify::iptables(settings)?;
+    script.push_str(
+        "\n# Which priority a frame has: the last rule that matches, so that the first of the file stands last.\n\
+         # iptables sees what is bridged because of these two settings, and tagged frames because of the second.\n\
+         modprobe br_netfilter\n\
+         sysctl -w net.bridge.bridge-nf-call-iptables=1 net.bridge.bridge-nf-filter-vlan-tagged=1\n",
+    );
+    let mut undo = Vec::new();
+    for words in rules {
+        let rule = words.join(" ");
+        let _ = writeln!(script, "iptables -t mangle -A {rule}");
+        undo.push(format!("iptables -t mangle -D {rule}"));
+    }
+    Ok(undo)
+}
+
+fn shaper(port: &PortSettings, taprio: &Taprio, script: &mut String) {
+    let interface = &port.interface;
+    let queues = taprio.queues.iter().map(|range| u32::from(range.offset) + u32::from(range.count)).max();
+    let _ = writeln!(
+        script,
+        "\n# The gates of {interface}. It needs {} transmit queues (`ethtool -l {interface}`), and a speed that the kernel\n\
+         # knows (`ethtool {interface}`): it takes an unknown one for 10 Mbit/s.",
+        queues.unwrap_or(0)
+    );
+    let (entries, most) = (taprio.entries.len(), taprio.entries_max_of_tc());
+    if entries > most {
+        let _ = writeln!(
+            script,
+            "# tc cannot send these {entries} gate entries: its message has 1,024 bytes, which is room for {most} here.\n\
+             # `tardy tsn apply` sends them by netlink; `tardy tsn plan --as netlink` shows the message.\n\
+             exit 1"
+        );
+        return;
+    }
+    let _ = writeln!(script, "{}", tc(interface, taprio));
+}
+
+/// `tc qdisc replace … taprio …`, over several lines.
+pub fn tc(interface: &str, taprio: &Taprio) -> String {
+    let mut words = format!("tc qdisc replace dev {interface} parent root handle {HANDLE}");
+    if taprio.overhead > 0 {
+        let _ = write!(words, " stab overhead {}", taprio.overhead);
+    }
+    let classes = usize::from(taprio.num_tc);
+    let map: Vec<String> = taprio.prio_tc_map.iter().map(ToString::to_string).collect();
+    let queues: Vec<String> =
+        taprio.queues.iter().map(|range| format!("{}@{}", range.count, range.offset)).collect();
+    let _ = write!(
+        words,
+        " taprio num_tc {classes} \\\n  map {} \\\n  queues {}",
+        map.join(" "),
+        queues.join(" ")
+    );
+    let _ = write!(words, " \\\n  base-time {}", taprio.base_time_ns);
+    for entry in &taprio.entries {
+        let operation = ["S", "H", "R"][usize::from(entry.command.min(2))];
+        let _ = write!(words, " \\\n  sched-entry {operation} {:02x} {}", entry.gate_mask, entry.interval_ns);
+    }
+    if let Some(cycle) = taprio.cycle_time_ns.filter(|cycle| *cycle != 0) {
+        let _ = write!(words, " \\\n  cycle-time {cycle}");
+    }
+    if let Some(extension) = taprio.cycle_time_extension_ns.filter(|extension| *extension != 0) {
+        let _ = write!(words, " \\\n  cycle-time-extension {extension}");
+    }
+    if taprio.flags != 0 {
+        let _ = write!(words, " \\\n  flags {:#x}", taprio.flags);
+    }
+    if let Some(delay) = taprio.txtime_delay_ns {
+        let _ = write!(words, " \\\n  txtime-delay {delay}");
+    }
+    if taprio.max_sdu.iter().any(|bytes| *bytes > 0) {
+        let limits: Vec<String> = taprio.max_sdu[..classes].iter().map(ToString::to_string).collect();
+        let _ = write!(words, " \\\n  max-sdu {}", limits.join(" "));
+    }
+    if let Some(id) = taprio.clockid {
+        let name = Clock::ALL.into_iter().find(|clock| clock.id() == id).map_or("CLOCK_TAI", Clock::name);
+        let _ = write!(words, " \\\n  clockid {name}");
+    }
+    words
+}

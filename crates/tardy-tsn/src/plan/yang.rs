@@ -1,0 +1,153 @@
+//! A switch's gate control lists as IEEE 802.1Q's YANG has them: module `ieee802-dot1q-sched`, at each interface's bridge
+//! port (`ieee802-dot1q-sched-bridge`), in the JSON of RFC 7951 (numbers of 64 bits are texts, identities have their module's
+//! name).
+//!
+//! The standard has eight classes, a base time that is not negative, and cycles as fractions of a second. It knows nothing of
+//! queues, clocks and frame overhead, which are Linux's; the priority map and the VLANs belong to other modules.
+
+use serde::Serialize;
+
+use crate::settings::{PortSettings, Settings, Taprio};
+
+const NS_PER_S: i64 = 1_000_000_000;
+
+/// The document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Document {
+    #[serde(rename = "ietf-interfaces:interfaces")]
+    interfaces: Interfaces,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Interfaces {
+    interface: Vec<Interface>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Interface {
+    name: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(rename = "ieee802-dot1q-bridge:bridge-port")]
+    bridge_port: BridgePort,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct BridgePort {
+    #[serde(rename = "ieee802-dot1q-sched-bridge:gate-parameter-table")]
+    gates: GateParameterTable,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct GateParameterTable {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    queue_max_sdu_table: Vec<QueueMaxSdu>,
+    gate_enabled: bool,
+    admin_gate_states: u8,
+    admin_control_list: AdminControlList,
+    admin_cycle_time: Rational,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admin_cycle_time_extension: Option<u32>,
+    admin_base_time: PtpTime,
+    config_change: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct QueueMaxSdu {
+    traffic_class: u8,
+    queue_max_sdu: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct AdminControlList {
+    gate_control_entry: Vec<GateControlEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct GateControlEntry {
+    index: u32,
+    operation_name: &'static str,
+    time_interval_value: u32,
+    gate_states_value: u8,
+}
+
+/// Seconds as a fraction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Rational {
+    numerator: i32,
+    denominator: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct PtpTime {
+    /// 64 bits, and so a text (RFC 7951, section 6.1).
+    seconds: String,
+    nanoseconds: u32,
+}
+
+/// The document for all ports that have a schedule.
+///
+/// # Errors
+/// What the standard's model has no words for.
+pub fn document(settings: &Settings) -> Result<Document, String> {
+    let shaped = settings.ports.iter().filter_map(|port| port.taprio.as_ref().map(|taprio| (port, taprio)));
+    let interface = shaped.map(|(port, taprio)| interface(port, taprio)).collect::<Result<_, _>>()?;
+    Ok(Document { interfaces: Interfaces { interface } })
+}
+
+fn interface(port: &PortSettings, taprio: &Taprio) -> Result<Interface, String> {
+    let gates = gates(taprio).map_err(|wrong| format!("{}: {wrong}", port.interface))?;
+    Ok(Interface {
+        name: port.interface.clone(),
+        kind: "iana-if-type:ethernetCsmacd",
+        bridge_port: BridgePort { gates },
+    })
+}
+
+fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
+    if taprio.num_tc > 8 {
+        return Err(format!("{} classes; the standard has 8", taprio.num_tc));
+    }
+    let sum: i64 = taprio.entries.iter().map(|entry| i64::from(entry.interval_ns)).sum();
+    let cycle = taprio.cycle_time_ns.filter(|cycle| *cycle != 0).unwrap_or(sum);
+    let numerator = i32::try_from(cycle)
+        .ok()
+        .filter(|cycle| *cycle > 0)
+        .ok_or_else(|| format!("a cycle of {cycle} ns; write one from 1 ns to 2.147483647 s"))?;
+    // A base time stands for its phase; one before the clock's zero is moved by whole cycles.
+    let base =
+        if taprio.base_time_ns < 0 { taprio.base_time_ns.rem_euclid(cycle) } else { taprio.base_time_ns };
+    let extension = taprio.cycle_time_extension_ns.map(u32::try_from).transpose();
+    let all_open = ((1u16 << taprio.num_tc) - 1) as u8;
+    let entries = taprio.entries.iter().zip(0..).map(|(entry, index)| GateControlEntry {
+        index,
+        operation_name: match entry.command {
+            1 => "ieee802-dot1q-sched:set-and-hold-mac",
+            2 => "ieee802-dot1q-sched:set-and-release-mac",
+            _ => "ieee802-dot1q-sched:set-gate-states",
+        },
+        time_interval_value: entry.interval_ns,
+        gate_states_value: entry.gate_mask as u8 & all_open,
+    });
+    let limits = taprio.max_sdu.iter().zip(0..).filter(|(bytes, _)| **bytes > 0);
+    Ok(GateParameterTable {
+        queue_max_sdu_table: limits
+            .map(|(bytes, class)| QueueMaxSdu { traffic_class: class, queue_max_sdu: *bytes })
+            .collect(),
+        gate_enabled: true,
+        admin_gate_states: all_open,
+        admin_control_list: AdminControlList { gate_control_entry: entries.collect() },
+        admin_cycle_time: Rational { numerator, denominator: NS_PER_S as i32 },
+        admin_cycle_time_extension: extension
+            .map_err(|_| "a cycle time extension beyond 4.294967295 s".to_owned())?,
+        admin_base_time: PtpTime {
+            seconds: (base / NS_PER_S).to_string(),
+            nanoseconds: (base % NS_PER_S) as u32,
+        },
+        config_change: true,
+    })
+}

@@ -1,0 +1,204 @@
+//! What is printed for a switch, and whether the programs that it is for take it.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use tardy_tsn::file;
+use tardy_tsn::network::Bridge;
+use tardy_tsn::plan::commands::{self, Classifying};
+use tardy_tsn::plan::{message, yang};
+use tardy_tsn::settings::{self, Settings};
+
+const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
+
+/// A switch with some of everything.
+const EVERYTHING: &str = r#"
+about = "some of everything"
+priority_map = [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+[[class]]
+[[class]]
+max_sdu = 1500
+[[class]]
+queues = "2@2"
+[[classify]]
+pcp = 2
+vlan = 5
+priority = 2
+[[classify]]
+tcp_port = 102
+dscp = 46
+priority = 1
+[[classify]]
+ethertype = 0x88f7
+priority = 2
+[[classify]]
+source_mac = "02:00:00:00:00:01"
+destination_mac = "02:00:00:00:00:0a"
+priority = 1
+[switch]
+name = "br-1"
+[[switch.port]]
+interface = "swp0"
+tagged = [5]
+pvid = 1
+[[switch.port]]
+interface = "swp1"
+tagged = [5]
+base_time = "-300us"
+cycle_time = "1ms"
+cycle_time_extension = "10us"
+clock = "realtime"
+flags = 1
+txtime_delay = "500us"
+gates = [
+  { open = "all", for = "500us", operation = "hold" },
+  { open = [1, 2], for = "400us", operation = "release" },
+  { mask = 0x04, for = "100us" },
+]
+"#;
+
+fn settings_of(text: &str) -> Settings {
+    settings::of(&file::parse(text).unwrap_or_else(|error| panic!("{error}")).switches[0])
+}
+
+fn everything_in_json(settings: &Settings) -> String {
+    serde_json::to_string_pretty(&yang::document(settings).unwrap()).unwrap()
+}
+
+#[test]
+fn the_articles_switch_in_commands() {
+    insta::assert_snapshot!(commands::script(&settings_of(TWO_FLOWS), Classifying::Nft).unwrap());
+}
+
+#[test]
+fn the_articles_switch_with_the_other_classifiers() {
+    let settings = settings_of(TWO_FLOWS);
+    let tc = commands::script(&settings, Classifying::Tc).unwrap();
+    let iptables = commands::script(&settings, Classifying::Iptables).unwrap();
+    insta::assert_snapshot!(format!("{tc}\n{iptables}"));
+}
+
+#[test]
+fn some_of_everything_in_commands() {
+    insta::assert_snapshot!(commands::script(&settings_of(EVERYTHING), Classifying::Nft).unwrap());
+}
+
+#[test]
+fn open_vswitch_in_commands() {
+    let mut settings = settings_of(EVERYTHING);
+    settings.bridge.kind = Bridge::OpenVSwitch;
+    insta::assert_snapshot!(commands::script(&settings, Classifying::Nft).unwrap());
+    assert!(commands::script(&settings, Classifying::Iptables).is_err());
+}
+
+#[test]
+fn a_list_that_tc_has_no_room_for_is_no_command_and_says_why() {
+    let long = "{ open = [\"blue\"], for = \"10us\" }, { open = [\"red\"], for = \"10us\" },".repeat(20);
+    let (head, rest) = TWO_FLOWS.split_once("gates = [").unwrap();
+    let (_, tail) = rest.split_once("\n]").unwrap();
+    let settings = settings_of(&format!("{head}gates = [{long}]{tail}"));
+    let script = commands::script(&settings, Classifying::Nft).unwrap();
+    assert!(
+        !script.contains("taprio") && script.contains("40 gate entries") && script.contains("exit 1"),
+        "{script}"
+    );
+}
+
+#[test]
+fn messages_field_by_field() {
+    let (two, all) = (settings_of(TWO_FLOWS), settings_of(EVERYTHING));
+    insta::assert_snapshot!(format!("{}\n{}", message::text(&two), message::text(&all)));
+}
+
+#[test]
+fn the_standards_model() {
+    let (two, all) = (settings_of(TWO_FLOWS), settings_of(EVERYTHING));
+    insta::assert_snapshot!(format!("{}\n{}", everything_in_json(&two), everything_in_json(&all)));
+}
+
+#[test]
+fn what_the_standard_has_no_words_for_is_an_error() {
+    let nine = EVERYTHING.replacen("[[class]]", &"[[class]]\n".repeat(7), 1);
+    assert!(yang::document(&settings_of(&nine)).unwrap_err().contains("8"));
+    let long = EVERYTHING.replace("cycle_time = \"1ms\"", "cycle_time = \"3s\"");
+    assert!(yang::document(&settings_of(&long)).unwrap_err().contains("cycle"));
+}
+
+/// Feeds a program, in a network namespace of its own; `None` with the reason printed where that cannot be.
+fn fed(program: &[&str], input: &str) -> Option<Result<(), String>> {
+    let mut words = vec!["--net", "--map-root-user", "--"];
+    words.extend(program);
+    let child = Command::new("unshare")
+        .args(&words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => {
+            println!("skipped: unshare: {error}");
+            return None;
+        }
+    };
+    // A program that ends early does not read; its own words say why.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let absent =
+        said.contains("failed to execute") || said.starts_with("unshare:") || said.contains("not permitted");
+    if absent {
+        println!("skipped: {}", said.trim());
+        return None;
+    }
+    Some(if output.status.success() { Ok(()) } else { Err(said) })
+}
+
+#[test]
+fn nft_takes_what_is_written_for_it() {
+    for text in [TWO_FLOWS, EVERYTHING] {
+        let script = tardy_tsn::classify::nft(&settings_of(text));
+        if let Some(answer) = fed(&["nft", "--check", "--file", "-"], &script) {
+            assert_eq!(answer, Ok(()), "{script}");
+        }
+    }
+    if let Some(answer) = fed(&["nft", "--check", "--file", "-"], "table bridge x { nonsense }\n") {
+        assert!(answer.is_err(), "nft would take anything");
+    }
+}
+
+#[test]
+fn a_shell_reads_every_script() {
+    for text in [TWO_FLOWS, EVERYTHING] {
+        let script = commands::script(&settings_of(text), Classifying::Nft).unwrap();
+        if let Some(answer) = fed(&["sh", "-n"], &script) {
+            assert_eq!(answer, Ok(()), "{script}");
+        }
+    }
+}
+
+#[test]
+fn the_script_makes_a_bridge_and_its_classifier() {
+    for (text, proof) in [
+        (TWO_FLOWS, "nft list table bridge tardy_tsn0 | grep -q 7777"),
+        (
+            EVERYTHING,
+            "bridge vlan show dev swp1 | grep -q 5 && nft list table bridge tardy_br_1 | grep -q 88f7",
+        ),
+    ] {
+        let script = commands::script(&settings_of(text), Classifying::Nft).unwrap();
+        // Kernels without TAPRIO have bridges: the gates are set in the lab.
+        let (before, _) = script.split_once("\n# The gates of").unwrap();
+        let ports = "ip link add swp0 type veth peer name far0 && ip link add swp1 type veth peer name far1";
+        let made = format!("{ports} || {{ echo not permitted >&2; exit 1; }}\n{before}\n{proof}\n");
+        match fed(&["sh", "-s"], &made) {
+            Some(Err(said)) if text == EVERYTHING && said.contains("Operation not supported") => {
+                println!(
+                    "skipped: this kernel's bridges know no VLANs (CONFIG_BRIDGE_VLAN_FILTERING): {said}"
+                );
+            }
+            Some(answer) => assert_eq!(answer, Ok(()), "{made}"),
+            None => {}
+        }
+    }
+}
