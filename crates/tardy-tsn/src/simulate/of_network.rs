@@ -5,7 +5,6 @@ use std::fmt;
 use super::linux_gates::{KernelOrder, KernelSchedule};
 use super::path::{Passage, Path};
 use super::standard_gates::Windows;
-use super::talker::Random;
 use super::wiring::{
     ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, WIRE_OVERHEAD_BYTES, Wiring, wire_ps,
 };
@@ -14,6 +13,7 @@ use crate::check::kernel;
 use crate::check::{Device as ToldDevice, DeviceSpeed};
 use crate::network::{End, Flow, Network, Pace, Port, PortId, Schedule, Speed, Switch, VirtualPorts};
 use crate::placed::Span;
+use crate::random::Random;
 use crate::settings;
 
 /// The rate of a cable of which nobody says anything: what a veth pair says of itself.

@@ -3,6 +3,7 @@
 mod lab;
 mod run;
 mod tsn;
+mod tsn_simulate;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{PlanForm, TsnCheckArgs, TsnCommand, TsnPlanArgs};
+pub(crate) use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 
 const EXAMPLES: &str = "\
 Examples:
