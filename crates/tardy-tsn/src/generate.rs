@@ -38,11 +38,11 @@ pub fn file(seed: u64) -> String {
         let _ = write!(text, "\n[[classify]]\npcp = {class}\npriority = {class}\n");
     }
     text.push_str("\n[switch]\nname = \"tsn0\"\n");
-    for talker in 0..flows.len() {
+    for (talker, flow) in flows.iter().enumerate() {
         let _ = write!(
             text,
             "\n[[switch.port]]\ninterface = \"in{talker}\"\nto = \"talker{talker}\"\nspeed = \"{}Mbit/s\"\n",
-            flows[talker].way_in_mbps
+            flow.way_in_mbps
         );
     }
     let _ = write!(

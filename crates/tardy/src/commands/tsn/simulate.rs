@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_record::units::parse_duration_ns;
 use tardy_tsn::simulate::engine::Arrival;
+use tardy_tsn::simulate::of_network::{WiringError, wire};
 use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
@@ -28,6 +29,12 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     if talk_ns == 0 {
         return Err(wrong("for", "nothing happens in no time; give one such as 2s").into());
     }
+    if file.network.flows.is_empty() {
+        bail!("{} has no [[flow]], so nothing would be sent; docs/tsn.md says what a flow is", file.name);
+    }
+    let wrong_file = |error: WiringError| anyhow!("{}:{}: {error}", file.name, error.span.line(&file.text));
+    // Before any file is claimed: what cannot be simulated leaves nothing behind.
+    wire(&file.network, &options, !arguments.without_shaper).map_err(wrong_file)?;
     let run_file = arguments.output.as_deref().map(|path| claim(path, arguments)).transpose()?;
     let mut frames =
         arguments.frames.as_deref().map(|path| Frames::to(path, arguments, &file)).transpose()?;
@@ -46,10 +53,7 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         version: env!("CARGO_PKG_VERSION"),
     };
     let mut each = |arrival: &Arrival| frames.iter_mut().for_each(|frames| frames.add(arrival));
-    let simulated = recorded::simulate(&request, &mut each).map_err(|error| {
-        let line = error.span.line(&file.text);
-        anyhow!("{}:{line}: {error}", file.name)
-    })?;
+    let simulated = recorded::simulate(&request, &mut each).map_err(wrong_file)?;
     show::print(&simulated.run, arguments.json)?;
     if let Some(run_file) = run_file {
         run_file.write(tardy_record::file::to_text(&simulated.run).as_bytes())?;
@@ -112,6 +116,12 @@ struct Frames<'a> {
 
 impl<'a> Frames<'a> {
     fn to(place: &'a Path, arguments: &TsnSimulateArgs, switch: &'a SwitchFile) -> Result<Self> {
+        if is_same_place(Path::new(&arguments.switch.file), place) {
+            bail!("{} is given twice; choose another --frames", place.display());
+        }
+        if !arguments.force && place.exists() {
+            bail!("{} exists already; choose another --frames, or say --force", place.display());
+        }
         let context = || format!("{} cannot be written", place.display());
         let mut open = File::options();
         open.write(true);
