@@ -1,6 +1,7 @@
 //! Two or more runs side by side: quantiles, maxima, ratios, and whether any of that may be concluded from.
 
 use serde::Serialize;
+use tardy_record::lab::LabClock;
 use tardy_record::plan::PhasePlan;
 use tardy_record::series::TraceSource;
 use tardy_record::{Run, Series};
@@ -32,6 +33,15 @@ pub enum Strength {
     DescriptiveOnly,
 }
 
+/// What kind of machine an emulated one was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SideLab {
+    /// Its name, such as `pc`.
+    pub machine: String,
+    /// What its clock counts.
+    pub clock: LabClock,
+}
+
 /// One run of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Side {
@@ -39,8 +49,9 @@ pub struct Side {
     pub id: String,
     /// What it is called: the kernel of a run of the lab, the id of any other.
     pub name: String,
-    /// Whether it is of the lab.
-    pub of_lab: bool,
+    /// The emulated machine that it ran on; absent for a real one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<SideLab>,
     /// What its kernel is, in one line.
     pub headline: String,
     /// Whether its numbers may be used.
@@ -115,7 +126,7 @@ fn side(run: &Run, name: &str) -> Side {
     Side {
         id: run.origin.id.clone(),
         name: name.to_owned(),
-        of_lab: run.lab.is_some(),
+        lab: run.lab.as_ref().map(|lab| SideLab { machine: lab.machine.clone(), clock: lab.clock }),
         headline: run.facts.headline(),
         valid: run.validity.valid,
         measured_ns: run.progress.measured_ns,

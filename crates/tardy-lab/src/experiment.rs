@@ -49,9 +49,14 @@ pub struct Outcome {
     pub files: Vec<(String, Vec<u8>)>,
     /// Exit status of the guest's last command.
     pub status: u8,
+    /// The last lines that its commands said.
+    pub said: Vec<String>,
     /// What the guest's kernel printed.
     pub console: Vec<u8>,
 }
+
+/// Lines of the guest's commands that are kept.
+const SAID_MAX: usize = 20;
 
 /// Why nothing came of it.
 #[derive(Debug, Error)]
@@ -95,8 +100,13 @@ pub enum ExperimentError {
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
     /// The guest.
-    #[error(transparent)]
-    Session(#[from] SessionError),
+    #[error("{error}")]
+    Session {
+        /// How it ended.
+        error: SessionError,
+        /// What its kernel had printed by then.
+        console: Vec<u8>,
+    },
 }
 
 /// Where on the host a guest runs, and who may end it.
@@ -160,10 +170,24 @@ impl Experiment {
             patience: self.patience,
             cancel: host.cancel,
         };
-        let brought = session.run(tell)?;
+        let mut said = Vec::new();
+        let brought = session.run(&mut |word| {
+            if let Word::Say { text } = word {
+                said.push(text.clone());
+                // The last words are what an error quotes.
+                if said.len() > SAID_MAX {
+                    said.remove(0);
+                }
+            }
+            tell(word);
+        });
         let console = fs::read(place.path().join(machine::CONSOLE)).unwrap_or_default();
+        let brought = match brought {
+            Ok(brought) => brought,
+            Err(error) => return Err(ExperimentError::Session { error, console }),
+        };
         lab.settled = brought.settled;
-        Ok(Outcome { lab, files: brought.files, status: brought.status, console })
+        Ok(Outcome { lab, files: brought.files, status: brought.status, said, console })
     }
 
     /// What the emulator is told for `kernel`.

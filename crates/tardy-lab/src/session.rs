@@ -27,6 +27,8 @@ use watchdog::{Stalled, Watchdog};
 const LOOK_NS: u64 = 500_000_000;
 /// Lines of the console that an error quotes.
 const CONSOLE_LINES: usize = 20;
+/// How a panic begins (kernel/panic.c).
+const PANIC: &str = "Kernel panic - not syncing";
 
 /// A guest to be started: everything that it needs lies in a directory.
 #[derive(Clone, Debug)]
@@ -63,10 +65,10 @@ pub enum SessionError {
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
     /// The guest's words.
-    #[error("{source}.{console}")]
+    #[error("{problem}.{console}")]
     Hearing {
         /// What was wrong with them.
-        source: HearingError,
+        problem: HearingError,
         /// The console's last lines.
         console: String,
     },
@@ -87,10 +89,10 @@ pub enum SessionError {
         console: String,
     },
     /// It hung.
-    #[error("{source}; the guest was ended.{console}")]
+    #[error("{stalled}; the guest was ended.{console}")]
     Hung {
         /// How that was noticed.
-        source: Stalled,
+        stalled: Stalled,
         /// The console's last lines.
         console: String,
     },
@@ -117,7 +119,7 @@ impl Session<'_> {
             if length == 0 {
                 break;
             }
-            let heard = hearing.take(&piece[..length]).map_err(|source| self.hearing(source))?;
+            let heard = hearing.take(&piece[..length]).map_err(|problem| self.hearing(problem))?;
             for one in heard {
                 watchdog.heard();
                 end = brought.take(one, tell).or(end);
@@ -144,22 +146,22 @@ impl Session<'_> {
             if ready[0] {
                 return Ok(());
             }
-            if let Err(source) = watchdog.look(emulator.cpu_time()) {
+            if let Err(stalled) = watchdog.look(emulator.cpu_time()) {
                 emulator.end();
-                return Err(SessionError::Hung { source, console: self.console() });
+                return Err(SessionError::Hung { stalled, console: self.console() });
             }
         }
     }
 
-    fn hearing(&self, source: HearingError) -> SessionError {
-        SessionError::Hearing { source, console: self.console() }
+    fn hearing(&self, problem: HearingError) -> SessionError {
+        SessionError::Hearing { problem, console: self.console() }
     }
 
     fn died(&self, emulator_said: &str) -> SessionError {
         let console = self.console();
         let what = if !emulator_said.trim().is_empty() {
             format!("{} ended before its time: {}.", self.machine.emulator(), emulator_said.trim())
-        } else if console.contains("Kernel panic") {
+        } else if console.contains(PANIC) {
             "the guest's kernel panicked.".to_owned()
         } else {
             "the guest ended without a word.".to_owned()
@@ -177,8 +179,17 @@ impl Session<'_> {
                     (--memory)"
                 .to_owned();
         }
-        let last = &lines[lines.len().saturating_sub(CONSOLE_LINES)..];
-        format!(" The console's last lines:\n    {}", last.join("\n    "))
+        // The reason of a panic stands above its call trace, which may be longer than what is quoted.
+        match lines.iter().position(|line| line.contains(PANIC)) {
+            Some(panic) => {
+                let from_there = &lines[panic..lines.len().min(panic + CONSOLE_LINES)];
+                format!(" Its console from there on:\n    {}", from_there.join("\n    "))
+            }
+            None => {
+                let last = &lines[lines.len().saturating_sub(CONSOLE_LINES)..];
+                format!(" The console's last lines:\n    {}", last.join("\n    "))
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair, Side};
 use tardy_analyse::difference::Difference;
 use tardy_analyse::shape::Shape;
 
+use crate::lab;
 use crate::latency::{harmless, microseconds, per_cent, short, three_digits};
 use crate::summary::folded;
 use crate::table::Table;
@@ -45,6 +46,14 @@ fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     };
     let mut lines = side("Base", &comparison.base);
     lines.extend(side("Candidate", &pair.candidate));
+    // Of machines of one kind it is said once.
+    let mut whose: Vec<String> = [&comparison.base, &pair.candidate]
+        .into_iter()
+        .filter_map(|side| side.lab.as_ref())
+        .map(|lab| lab::whose_of(&lab.machine, lab.clock))
+        .collect();
+    whose.dedup();
+    lines.extend(whose.iter().flat_map(|text| folded(text, width)));
     for reason in &pair.not_comparable_because {
         lines.extend(folded(&format!("NOT COMPARABLE: {}", harmless(reason)), width));
     }
@@ -65,7 +74,7 @@ impl Names {
     fn of(base: &Side, candidate: &Side) -> Self {
         let short = |side: &Side| short(&harmless(&side.name), NAME_MAX);
         let (one, other) = (short(base), short(candidate));
-        if base.of_lab && candidate.of_lab && one != other {
+        if base.lab.is_some() && candidate.lab.is_some() && one != other {
             Self { base: one, candidate: other }
         } else {
             Self { base: "base".to_owned(), candidate: "candidate".to_owned() }

@@ -18,9 +18,13 @@ pub fn alarm(run: &Run) -> Option<String> {
 
 /// Whose latencies the numbers are, in two sentences at most; absent for a machine of its own.
 pub fn whose(run: &Run) -> Option<String> {
-    let lab = run.lab.as_ref()?;
-    let machine = harmless(&lab.machine);
-    Some(match lab.clock {
+    run.lab.as_ref().map(|lab| whose_of(&lab.machine, lab.clock))
+}
+
+/// Whose latencies those of an emulated `machine` are.
+pub(crate) fn whose_of(machine: &str, clock: LabClock) -> String {
+    let machine = harmless(machine);
+    match clock {
         LabClock::Instructions { shift } => format!(
             "An emulated {machine}: a latency here counts instructions, {} ns each, on the kernel's real code path, and \
              is the same every time. Nothing cache- or DRAM-shaped is modelled, so this is not a board's time.",
@@ -35,7 +39,7 @@ pub fn whose(run: &Run) -> Option<String> {
             "A virtual {machine} on the host's CPU: these latencies are those of a virtual machine, the host's own in \
              them, and not a board's."
         ),
-    })
+    }
 }
 
 /// What the numbers depend on, a name and a value a row.

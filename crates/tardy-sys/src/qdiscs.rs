@@ -105,26 +105,36 @@ pub fn set_pfifo(name: &str, parent: u32, limit: u32) -> Result<(), NetlinkError
     })
 }
 
-/// Makes a token bucket (tc-tbf(8)) the root of the device `name`: frames leave at `rate_bps` bit/s, `burst_bytes` at
-/// once, and up to `limit_bytes` wait.
+/// A token bucket (tc-tbf(8)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// At which rate frames leave, in bit/s.
+    pub rate_bps: u64,
+    /// How much may leave at once, in bytes: at least a frame.
+    pub burst_bytes: u32,
+    /// How much waits, in bytes.
+    pub limit_bytes: u32,
+    /// What each frame takes beyond its own bytes.
+    pub overhead_bytes: u16,
+}
+
+/// Makes a token bucket the root of the device `name`.
 ///
 /// # Errors
 /// ENOENT where the kernel has none (CONFIG_NET_SCH_TBF).
-pub fn set_token_bucket(
-    name: &str,
-    rate_bps: u64,
-    burst_bytes: u32,
-    limit_bytes: u32,
-) -> Result<(), NetlinkError> {
+pub fn set_token_bucket(name: &str, bucket: TokenBucket) -> Result<(), NetlinkError> {
     // include/uapi/linux/pkt_sched.h.
     const PARMS: u16 = 1;
     const RATE64: u16 = 4;
     const BURST: u16 = 6;
     const ETHERNET: u8 = 1;
+    let TokenBucket { rate_bps, burst_bytes, limit_bytes, overhead_bytes } = bucket;
     let bytes_per_second = rate_bps / 8;
     let rate = u32::try_from(bytes_per_second).unwrap_or(u32::MAX);
     // struct tc_tbf_qopt: two struct tc_ratespec (of which link layer and rate matter), limit, buffer, mtu.
-    let mut parameters = vec![0, ETHERNET, 0, 0, 0, 0, 0, 0];
+    let mut parameters = vec![0, ETHERNET];
+    parameters.extend_from_slice(&overhead_bytes.to_ne_bytes());
+    parameters.extend_from_slice(&[0; 4]);
     parameters.extend_from_slice(&rate.to_ne_bytes());
     parameters.extend_from_slice(&[0; 12]);
     parameters.extend_from_slice(&limit_bytes.to_ne_bytes());

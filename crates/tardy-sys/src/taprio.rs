@@ -6,7 +6,7 @@
 use thiserror::Error;
 
 use crate::links;
-use crate::netlink::{NetlinkError, RouteSocket};
+use crate::netlink::{NetlinkError, Request, RouteSocket};
 
 mod decode;
 mod encode;
@@ -118,10 +118,34 @@ pub enum TaprioError {
 /// # Errors
 /// What the kernel says: docs of its words in `docs/tsn.md`.
 pub fn replace(name: &str, taprio: &Taprio) -> Result<Option<String>, TaprioError> {
+    prepare(name, taprio)?.send()
+}
+
+/// A shaper that only has to be sent: for those who wait for the right moment.
+#[derive(Debug)]
+pub struct Prepared {
+    socket: RouteSocket,
+    request: Request,
+}
+
+/// Prepares what [`replace`] does.
+///
+/// # Errors
+/// ENODEV when there is no such device; what is too long.
+pub fn prepare(name: &str, taprio: &Taprio) -> Result<Prepared, TaprioError> {
     let index = links::index_of(name).map_err(NetlinkError::from)?;
     let request = encode::request(index, taprio)?;
-    let socket = RouteSocket::open().map_err(NetlinkError::from)?;
-    Ok(socket.ask_for_warning(&request)?)
+    Ok(Prepared { socket: RouteSocket::open().map_err(NetlinkError::from)?, request })
+}
+
+impl Prepared {
+    /// Sends it, and waits for the kernel's answer: what it warns of.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn send(&self) -> Result<Option<String>, TaprioError> {
+        Ok(self.socket.ask_for_warning(&self.request)?)
+    }
 }
 
 /// The time-aware shaper of the device `name` as the kernel shows it; nothing where it shows none. It shows none of more

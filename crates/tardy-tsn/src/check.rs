@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::network::{CLASSES_MAX, Clock, Network, Port, Schedule, Speed, Switch};
+use crate::network::{CLASSES_MAX, Clock, Flow, Network, Port, PortId, Schedule, Speed, Switch};
 use crate::placed::Span;
 use crate::settings::{self, Queues, Taprio};
 use crate::windows::{self, UNKNOWN_SPEED_BITS_PER_SECOND};
@@ -142,15 +142,18 @@ impl Kind {
 /// Everything that is found in `network`, whose text is `text`: what is refused first, then by the line.
 pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
     let mut found = Found { text, at: (String::new(), None), findings: Vec::new() };
+    // Looked for once: there may be thousands of flows.
+    let ways: Ways = network.flows.iter().map(|flow| (flow, network.way_out(flow))).collect();
     for (number, switch) in network.switches.iter().enumerate() {
         found.in_switch(switch, None);
         surroundings::of_switch(switch, &mut found);
-        flows::of_switch(network, number, &mut found);
-        for port in &switch.ports {
+        flows::of_switch(network, number, &ways, &mut found);
+        for (index, port) in switch.ports.iter().enumerate() {
             let Some(schedule) = &port.schedule else { continue };
             found.in_switch(switch, Some(port));
             let told = machine.devices.get(&port.interface.value);
-            let place = Place { network, number, switch, port, schedule, device: device(port, told), told };
+            let flows = flows::through(&ways, PortId { switch: number, port: index });
+            let place = Place { switch, port, schedule, flows, device: device(port, told), told };
             refused::of_port(&place, &mut found);
             schedule::of_port(&place, &mut found);
             classes::of_port(&place, &mut found);
@@ -184,14 +187,16 @@ fn device(port: &Port, told: Option<&Device>) -> Device {
     device
 }
 
+/// Each flow and the ports through which it leaves switches.
+type Ways<'a> = Vec<(&'a Flow, Option<Vec<PortId>>)>;
+
 /// A port with a schedule, and what is around it.
 struct Place<'a> {
-    network: &'a Network,
-    /// The switch's place in the network.
-    number: usize,
     switch: &'a Switch,
     port: &'a Port,
     schedule: &'a Schedule,
+    /// The flows that leave through it.
+    flows: Vec<&'a Flow>,
     /// What is known of the device, from the machine or the file.
     device: Device,
     /// What the machine said.

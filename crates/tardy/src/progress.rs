@@ -27,7 +27,7 @@ impl Progress {
     /// Ends the line that is open, so that something else can be written.
     pub(crate) fn close_line(&mut self) {
         if std::mem::take(&mut self.line_is_open) {
-            eprintln!();
+            output::tell_plainly("");
         }
     }
 }
@@ -40,11 +40,11 @@ impl Observer for Progress {
         }
         let line = line(now);
         if self.terminal {
-            eprint!("\r\x1b[K{line}");
-            let _ = std::io::stderr().flush();
+            let mut error = std::io::stderr().lock();
+            let _ = write!(error, "\r\x1b[K{line}").and_then(|()| error.flush());
             self.line_is_open = true;
         } else {
-            eprintln!("{line}");
+            output::tell_plainly(&line);
         }
     }
 

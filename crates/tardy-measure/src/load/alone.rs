@@ -29,7 +29,10 @@ pub fn run_alone(
     let fail =
         |source| LoadError::Start { what: "signals cannot be waited for", path: context.exe.clone(), source };
     let signals = EndSignals::catch().map_err(fail)?;
-    let mut loads = Loads::start(specs, context)?;
+    let mut tell = |text: &str| {
+        let _ = writeln!(progress, "tardy: {text}");
+    };
+    let mut loads = Loads::start_telling(specs, context, &mut tell)?;
     let start = Instant::now();
     let mut teller = Teller::new(&loads);
     loads.begin_phase(0, 0);

@@ -32,16 +32,17 @@ pub struct LoadContext {
     pub peer: Option<String>,
     /// The TCP port of the network part, [`PORT`] unless a test needs another; 0 is any free one.
     pub port: u16,
-    /// Hears what a person who waits for the start should know.
-    pub notify: fn(&str),
 }
 
 impl LoadContext {
-    /// A context in which `exe` is tardy: seed 0, no peer, the article's port, and nobody listening to notices.
+    /// A context in which `exe` is tardy: seed 0, no peer, the article's port.
     pub fn new(exe: PathBuf) -> Self {
-        Self { exe, seed: 0, peer: None, port: PORT, notify: |_| {} }
+        Self { exe, seed: 0, peer: None, port: PORT }
     }
 }
+
+/// Hears what a person should know.
+type Tell<'a> = &'a mut dyn FnMut(&str);
 
 /// Loads that run. Dropping them ends them.
 #[derive(Debug)]
@@ -93,6 +94,18 @@ impl Loads {
     /// When a process cannot be made, or a built-in part fails before it has begun: a port in use, a peer that does
     /// not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left running.
     pub fn start(specs: &[LoadSpec], context: &LoadContext) -> Result<Self, LoadError> {
+        Self::start_telling(specs, context, &mut |_| {})
+    }
+
+    /// As [`Self::start`]; `tell` hears what a person who waits should know.
+    ///
+    /// # Errors
+    /// As [`Self::start`]'s.
+    pub fn start_telling(
+        specs: &[LoadSpec],
+        context: &LoadContext,
+        tell: Tell<'_>,
+    ) -> Result<Self, LoadError> {
         let working: Vec<LoadSpec> = specs.iter().filter(|spec| !spec.parts().is_empty()).cloned().collect();
         if let (true, Some(other)) = (working.len() < specs.len(), working.first()) {
             return Err(LoadError::NoneAmongOthers { other: other.text().to_owned() });
@@ -114,17 +127,17 @@ impl Loads {
             let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
             started.supervisor =
                 Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
-            started.wait_until_running(context)?;
+            started.wait_until_running(tell)?;
         }
         Ok(started)
     }
 
-    fn wait_until_running(&mut self, context: &LoadContext) -> Result<(), LoadError> {
+    fn wait_until_running(&mut self, tell: Tell<'_>) -> Result<(), LoadError> {
         let deadline = Instant::now() + START_PATIENCE;
         while self.parts.iter().any(|part| !part.running && part.alive) {
             let left = deadline.saturating_duration_since(Instant::now());
             self.wait_for_words(left);
-            self.hear(context.notify);
+            self.hear(tell);
             let died = |(part, _): &&(usize, String)| self.parts[*part].kind != Kind::Command;
             if let Some((part, how)) = self.unrecorded.iter().find(died) {
                 let (part, how) = (&self.parts[*part], how.clone());
@@ -167,7 +180,7 @@ impl Loads {
     /// at memory and a pipe.
     pub fn read(&mut self, now_ns: u64) {
         self.last_read_ns = now_ns;
-        self.hear(|_| {});
+        self.hear(&mut |_| {});
         self.record_deaths();
         let all = self.counters.all();
         for part in &mut self.parts {
@@ -217,7 +230,7 @@ impl Loads {
         while self.supervisor.is_some() {
             let left = deadline.saturating_duration_since(Instant::now());
             self.wait_for_words(left);
-            self.hear(|_| {});
+            self.hear(&mut |_| {});
             if left.is_zero() && self.supervisor.take().is_some() {
                 let seconds = END_PATIENCE.as_secs();
                 self.remark(
@@ -238,14 +251,14 @@ impl Loads {
     }
 
     /// Takes in what was said since the last time.
-    fn hear(&mut self, notify: fn(&str)) {
+    fn hear(&mut self, tell: Tell<'_>) {
         let Some(supervisor) = &mut self.supervisor else { return };
         let (words, open) = supervisor.listener.hear(&mut supervisor.words);
         for (part, word) in words {
             match word {
                 Word::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
                 Word::FirstPassOver => self.through_once.push(part),
-                Word::Notice(text) => notify(&text),
+                Word::Notice(text) => tell(&text),
                 Word::Remark(text) => self.remark(part, text),
                 Word::Death(how) => self.died(part, how),
             }

@@ -6,6 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 
@@ -34,6 +35,8 @@ pub struct ResultFile {
     path: PathBuf,
     target: PathBuf,
     temporary: PathBuf,
+    /// Whether what is at the target may be replaced: unasked only once it is ours.
+    may_replace: AtomicBool,
 }
 
 impl ResultFile {
@@ -58,8 +61,10 @@ impl ResultFile {
         hidden.push(name);
         hidden.push(format!(".{}.tmp", std::process::id()));
         let temporary = target.with_file_name(hidden);
+        // What a dead process of the same id left there may be another name of its result.
+        let _ = fs::remove_file(&temporary);
         OpenOptions::new().write(true).create(true).truncate(true).open(&temporary).map_err(fail)?;
-        Ok(Self { path: path.to_owned(), target, temporary })
+        Ok(Self { path: path.to_owned(), target, temporary, may_replace: AtomicBool::new(force) })
     }
 
     /// The place, as it was named.
@@ -69,16 +74,36 @@ impl ResultFile {
 
     /// Replaces the file by `text`. What was there stays if this fails.
     pub fn write(&self, text: &[u8]) -> Result<(), ResultFileError> {
-        self.write_whole(text).map_err(|source| ResultFileError::Io { path: self.path.clone(), source })
+        self.write_whole(text).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => ResultFileError::Exists(self.path.clone()),
+            _ => ResultFileError::Io { path: self.path.clone(), source },
+        })
     }
 
     fn write_whole(&self, text: &[u8]) -> io::Result<()> {
         let mut file = File::create(&self.temporary)?;
         file.write_all(text)?;
         file.sync_all()?;
-        fs::rename(&self.temporary, &self.target)?;
+        self.put_in_place()?;
         let directory = self.target.parent().filter(|directory| !directory.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    /// The first time, another run may have written a file of this name since the place was claimed: a link does not
+    /// replace it, where the file system has links.
+    fn put_in_place(&self) -> io::Result<()> {
+        if !self.may_replace.load(Ordering::Relaxed) {
+            match fs::hard_link(&self.temporary, &self.target) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+                _ => self.may_replace.store(true, Ordering::Relaxed),
+            }
+        }
+        fs::rename(&self.temporary, &self.target)?;
+        // Of two names of one file rename(2) leaves both.
+        match fs::remove_file(&self.temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Takes back what was written.
@@ -108,6 +133,20 @@ pub fn is_same_place(one: &Path, other: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_that_claim_a_place_the_second_to_write_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.run.json");
+        let (one, other) =
+            (ResultFile::claim(&path, false).unwrap(), ResultFile::claim(&path, false).unwrap());
+        one.write(b"first").unwrap();
+        one.write(b"first, once more").unwrap();
+        assert!(matches!(other.write(b"second"), Err(ResultFileError::Exists(_))));
+        drop((one, other));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first, once more");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file is left");
+    }
 
     #[test]
     fn what_is_there_is_not_overwritten_unasked() {

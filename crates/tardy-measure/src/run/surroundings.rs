@@ -41,11 +41,11 @@ impl House<'_> {
         let context = LoadContext {
             seed: self.request.plan.seed,
             peer: self.request.plan.peer.clone(),
-            notify: |text| eprintln!("tardy: {text}"),
             ..LoadContext::new(self.request.exe.clone())
         };
-        let loads =
-            parsed.and_then(|specs| Loads::start(&specs, &context)).map_err(|error| error.to_string())?;
+        let mut tell = |text: &str| self.observer.say(text);
+        let loads = parsed.and_then(|specs| Loads::start_telling(&specs, &context, &mut tell));
+        let loads = loads.map_err(|error| error.to_string())?;
         self.loads.running = Some((plan.loads.clone(), loads));
         Ok(())
     }

@@ -43,11 +43,12 @@ pub struct Applied {
 }
 
 /// Sets a switch up. Whatever fails, all that was done before it is undone; steps are noted in `journal` while it goes on,
-/// and in `shelf` once it is up. Without a journal the caller sees to it that all of it goes with the process.
+/// and in `shelf` once it is up. Without a journal the caller sees to it that all of it goes with the process. The
+/// switch stays up once [`Ledger::keep`] is called; dropping the ledger takes back what was done.
 ///
 /// # Errors
 /// In words, what stands in the way or what the kernel says, a line for each; and what could not be undone.
-pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result<Applied, String> {
+pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result<(Applied, Ledger), String> {
     let settings = &request.settings;
     let known = shelf.find(&settings.bridge.name)?;
     let allowed = Allowances { replace: request.replace, own_connection: request.even_own_connection };
@@ -68,18 +69,16 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
         }
     };
     let mut steps = known.map(|state| state.steps).unwrap_or_default();
-    ledger.keep(|new| {
-        // A schedule that took another's place goes with its shaper.
-        for step in new.into_iter().filter(|step| !matches!(step.change, Change::Schedule { .. })) {
-            // The first time that something was changed says how it was before.
-            if !steps.iter().any(|old| old.change.is_of_the_same(&step.change)) {
-                steps.push(step);
-            }
+    // A schedule that took another's place goes with its shaper.
+    for step in ledger.steps().filter(|step| !matches!(step.change, Change::Schedule { .. })) {
+        // The first time that something was changed says how it was before.
+        if !steps.iter().any(|old| old.change.is_of_the_same(&step.change)) {
+            steps.push(step.clone());
         }
-        state.steps = steps;
-        shelf.put(&state)
-    })?;
-    Ok(applied)
+    }
+    state.steps = steps;
+    shelf.put(&state)?;
+    Ok((applied, ledger))
 }
 
 fn set_everything(
@@ -140,14 +139,15 @@ fn shape(
         _ => {}
     }
     warn_of_speed(name, applied);
-    let send = || taprio::replace(name, &wanted).map_err(|error| in_words_of(&about, error));
+    let prepared = taprio::prepare(name, &wanted).map_err(|error| in_words_of(&about, error))?;
+    let send = || prepared.send().map(drop).map_err(|error| in_words_of(&about, error));
     let running = shown.as_ref().filter(|shown| is_changeable(shown, &wanted));
     let clock = wanted.clock_id.and_then(Clock::of_id);
     if let (Some(Shown { operating: Some(operating), .. }), Some(clock)) = (running, clock) {
         let (entries, classes) = (wanted.schedule.entries.len(), wanted.classes.queues.len());
         let Some(was) = shown.as_ref().and_then(ShaperRecord::of) else { return Ok(()) };
         ledger.step(Change::Schedule { name: name.to_owned(), was: Box::new(was) }, || {
-            let leak = timing::replace(name, operating, clock, entries, classes, || send().map(drop))?;
+            let leak = timing::replace(name, operating, clock, entries, classes, send)?;
             applied.leaks.push(leak);
             Ok(())
         })?;
@@ -161,7 +161,7 @@ fn shape(
             "{name}: its shaper was taken away and made anew, and between the two every gate was open"
         ));
     }
-    ledger.step(Change::Shaper { name: name.to_owned() }, || send().map(drop))?;
+    ledger.step(Change::Shaper { name: name.to_owned() }, send)?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
     Ok(())
 }

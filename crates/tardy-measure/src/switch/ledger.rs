@@ -67,14 +67,14 @@ impl Ledger {
         self.steps.is_empty()
     }
 
-    /// The steps, which stay: `keep` writes them down first, and only then are they struck from the journal.
-    ///
-    /// # Errors
-    /// What `keep` says; then everything is undone.
-    pub(super) fn keep(mut self, keep: impl FnOnce(Vec<Step>) -> Result<(), String>) -> Result<(), String> {
-        keep(self.steps.iter().map(|(step, _)| step.clone()).collect())?;
+    /// The steps so far, in order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().map(|(step, _)| step)
+    }
+
+    /// Lets everything stay as it is: from now on it is not this process that takes it back.
+    pub fn keep(mut self) {
         self.steps.drain(..).filter_map(|(_, entry)| entry).for_each(Entry::strike);
-        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@
 mod apply;
 mod bridge;
 mod classifier;
+pub mod experiment;
 mod ledger;
 mod missing;
 mod own_connection;
@@ -25,7 +26,7 @@ pub use apply::{Applied, Request, apply};
 pub use ledger::Ledger;
 pub use remove::remove;
 pub use shaper::{HANDLE, is_same, to_kernel};
-pub use show::{PortView, ShaperView, SwitchView, show};
+pub use show::{PortView, ScheduleView, ShaperView, SwitchView, show};
 pub use step::Step;
 pub use timing::Leak;
 pub use watch::{Healed, Watch};

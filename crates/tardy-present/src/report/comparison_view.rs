@@ -23,6 +23,7 @@ const UNFOLDED_MAX: usize = 24;
 pub(super) struct ComparisonView {
     sides: Vec<SideView>,
     pairs: Vec<PairView>,
+    whose: Vec<String>,
     descriptive: &'static str,
     curves_of: String,
     published: Option<TableView>,
@@ -107,6 +108,7 @@ pub(super) fn of(
             .map(|(pair, name)| pair_view(pair, &names[0], name))
             .collect(),
         descriptive: DESCRIPTIVE,
+        whose: whose(runs),
         curves_of,
         published: published_view::overview(&names.iter().zip(found).collect::<Vec<_>>()),
         latency: plots::latency(
@@ -121,6 +123,13 @@ pub(super) fn of(
         ),
         exceedance: plots::exceedance(&format!("{prefix}compare-exceedance"), &curves, marks),
     }
+}
+
+/// Whose latencies these are; of machines of one kind it is said once.
+fn whose(runs: &[&Run]) -> Vec<String> {
+    let mut whose: Vec<String> = runs.iter().filter_map(|run| lab::whose(run)).collect();
+    whose.dedup();
+    whose
 }
 
 fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {

@@ -88,7 +88,13 @@ fn a_token_bucket_can_be_hung_up_and_taken_down() {
         if is_missing("veth", make_veth("here", "there", None, None)) {
             return;
         }
-        if is_missing("token bucket", qdiscs::set_token_bucket("here", 100_000_000, 1600, 1 << 20)) {
+        let bucket = qdiscs::TokenBucket {
+            rate_bps: 100_000_000,
+            burst_bytes: 1600,
+            limit_bytes: 1 << 20,
+            overhead_bytes: 24,
+        };
+        if is_missing("token bucket", qdiscs::set_token_bucket("here", bucket)) {
             return;
         }
         let qdiscs = qdiscs::of("here").unwrap();

@@ -61,7 +61,9 @@ fn flows_of(place: &Place<'_>, class: usize) -> Vec<String> {
 }
 
 fn flow_sizes<'a>(place: &'a Place<'_>, class: usize) -> impl Iterator<Item = (&'a str, u32)> {
-    super::flows::through(place)
+    place
+        .flows
+        .iter()
         .filter(move |flow| usize::from(place.switch.class_of(&flow.marks)) == class)
         .map(|flow| (flow.name.value.as_str(), flow.size.value))
 }

@@ -2,36 +2,33 @@
 
 use tardy_record::units::format_duration_ns;
 
-use super::{Found, Place};
+use super::{Found, Place, Ways};
 use crate::network::{End, Flow, Network, Pace, PortId, Switch};
 use crate::settings::{self, PortVlan};
 use crate::windows::{self, bytes_in};
 
 /// Rules about the flows that come into a switch.
-pub(super) fn of_switch(network: &Network, number: usize, found: &mut Found<'_>) {
+pub(super) fn of_switch(network: &Network, number: usize, ways: &Ways<'_>, found: &mut Found<'_>) {
     let switch = &network.switches[number];
-    for flow in &network.flows {
-        match network.way_out(flow) {
+    for (flow, way) in ways {
+        match way {
             // Said once, at the first switch.
             None if number == 0 => no_way(network, flow, found),
             None => {}
             Some(way) => {
                 if let Some(out) = way.iter().find(|port| port.switch == number) {
                     wrong_class(switch, flow, found);
-                    wrong_vlan(network, flow, *out, &way, found);
+                    wrong_vlan(network, flow, *out, way, found);
                 }
             }
         }
     }
 }
 
-/// The flows that leave through this port.
-pub(super) fn through<'a>(place: &'a Place<'_>) -> impl Iterator<Item = &'a Flow> {
-    let port = place.switch.ports.iter().position(|port| std::ptr::eq(port, place.port));
-    let here = port.map(|port| PortId { switch: place.number, port });
-    place.network.flows.iter().filter(move |flow| {
-        here.is_some_and(|here| place.network.way_out(flow).is_some_and(|way| way.contains(&here)))
-    })
+/// The flows that leave through `port`.
+pub(super) fn through<'a>(ways: &Ways<'a>, port: PortId) -> Vec<&'a Flow> {
+    let leaves = |way: &Option<Vec<PortId>>| way.as_ref().is_some_and(|way| way.contains(&port));
+    ways.iter().filter(|(_, way)| leaves(way)).map(|(flow, _)| *flow).collect()
 }
 
 fn no_way(network: &Network, flow: &Flow, found: &mut Found<'_>) {
@@ -77,10 +74,10 @@ fn wrong_class(switch: &Switch, flow: &Flow, found: &mut Found<'_>) {
 /// A bridge that filters drops what comes or would leave in a VLAN that the port is not in.
 fn wrong_vlan(network: &Network, flow: &Flow, out: PortId, way: &[PortId], found: &mut Found<'_>) {
     let switch = &network.switches[out.switch];
-    let settings = settings::of(switch);
-    if !settings.bridge.vlan_filtering {
+    if switch.ports.iter().all(|port| port.vlans.is_empty()) {
         return;
     }
+    let settings = settings::of(switch);
     let Some(into) = way_in(network, flow, out, way) else { return };
     let (into, out) = (&settings.ports[into], &settings.ports[out.port]);
     let tagged = flow.marks.vlan.filter(|id| *id != 0);
@@ -132,8 +129,12 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
         return;
     }
     for class in 0..place.switch.classes.len() {
-        let flows: Vec<&Flow> =
-            through(place).filter(|flow| usize::from(place.switch.class_of(&flow.marks)) == class).collect();
+        let flows: Vec<&Flow> = place
+            .flows
+            .iter()
+            .copied()
+            .filter(|flow| usize::from(place.switch.class_of(&flow.marks)) == class)
+            .collect();
         let per_second = |flow: &Flow| match flow.pace {
             Pace::FlatOut => 0,
             Pace::Periodic { period_ns, frames, .. } => {

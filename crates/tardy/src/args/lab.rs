@@ -38,8 +38,8 @@ pub(crate) struct LabRunArgs {
     /// No progress on standard error.
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
-    /// Show what would be booted, and boot nothing.
-    #[arg(long, help_heading = "What to run")]
+    /// Show what would be booted, and boot nothing. Kernels and tools that are not in the cache are fetched all the same.
+    #[arg(long, conflicts_with = "json", help_heading = "What to run")]
     pub(crate) dry_run: bool,
 }
 

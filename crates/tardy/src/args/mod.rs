@@ -11,7 +11,10 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
-pub(crate) use tsn::{PlanForm, TsnCheckArgs, TsnCommand, TsnPlanArgs};
+pub(crate) use tsn::{
+    OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
+    TsnTestArgs, TsnWatchArgs,
+};
 pub(crate) use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 
 const EXAMPLES: &str = "\

@@ -17,6 +17,16 @@ pub(crate) enum TsnCommand {
     Generate(TsnGenerateArgs),
     /// What would be set: as commands to read and run, as the standard's YANG, or as the message to the kernel.
     Plan(TsnPlanArgs),
+    /// Make this machine the switch: bridge, VLANs, classifier and gate control lists. It stays up until it is removed.
+    Apply(TsnApplyArgs),
+    /// Take a switch back: everything as it was before.
+    Remove(TsnRemoveArgs),
+    /// What the kernel has of the switches that are up.
+    Show(TsnShowArgs),
+    /// Keep a switch alive: mend what a lost cable or a changed queue stops, and tell what was lost.
+    Watch(TsnWatchArgs),
+    /// Send the flows through the switch and record when they arrive, with the shaper and without.
+    Test(TsnTestArgs),
 }
 
 /// What every command reads.
@@ -91,4 +101,92 @@ impl From<ClassifierProgram> for Classifying {
             ClassifierProgram::Iptables => Self::Iptables,
         }
     }
+}
+
+/// Which switch of a file.
+#[derive(Debug, Args)]
+pub(crate) struct OneSwitchArgs {
+    #[command(flatten)]
+    pub(crate) switch: SwitchFileArgs,
+
+    /// Which of the file's switches this machine is; needed where there are several.
+    #[arg(long = "switch", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+/// `tardy tsn apply`.
+#[derive(Debug, Args)]
+pub(crate) struct TsnApplyArgs {
+    #[command(flatten)]
+    pub(crate) one: OneSwitchArgs,
+
+    /// Take the switch back after this long, or at Ctrl-C; without it, it stays until `tardy tsn remove`.
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Use a bridge, and replace queueing disciplines, that are not tardy's.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Also where your own SSH connection runs over one of the ports.
+    #[arg(long)]
+    pub(crate) even_my_own_connection: bool,
+}
+
+/// `tardy tsn remove`.
+#[derive(Debug, Args)]
+pub(crate) struct TsnRemoveArgs {
+    /// The switch's name; needed where several are up.
+    pub(crate) name: Option<String>,
+}
+
+/// `tardy tsn show`.
+#[derive(Debug, Args)]
+pub(crate) struct TsnShowArgs {
+    /// The switch's name; all that are up unless said.
+    pub(crate) name: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tardy tsn watch`.
+#[derive(Debug, Args)]
+pub(crate) struct TsnWatchArgs {
+    #[command(flatten)]
+    pub(crate) one: OneSwitchArgs,
+
+    /// End after this long; without it, at Ctrl-C.
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+}
+
+/// `tardy tsn test`.
+#[derive(Debug, Args)]
+pub(crate) struct TsnTestArgs {
+    #[command(flatten)]
+    pub(crate) switch: SwitchFileArgs,
+
+    /// Build talkers, switches and listeners of network namespaces on this machine.
+    #[arg(long)]
+    pub(crate) netns: bool,
+    /// For how long frames are counted, with the shaper and again without.
+    #[arg(long = "for", value_name = "TIME", default_value = "2s")]
+    pub(crate) duration: String,
+    /// Only with the shaper.
+    #[arg(long, conflicts_with = "without_shaper")]
+    pub(crate) with_shaper: bool,
+    /// Only without the shaper.
+    #[arg(long)]
+    pub(crate) without_shaper: bool,
+    /// Where the run file goes.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<std::path::PathBuf>,
+    /// Replace the run file if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// The run's numbers as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not print how it goes on.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }

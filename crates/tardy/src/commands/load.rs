@@ -6,7 +6,6 @@ use anyhow::{Context, Result, bail};
 use tardy_measure::load::{self, LoadContext};
 use tardy_record::units::parse_duration_ns;
 
-use super::output;
 use crate::args::LoadArgs;
 use crate::exit::Exit;
 use crate::resolve::wrong;
@@ -27,12 +26,7 @@ pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
     let spec = load::parse(&text).map_err(|error| wrong("load", error))?;
     let exe =
         std::env::current_exe().context("tardy does not find its own program, which serves as the load")?;
-    let context = LoadContext {
-        seed: arguments.seed,
-        peer: arguments.peer.clone(),
-        notify: output::tell,
-        ..LoadContext::new(exe)
-    };
+    let context = LoadContext { seed: arguments.seed, peer: arguments.peer.clone(), ..LoadContext::new(exe) };
     let results = load::run_alone(&[spec], &context, duration, &mut std::io::stderr())?;
     let deaths: Vec<String> = results
         .iter()

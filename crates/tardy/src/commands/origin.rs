@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use tardy_record::run::Origin;
 
 /// The origin of a run that this command makes.
-pub(super) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
+pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let unique = since_epoch.subsec_nanos() ^ std::process::id().rotate_left(20);
@@ -19,7 +19,7 @@ pub(super) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
 }
 
 /// `20261121-093000`.
-pub(super) fn stamp(time: SystemTime) -> String {
+pub(crate) fn stamp(time: SystemTime) -> String {
     let text = humantime::format_rfc3339_seconds(time).to_string();
     text.replace(['-', ':', 'Z'], "").replace('T', "-")
 }

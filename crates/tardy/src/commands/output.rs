@@ -48,7 +48,12 @@ pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<Resu
 /// Tells a person something on standard error. Names from outside lose what would steer a terminal.
 pub(crate) fn tell(text: &str) {
     let lines: Vec<String> = text.lines().map(harmless).collect();
-    eprintln!("tardy: {}", lines.join("\n"));
+    tell_plainly(&format!("tardy: {}", lines.join("\n")));
+}
+
+/// Writes a line to standard error. That nobody reads it any more is no failure, let alone a reason to break off.
+pub(crate) fn tell_plainly(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Whether standard output is a terminal that shows colours.

@@ -48,6 +48,13 @@ const MISTAKES: &[&[&str]] = &[
     &["run", "--limit", "soon"],
     &["run", "--thresholds", "1us,2us,3us,4us,5us,6us,7us,8us,9us"],
     &["run", "--load", "dolaod"],
+    &["lab", "run", "--load", "dolaod"],
+    &["lab", "run", "--cpus", "3"],
+    &["lab", "run", "--patience", "0s"],
+    &["lab", "run", "--memory", "1"],
+    &["lab", "run", "./no-kernels.toml"],
+    &["lab", "run", "--dry-run", "--json"],
+    &["lab", "run", "tsn-two-flows", "--load", "doload"],
     &["run", "--load", "cmd:"],
     &["run", "--load", "none", "--load", "doload", "--duration", "1s"],
     &["run", "--dma-latency", "maybe"],
@@ -194,5 +201,6 @@ fn make_files(bench: &Bench) {
     write("unknown-key.toml", "about = \"x\"\n\n[timer]\nintervall = \"200us\"\n");
     write("two-ends.toml", "about = \"x\"\n\n[run]\nduration = \"1s\"\nloops = 5\n");
     write("silent.toml", "[run]\nduration = \"1s\"\n");
+    write("no-kernels.toml", "about = \"No kernel at all.\"\n[lab]\nkernels = []\n");
     fs::write(bench.path("binary.toml"), [0u8, 159, 146, 150]).unwrap();
 }

@@ -68,6 +68,34 @@ fn a_panic_is_told_with_the_consoles_last_lines() {
     let shown = guests::said(&guests::expect(lab, 1));
     assert!(shown.contains("the guest's kernel panicked"), "{shown}");
     assert!(shown.contains("Kernel panic - not syncing"), "{shown}");
+    let files = std::fs::read_dir(results.path()).unwrap().map(|entry| entry.unwrap().path());
+    let console = files.into_iter().find(|path| path.to_string_lossy().ends_with(".console.log"));
+    assert!(std::fs::read_to_string(console.unwrap()).unwrap().contains("Kernel panic - not syncing"));
+}
+
+/// What the guest's tardy says is the error, also where no progress was wanted.
+#[test]
+fn what_goes_wrong_in_a_guest_is_told_quietly_too() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    // The standard kernel has no such tracer, which only the guest can find out.
+    lab.args(["lab-quick", "--quiet", "--kernel", "debian:6.12", "--probe", "timerlat", "-o"])
+        .arg(results.path());
+    let shown = guests::said(&guests::expect(lab, 1));
+    assert!(shown.contains("CONFIG_TIMERLAT_TRACER"), "{shown}");
+}
+
+/// Whoever reads standard error may go, and the experiment goes on.
+#[test]
+fn a_guest_outlives_whoever_read_its_progress() {
+    let Some(guests) = guests::directory() else { return };
+    let results = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.args(["lab-quick", "--kernel", "debian:6.12-rt", "--loops", "20", "-o"]).arg(results.path());
+    let mut tardy = lab.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    drop(tardy.stderr.take());
+    assert!(tardy.wait().unwrap().success());
 }
 
 /// A kernel that is told to wait for ever before it boots.

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use tardy_sys::child;
+
 use super::super::PackageError;
 use super::configuration;
 
@@ -82,6 +84,8 @@ impl Programs {
         if let Some(directory) = directory {
             command.current_dir(directory);
         }
+        // What it starts must not go on when a person ends tardy.
+        child::prepare(&mut command, &[]);
         let output = command.output().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
                 let package = if program == "dpkg-deb" { "dpkg" } else { "apt" };

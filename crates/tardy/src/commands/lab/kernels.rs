@@ -20,7 +20,8 @@ pub(super) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {
     } else {
         output::print(&text(&listing, output::width()))?;
     }
-    Ok(Exit::Done)
+    // Of what is offered nothing could be learnt; the reason was told above.
+    Ok(if listing.asked.is_empty() { Exit::CouldNot } else { Exit::Done })
 }
 
 fn text(listing: &Listing, width: usize) -> String {

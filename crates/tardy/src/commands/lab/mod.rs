@@ -5,6 +5,7 @@ mod kernels;
 mod prepare;
 mod results;
 mod run;
+mod switch;
 mod verify;
 
 use anyhow::Result;

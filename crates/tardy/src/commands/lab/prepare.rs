@@ -1,5 +1,6 @@
 //! From what was typed and what the recipe says to guests that can be booted.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,20 +12,24 @@ use tardy_lab::guest::orders::{self, Orders, Settle};
 use tardy_lab::kernel::{self, Kernel, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
+use tardy_measure::trace::tracefs::Offer;
 use tardy_record::units::parse_duration_ns;
 use tardy_sys::scheduling;
 
-use super::guest_tardy;
+use super::{guest_tardy, switch};
 use crate::args::{ExperimentArgs, GuestFlags};
 use crate::commands::output;
+use crate::commands::tsn::switch_file;
 use crate::recipe::Recipe;
-use crate::resolve::{UsageError, wrong};
+use crate::resolve::{self, Extras, UsageError, resolve, wrong};
 
 /// The recipe where none is named.
 const DEFAULT_RECIPE: &str = "lab-quick";
 /// The kernels where neither flags nor recipe name any: the question that most people come with.
 const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 const DEFAULT_MEMORY_MIB: u32 = 512;
+/// What a guest may have.
+const MEMORY_MIB: RangeInclusive<u32> = 64..=65536;
 const DEFAULT_GUEST_CPUS: u32 = 2;
 /// Where the run is written in the guest, and its name there.
 pub(super) const RUN_FILE: &str = "run.run.json";
@@ -63,8 +68,11 @@ pub(super) struct Guest {
 
 /// What was asked for, ready to be booted. `notice` is told what takes time.
 pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
-    let recipe = Recipe::find(arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE))?;
-    prepare_recipe(recipe, arguments, notice)
+    let name = arguments.recipe.as_deref().unwrap_or(DEFAULT_RECIPE);
+    if switch_file::describes_a_switch(name) {
+        return switch::prepare(name, arguments, notice);
+    }
+    prepare_recipe(Recipe::find(name)?, arguments, notice)
 }
 
 /// Every article's experiment that the lab can do.
@@ -73,24 +81,42 @@ pub(super) fn prepare_chapters(
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<Prepared>> {
     let recipes = Recipe::all().filter(|recipe| recipe.lab.chapter.is_some());
-    recipes.map(|recipe| prepare_recipe(recipe, arguments, notice)).collect()
+    let mut chapters = Vec::new();
+    for recipe in recipes {
+        chapters.push(prepare_recipe(recipe, arguments, notice)?);
+    }
+    for name in switch_file::built_in() {
+        chapters.push(switch::prepare(name, arguments, notice)?);
+    }
+    Ok(chapters)
 }
 
-/// Finds kernels, tools and the guest's tardy, and puts the orders together.
 fn prepare_recipe(
     recipe: Recipe,
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
     let recipe = recipe.overridden_by(arguments.run.table(), arguments.timer.table());
-    let flags = &arguments.guest;
+    let pace = pace(&arguments.guest)?;
+    resolve_for_guest(&recipe, arguments.scale, pace)?;
+    let orders = orders(&recipe, arguments.scale, pace)?;
+    let files = vec![recipe_file(&recipe)?];
+    assemble(recipe, orders, files, &arguments.guest, notice)
+}
+
+/// Finds kernels, tools and the guest's tardy, and puts them together with the orders.
+pub(super) fn assemble(
+    recipe: Recipe,
+    orders: Orders,
+    mut files: Vec<(String, Entry)>,
+    flags: &GuestFlags,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Prepared> {
     let machine = machine(flags, &recipe)?;
     let specs = kernel_specs(flags, &recipe)?;
-    let pace = pace(flags)?;
-    let mut orders = orders(&recipe, arguments.scale, pace)?;
-    let mut files = tools(&recipe, machine, notice)?;
-    files.push(recipe_file(&recipe)?);
-    let modules = modules_wanted(&recipe, &mut orders);
+    let (pace, patience, memory_mib) = (pace(flags)?, patience(flags)?, memory_mib(flags, &recipe)?);
+    files.extend(tools(&recipe, machine, notice)?);
+    let modules = modules_wanted(&recipe, &orders);
     let guests = guests(&specs, machine, flags.refresh, &modules, notice)?;
     let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
     Ok(Prepared {
@@ -100,14 +126,31 @@ fn prepare_recipe(
         experiment: Experiment {
             machine,
             pace,
-            memory_mib: flags.memory.or(recipe.lab.memory_mib).unwrap_or(DEFAULT_MEMORY_MIB),
-            patience: patience(flags)?,
+            memory_mib,
+            patience,
             orders,
             parts: Parts { tardy, files, ..Parts::default() },
         },
         guests,
         cores: scheduling::affinity().context("the kernel does not say which CPUs this process may use")?,
     })
+}
+
+/// Finds every mistake that the guest would find, before anything is booted. What its kernel's trace offers only it can
+/// say.
+fn resolve_for_guest(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
+    let allowed = (0..pace.cpus()).collect();
+    let extras = Extras { scale, ambient_c: None, housekeeping_cpu: None };
+    resolve(recipe, extras, &resolve::Machine { allowed, trace: Offer::fake() }).map(drop)
+}
+
+fn memory_mib(flags: &GuestFlags, recipe: &Recipe) -> Result<u32, UsageError> {
+    let mib = flags.memory.or(recipe.lab.memory_mib).unwrap_or(DEFAULT_MEMORY_MIB);
+    if MEMORY_MIB.contains(&mib) {
+        return Ok(mib);
+    }
+    let (least, most) = (MEMORY_MIB.start(), MEMORY_MIB.end());
+    Err(wrong("memory_mib", format!("{mib} is not between {least} and {most} MiB")))
 }
 
 fn machine(flags: &GuestFlags, recipe: &Recipe) -> Result<Machine, UsageError> {
@@ -123,6 +166,12 @@ fn kernel_specs(flags: &GuestFlags, recipe: &Recipe) -> Result<Vec<KernelSpec>, 
     let default = || DEFAULT_KERNELS.map(str::to_owned).to_vec();
     let of_recipe = || recipe.lab.kernels.clone().unwrap_or_else(default);
     let texts = if flags.kernel.is_empty() { of_recipe() } else { flags.kernel.clone() };
+    if texts.is_empty() {
+        return Err(wrong(
+            "kernels",
+            "the recipe's list of kernels is empty; name one, or leave the key out".to_owned(),
+        ));
+    }
     let specs: Result<Vec<KernelSpec>, UsageError> = texts
         .iter()
         .map(|text| KernelSpec::parse(text).map_err(|error| wrong("kernel", error.to_string())))
@@ -136,7 +185,7 @@ fn kernel_specs(flags: &GuestFlags, recipe: &Recipe) -> Result<Vec<KernelSpec>, 
     Ok(specs)
 }
 
-fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
+pub(super) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
     let cpus = flags.guest_cpus.unwrap_or(DEFAULT_GUEST_CPUS);
     match (flags.realtime, flags.kvm) {
         (true, _) => Ok(Pace::Realtime { cpus }),
@@ -153,6 +202,9 @@ fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
 
 fn patience(flags: &GuestFlags) -> Result<Duration, UsageError> {
     let ns = parse_duration_ns(&flags.patience).map_err(|error| wrong("patience", error.to_string()))?;
+    if ns == 0 {
+        return Err(wrong("patience", "0 would end every guest at once; give a time such as 5m".to_owned()));
+    }
     Ok(Duration::from_nanos(ns))
 }
 
@@ -177,7 +229,7 @@ fn orders(recipe: &Recipe, scale: f64, pace: Pace) -> Result<Orders> {
 }
 
 /// In the host's time an emulated CPU is too slow to be idle, and nothing that follows means anything.
-fn settle(pace: Pace) -> Settle {
+pub(super) fn settle(pace: Pace) -> Settle {
     match pace {
         Pace::Realtime { .. } => Settle { limit_ns: 2_000_000_000, ..Settle::default() },
         Pace::Instructions { .. } | Pace::Kvm { .. } => Settle::default(),
@@ -186,9 +238,12 @@ fn settle(pace: Pace) -> Settle {
 
 /// Whether any load of the recipe sends to another host.
 fn sends(recipe: &Recipe) -> bool {
+    loads(recipe).any(|load| NETWORK_LOADS.contains(&load))
+}
+
+fn loads(recipe: &Recipe) -> impl Iterator<Item = &str> {
     let of_phases = recipe.phase.iter().filter_map(|phase| phase.load.as_ref());
-    let loads = recipe.run.load.iter().chain(of_phases).flatten();
-    loads.into_iter().any(|load| NETWORK_LOADS.contains(&load.as_str()))
+    recipe.run.load.iter().chain(of_phases).flatten().map(String::as_str)
 }
 
 /// Where the recipe lies in the guest. Its name is part of the run.
@@ -209,7 +264,7 @@ fn recipe_file(recipe: &Recipe) -> Result<(String, Entry)> {
 /// Programs that the recipe names, with what they need, from the distribution's packages.
 fn tools(recipe: &Recipe, machine: Machine, notice: &mut dyn FnMut(&str)) -> Result<Vec<(String, Entry)>> {
     let mut files = Vec::new();
-    for tool in &recipe.lab.tools {
+    for tool in recipe.lab.tools.iter().map(String::as_str).chain(shell_for_commands(recipe)) {
         let (package, path) = tool.split_once(':').ok_or_else(|| {
             wrong(
                 "tools",
@@ -226,7 +281,14 @@ fn tools(recipe: &Recipe, machine: Machine, notice: &mut dyn FnMut(&str)) -> Res
     Ok(files)
 }
 
-fn modules_wanted(recipe: &Recipe, orders: &mut Orders) -> Vec<String> {
+/// The shell that commands of the recipe run in, where it brings none.
+fn shell_for_commands(recipe: &Recipe) -> Option<&'static str> {
+    let runs_commands = loads(recipe).any(|load| load.starts_with("cmd:"));
+    let brings_one = recipe.lab.tools.iter().any(|tool| tool.ends_with("/busybox") || tool.ends_with("/sh"));
+    (runs_commands && !brings_one).then_some("busybox-static:/bin/busybox")
+}
+
+fn modules_wanted(recipe: &Recipe, orders: &Orders) -> Vec<String> {
     let mut modules = recipe.lab.modules.clone();
     if orders.peer && !modules.iter().any(|module| module == "veth") {
         modules.push("veth".to_owned());

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::compare;
 use tardy_lab::crew;
 use tardy_lab::experiment::{ExperimentError, Host, Outcome};
@@ -94,7 +94,7 @@ fn boot_all(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Run>>> {
     let written = jobs.iter().zip(outcomes).map(|(job, outcome)| {
         let name = || format!("{}, {}", job.prepared.recipe, job.guest.slug);
         outcome
-            .map_err(anyhow::Error::from)
+            .map_err(|error| with_console(error, &job.files))
             .and_then(|outcome| write(&outcome, &job.files))
             .with_context(name)
     });
@@ -131,6 +131,16 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
             }
         },
     ))
+}
+
+/// Keeps what the kernel of a guest that failed had printed, and says where: that is when it is wanted.
+fn with_console(error: ExperimentError, files: &Files) -> anyhow::Error {
+    let ExperimentError::Session { console, .. } = &error else { return error.into() };
+    let kept = files.console.write(console).map(|()| files.console.path().display());
+    match kept {
+        Ok(path) if !console.is_empty() => anyhow!("{error}\nAll of its console: {path}"),
+        _ => error.into(),
+    }
 }
 
 fn write(outcome: &Outcome, files: &Files) -> Result<Run> {

@@ -1,10 +1,16 @@
 //! `tardy tsn`: a time-aware switch, from its file.
 
+mod apply;
 mod check;
 mod machine;
+mod one_switch;
 mod plan;
+mod remove;
+mod show;
 mod simulate;
-mod switch_file;
+pub(crate) mod switch_file;
+mod test;
+mod watch;
 
 use anyhow::Result;
 
@@ -24,5 +30,10 @@ pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
             output::print(&tardy_tsn::generate::file(arguments.seed))?;
             Ok(Exit::Done)
         }
+        TsnCommand::Apply(arguments) => apply::run(arguments),
+        TsnCommand::Remove(arguments) => remove::run(arguments),
+        TsnCommand::Show(arguments) => show::run(arguments),
+        TsnCommand::Watch(arguments) => watch::run(arguments),
+        TsnCommand::Test(arguments) => test::run(arguments),
     }
 }

@@ -13,13 +13,13 @@ const BUILT_IN: [(&str, &str); 1] =
     [("tsn-two-flows", include_str!("../../../../../recipes/tsn-two-flows.toml"))];
 
 /// A file that was read.
-pub(super) struct SwitchFile {
+pub(crate) struct SwitchFile {
     /// What to call it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What is in it.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// What that means.
-    pub(super) network: Network,
+    pub(crate) network: Network,
 }
 
 /// Why there is no switch.
@@ -52,8 +52,23 @@ fn in_lines(place: &str, error: &FileError) -> String {
     lines
 }
 
+/// The names of the switches that are part of tardy.
+pub(crate) fn built_in() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name)
+}
+
+/// Whether that is one of tardy's switches by name, or a file with a switch in it and no recipe; what cannot be read is
+/// neither, and [`find`] says why.
+pub(crate) fn describes_a_switch(name: &str) -> bool {
+    if !(name.contains('/') || name.ends_with(".toml")) {
+        return built_in().any(|known| known == name);
+    }
+    let table = text_of(Path::new(name)).ok().and_then(|text| text.parse::<toml::Table>().ok());
+    table.is_some_and(|table| table.contains_key("switch"))
+}
+
 /// The switch of that name, or in that file: what has a slash or ends in .toml is a file.
-pub(super) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
+pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
     if name.contains('/') || name.ends_with(".toml") {
         return parsed(name.to_owned(), text_of(Path::new(name))?);
     }

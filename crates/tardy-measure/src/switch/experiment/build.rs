@@ -1,0 +1,293 @@
+//! The network of a test: a namespace for each switch and host, and cables between them.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tardy_record::Knowable;
+use tardy_record::switch::{GateEntry, PortSchedule, ScheduleSource};
+use tardy_sys::links;
+use tardy_sys::network::Namespace;
+use tardy_sys::{qdiscs, taprio};
+use tardy_tsn::network::{Bridge, End, Network, Port, VirtualPorts};
+use tardy_tsn::settings;
+
+use super::cable::{Cable, TapEnd};
+use super::flow_paths;
+use crate::switch::missing::explained;
+use crate::switch::state::Shelf;
+use crate::switch::{self, Applied};
+
+/// The interface of every host.
+pub(super) const HOST_INTERFACE: &str = "eth0";
+/// What may wait on a host's way into the switch, in bytes: more than all sockets of a host give.
+const INGRESS_QUEUE_BYTES: u32 = 4 << 20;
+
+/// A network that is up. Dropping it takes it down: what is in a namespace goes with it.
+#[derive(Debug)]
+pub(super) struct Scene {
+    switches: Vec<Namespace>,
+    hosts: Vec<Namespace>,
+    /// Wires that this process is.
+    _cables: Vec<Cable>,
+    schedules: Vec<PortSchedule>,
+    remarks: Vec<String>,
+    _shelf: ShelfOfOwn,
+}
+
+impl Scene {
+    /// Builds `network`, with or without its shapers.
+    ///
+    /// # Errors
+    /// In words: what is missing, or what the kernel says.
+    pub(super) fn build(network: &Network, file: &str, shaped: bool) -> Result<Self, String> {
+        let switches = namespaces(network.switches.len())?;
+        let hosts = namespaces(network.hosts.len())?;
+        let mut cables = Vec::new();
+        for link in &network.links {
+            cables.extend(lay(network, (link.a, link.b), &switches, &hosts)?);
+        }
+        for (index, host) in hosts.iter().enumerate() {
+            inside(host, || furnish_host(network, index))??;
+        }
+        let shelf = ShelfOfOwn::new();
+        let mut scene = Self {
+            switches,
+            hosts,
+            _cables: cables,
+            schedules: Vec::new(),
+            remarks: Vec::new(),
+            _shelf: shelf,
+        };
+        scene.set_switches_up(network, file, shaped)?;
+        Ok(scene)
+    }
+
+    fn set_switches_up(&mut self, network: &Network, file: &str, shaped: bool) -> Result<(), String> {
+        for (switch, namespace) in network.switches.iter().zip(&self.switches) {
+            if switch.bridge == Bridge::OpenVSwitch {
+                return Err("Open vSwitch runs in one namespace only, so that --netns has no such switch; \
+                            'tardy tsn apply' sets one up on real ports"
+                    .to_owned());
+            }
+            let request = switch::Request {
+                settings: settings::of(switch),
+                file: file.to_owned(),
+                replace: false,
+                even_own_connection: true,
+                shaped,
+            };
+            let shelf = &self._shelf.shelf;
+            let (applied, schedules) = inside(namespace, || -> Result<_, String> {
+                let (applied, ledger) = switch::apply(None, shelf, &request)?;
+                // It goes with its namespace.
+                ledger.keep();
+                let ports = if shaped { &switch.ports[..] } else { &[] };
+                Ok((applied, ports.iter().filter_map(operating).collect::<Vec<_>>()))
+            })??;
+            let Applied { remarks, .. } = applied;
+            self.remarks.extend(remarks);
+            self.schedules.extend(schedules);
+        }
+        Ok(())
+    }
+
+    /// The schedules that run.
+    pub(super) fn schedules(&self) -> &[PortSchedule] {
+        &self.schedules
+    }
+
+    /// What a reader should know of it.
+    pub(super) fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// What `work` returns, done inside a host.
+    ///
+    /// # Errors
+    /// In words, if the host cannot be entered.
+    pub(super) fn in_host<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+        inside(&self.hosts[host], work)
+    }
+
+    /// What `work` returns, done inside a switch.
+    ///
+    /// # Errors
+    /// In words, if the switch cannot be entered.
+    pub(super) fn in_switch<T: Send>(
+        &self,
+        switch: usize,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, String> {
+        inside(&self.switches[switch], work)
+    }
+}
+
+fn namespaces(count: usize) -> Result<Vec<Namespace>, String> {
+    let made: Result<Vec<Namespace>, _> = (0..count).map(|_| Namespace::new()).collect();
+    let made = made.map_err(|error| {
+        format!("no network namespace: {error}; that takes root and a kernel with CONFIG_NET_NS")
+    })?;
+    for namespace in &made {
+        inside(namespace, || {
+            // Neighbour discovery would send frames of its own in between.
+            let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+            let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+        })?;
+    }
+    Ok(made)
+}
+
+fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    namespace.run(work).map_err(|error| format!("a network namespace cannot be entered: {error}"))
+}
+
+/// Lays a cable: a veth pair, or two tap devices and this process between them where an end shall have a speed.
+fn lay(
+    network: &Network,
+    ends: (End, End),
+    switches: &[Namespace],
+    hosts: &[Namespace],
+) -> Result<Option<Cable>, String> {
+    let namespace = |end: End| match end {
+        End::Host(host) => &hosts[host],
+        End::Port(id) => &switches[id.switch],
+    };
+    let port = |end: End| match end {
+        End::Host(_) => None,
+        End::Port(id) => Some(&network.switches[id.switch].ports[id.port]),
+    };
+    let name = |end: End| port(end).map_or(HOST_INTERFACE, |port| port.interface.value.as_str()).to_owned();
+    let (a, b) = ends;
+    let queues = [a, b].map(|end| queues_of(network, end)).into_iter().max().unwrap_or(1);
+    let is_tap = |end: End| port(end).is_some_and(|port| wants_tap(network.netns.ports, port));
+    if !is_tap(a) && !is_tap(b) {
+        let (near, far) = (name(a), name(b));
+        inside(namespace(a), || links::make_veth(&near, &far, Some(namespace(b).file()), Some(queues)))?
+            .map_err(|error| explained(&format!("veth {near}"), &error))?;
+        return Ok(None);
+    }
+    let tap = |end: End| -> Result<TapEnd, String> {
+        let speed = port(end).and_then(|port| port.speed.value.known());
+        let (name, queues) = (name(end), queues_of(network, end) as usize);
+        inside(namespace(end), || TapEnd::make(&name, queues, speed))?
+    };
+    Cable::lay(tap(a)?, tap(b)?).map(Some)
+}
+
+/// Whether a port is made of a tap device: one that has a schedule and a speed of its own reckons and sends by it.
+fn wants_tap(ports: VirtualPorts, port: &Port) -> bool {
+    match ports {
+        VirtualPorts::Veth => false,
+        VirtualPorts::Tap => true,
+        VirtualPorts::AsSpeed => port.schedule.is_some() && port.speed.value.known().is_some(),
+    }
+}
+
+/// How many queues an end gets: as the file says, and at least as many as its switch's classes use.
+fn queues_of(network: &Network, end: End) -> u32 {
+    let End::Port(id) = end else { return 1 };
+    let switch = &network.switches[id.switch];
+    let port = &switch.ports[id.port];
+    if let Some(queues) = &port.queues {
+        return u32::from(queues.value.max(1));
+    }
+    let last = |class: usize| {
+        let queues = switch.queues_of(class);
+        u32::from(queues.offset) + u32::from(queues.count)
+    };
+    (0..switch.classes.len()).map(last).max().unwrap_or(1).max(1)
+}
+
+/// Gives a host its address, its rate into the switch, and sets it up.
+fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
+    let name = HOST_INTERFACE;
+    let explained = |error| explained(&format!("host {}", network.hosts[host].name.value), &error);
+    if network.port_of_host(host).is_none() {
+        return Ok(());
+    }
+    links::set_address(name, flow_paths::address(network, host)).map_err(explained)?;
+    let talks = network.flows.iter().any(|flow| flow.talker.value == host);
+    if let Some(rate_bps) = flow_paths::ingress_bps(network, host).filter(|_| talks) {
+        let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);
+        let longest = of_host.map(|flow| flow.size.value).max().unwrap_or(0).max(1514);
+        let burst = longest + flow_paths::WIRE_OVERHEAD_BYTES;
+        let bucket = qdiscs::TokenBucket {
+            rate_bps,
+            burst_bytes: burst,
+            limit_bytes: INGRESS_QUEUE_BYTES,
+            overhead_bytes: flow_paths::WIRE_OVERHEAD_BYTES as u16,
+        };
+        qdiscs::set_token_bucket(name, bucket).map_err(|error| {
+            format!(
+                "host {}: its rate into the switch: {error}; that takes CONFIG_NET_SCH_TBF (module sch_tbf)",
+                network.hosts[host].name.value
+            )
+        })?;
+    }
+    links::set_up(name).map_err(explained)
+}
+
+/// The schedule that runs on a port, as the kernel shows it, or as it was sent where the kernel cannot show it.
+fn operating(port: &Port) -> Option<PortSchedule> {
+    let schedule = port.schedule.as_ref()?;
+    let name = &port.interface.value;
+    let shown = taprio::shown(name).ok().flatten().and_then(|shown| shown.operating.or(shown.admin));
+    let sent = || taprio::Schedule {
+        base_time_ns: schedule.base_time_ns.value,
+        cycle_time_ns: schedule.cycle_ns().cast_signed(),
+        cycle_time_extension_ns: 0,
+        entries: schedule
+            .entries
+            .iter()
+            .map(|entry| taprio::Entry {
+                command: 0,
+                gates: entry.gate_mask.value,
+                interval_ns: entry.duration_ns.value,
+            })
+            .collect(),
+    };
+    let source = if shown.is_some() { ScheduleSource::ReadBack } else { ScheduleSource::Sent };
+    let runs = shown.unwrap_or_else(sent);
+    let sum: u64 = runs.entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
+    Some(PortSchedule {
+        port: name.clone(),
+        source,
+        clock: schedule.clock.as_ref().map_or("CLOCK_TAI", |clock| clock.value.name()).to_owned(),
+        base_ns: runs.base_time_ns,
+        // The kernel's software goes by the sum of the entries where the cycle is said to be longer.
+        cycle_ns: taprio::cycle_ns(&runs).min(sum),
+        entries: runs
+            .entries
+            .iter()
+            .map(|entry| GateEntry { gates: entry.gates, interval_ns: entry.interval_ns })
+            .collect(),
+        link_bps: match links::speed_mbps(name) {
+            Ok(Some(mbps)) => Knowable::Known(u64::from(mbps) * 1_000_000),
+            _ => Knowable::Unknown,
+        },
+        overhead_bytes: schedule.overhead.value,
+    })
+}
+
+/// A place for the switches' files that nobody else sees.
+#[derive(Debug)]
+struct ShelfOfOwn {
+    directory: PathBuf,
+    shelf: Shelf,
+}
+
+impl ShelfOfOwn {
+    fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tardy-switches-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        Self { shelf: Shelf::at(&directory), directory }
+    }
+}
+
+impl Drop for ShelfOfOwn {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}

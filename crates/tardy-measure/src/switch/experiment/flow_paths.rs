@@ -1,0 +1,67 @@
+//! What is to be known of each flow before it is sent: which way it goes, its addresses, and its last port's schedule.
+
+use tardy_sys::clock::Clock;
+use tardy_tsn::network::{Flow, Network};
+
+/// Bytes of preamble, start delimiter, checksum and gap.
+pub(super) const WIRE_OVERHEAD_BYTES: u32 = 24;
+/// The cycle of a flow whose way knows none.
+const NO_CYCLE_NS: u64 = 1_000_000;
+
+/// A flow's way.
+#[derive(Clone, Debug)]
+pub(super) struct FlowPath {
+    /// Its class at the last switch.
+    pub(super) class: u8,
+    /// That port's interface.
+    pub(super) port: String,
+    /// The clock of that port's schedule, or TAI.
+    pub(super) clock: Clock,
+    /// A start of its cycle, on that clock.
+    pub(super) base_ns: i64,
+    /// Length of its cycle.
+    pub(super) cycle_ns: u64,
+    /// Bytes that each frame takes on the wire.
+    pub(super) wire_bytes: u64,
+}
+
+/// The way of `flow`.
+///
+/// # Errors
+/// In words, if there is none.
+pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
+    let name = &flow.name.value;
+    let ways = network.way_out(flow).filter(|ways| !ways.is_empty());
+    let last = ways.and_then(|ways| ways.last().copied());
+    let last = last.ok_or_else(|| format!("flow '{name}' finds no way through a switch to its listener"))?;
+    let switch = &network.switches[last.switch];
+    let port = &switch.ports[last.port];
+    // Where the last port has no schedule, a cycle of another shows most.
+    let any =
+        network.switches.iter().flat_map(|switch| &switch.ports).find_map(|port| port.schedule.as_ref());
+    let schedule = port.schedule.as_ref().or(any);
+    let clock = schedule
+        .and_then(|schedule| schedule.clock.as_ref())
+        .and_then(|clock| Clock::of_id(clock.value.id()));
+    Ok(FlowPath {
+        class: switch.class_of(&flow.marks),
+        port: port.interface.value.clone(),
+        clock: clock.unwrap_or(Clock::Tai),
+        base_ns: schedule.map_or(0, |schedule| schedule.base_time_ns.value),
+        cycle_ns: schedule.map_or(NO_CYCLE_NS, |schedule| schedule.cycle_ns()).max(1),
+        wire_bytes: u64::from(flow.size.value.max(60) + WIRE_OVERHEAD_BYTES),
+    })
+}
+
+/// A host's hardware address: the file's, or one of its own.
+pub(super) fn address(network: &Network, host: usize) -> [u8; 6] {
+    let given = network.hosts[host].mac.as_ref().map(|mac| mac.value);
+    given.unwrap_or([2, 0x74, 0x64, 0, (host >> 8) as u8, host as u8])
+}
+
+/// At which rate a host may send into the switch, in bit/s: the file's, or the speed of the port at the other end.
+pub(super) fn ingress_bps(network: &Network, host: usize) -> Option<u64> {
+    let port = network.port_of_host(host).map(|(port, _)| port);
+    let of_port = port.and_then(|port| network.switches[port.switch].ports[port.port].speed.value.known());
+    network.netns.ingress_bits_per_second.or(of_port)
+}

@@ -1,0 +1,93 @@
+//! `tardy tsn show`: what the kernel has of the switches that are up.
+
+use std::fmt::Write;
+
+use anyhow::{Result, anyhow, bail};
+use tardy_measure::switch::state::Shelf;
+use tardy_measure::switch::{self, PortView, ScheduleView, ShaperView, SwitchView};
+use tardy_record::units::format_duration_ns;
+
+use crate::args::TsnShowArgs;
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// How many entries of a list are printed.
+const ENTRIES_PRINTED: usize = 32;
+
+/// Shows one switch or all.
+pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
+    let shelf = Shelf::own();
+    let names = match &arguments.name {
+        Some(name) => vec![name.clone()],
+        None => shelf.names().map_err(|reason| anyhow!(reason))?,
+    };
+    let mut views = Vec::new();
+    for name in &names {
+        match switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
+            Some(view) => views.push(view),
+            None => bail!("no switch {name} of tardy's is up in this network namespace"),
+        }
+    }
+    if arguments.json {
+        output::print_json(&views)?;
+    } else if views.is_empty() {
+        output::tell("no switch of tardy's is up in this network namespace");
+    } else {
+        output::print(&views.iter().map(text).collect::<String>())?;
+    }
+    let whole = |view: &SwitchView| {
+        view.bridge_is_there && !view.ports.iter().any(|port| matches!(port.shaper, ShaperView::Gone))
+    };
+    Ok(if views.iter().all(whole) { Exit::Done } else { Exit::Failed })
+}
+
+fn text(view: &SwitchView) -> String {
+    let mut text =
+        format!("{}{}\n", view.name, if view.bridge_is_there { "" } else { ": its bridge is gone" });
+    for port in &view.ports {
+        port_text(&mut text, port);
+    }
+    text
+}
+
+fn port_text(text: &mut String, port: &PortView) {
+    let speed = port
+        .speed_mbps
+        .map_or("unknown speed, taken for 10 Mbit/s".to_owned(), |mbps| format!("{mbps} Mbit/s"));
+    let carrier = if port.has_carrier { "" } else { ", no carrier" };
+    let _ = writeln!(text, "  {}: {speed}, {} queues{carrier}", port.name, port.tx_queues);
+    match &port.shaper {
+        ShaperView::None => {}
+        ShaperView::Gone => text.push_str("    its shaper is gone: 'tardy tsn apply' brings it back\n"),
+        ShaperView::TooLong { entries_sent } => {
+            let sent = entries_sent.map_or(String::new(), |entries| format!(" {entries} entries were sent;"));
+            let _ = writeln!(
+                text,
+                "    a shaper is there, and the kernel shows none of more than about 880 entries:{sent} only frames prove what it does"
+            );
+        }
+        ShaperView::Shown { operating, admin, waiting_frames, dropped, .. } => {
+            let _ = writeln!(text, "    {waiting_frames} frames wait, {dropped} were dropped");
+            schedule_text(text, "operating", operating.as_ref());
+            schedule_text(text, "to come", admin.as_ref());
+        }
+    }
+}
+
+fn schedule_text(text: &mut String, which: &str, schedule: Option<&ScheduleView>) {
+    let Some(schedule) = schedule else { return };
+    let _ = writeln!(
+        text,
+        "    {which}: base time {} ns, cycle {}, {} entries",
+        schedule.base_time_ns,
+        format_duration_ns(schedule.cycle_ns),
+        schedule.entries.len()
+    );
+    for (gates, interval_ns) in schedule.entries.iter().take(ENTRIES_PRINTED) {
+        let _ =
+            writeln!(text, "      gates {gates:#06b} for {}", format_duration_ns(u64::from(*interval_ns)));
+    }
+    if let Some(more) = schedule.entries.len().checked_sub(ENTRIES_PRINTED).filter(|more| *more > 0) {
+        let _ = writeln!(text, "      and {more} more (--json shows them all)");
+    }
+}

@@ -1,0 +1,74 @@
+//! `tardy tsn test`: sends the flows through the switch, and records when they arrive.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, anyhow, bail};
+use tardy_measure::facts;
+use tardy_measure::run::result_file::ResultFile;
+use tardy_measure::switch::experiment::{self, Request};
+use tardy_record::units::parse_duration_ns;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::signals::EndSignals;
+
+use super::switch_file;
+use crate::args::TsnTestArgs;
+use crate::commands::{origin, output, show};
+use crate::exit::Exit;
+
+/// Tests, writes the run file, and shows it.
+pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
+    let file = switch_file::find(&arguments.switch.file)?;
+    if !arguments.netns {
+        bail!("say --netns: talkers, switches and listeners are network namespaces of this machine then");
+    }
+    if file.network.flows.is_empty() {
+        bail!("{} has no flow, and there is nothing to send", file.name);
+    }
+    let started = SystemTime::now();
+    let request = Request {
+        duration_ns: parse_duration_ns(&arguments.duration).context("--for")?,
+        phases: phases(arguments),
+        origin: origin::of_this_command(started, None),
+        facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
+        network: file.network,
+        file_name: file.name,
+        file: file.text,
+    };
+    let path = arguments.output.clone().unwrap_or_else(|| default_output(started));
+    let claimed = ResultFile::claim(&path, arguments.force)?;
+    let signals = EndSignals::catch().context("signals cannot be caught")?;
+    let has_come = Cell::new(false);
+    let interrupted = || {
+        has_come.set(has_come.get() || signals.take().is_some());
+        has_come.get()
+    };
+    let mut tell = |text: &str| {
+        if !arguments.quiet {
+            output::tell(text);
+        }
+    };
+    let run = experiment::conduct(&request, &mut tell, &interrupted).map_err(|reason| anyhow!(reason))?;
+    claimed.write(tardy_record::file::to_text(&run).as_bytes())?;
+    show::print(&run, arguments.json)?;
+    output::tell(&format!("run file {}", path.display()));
+    Ok(Exit::of_run(&run))
+}
+
+/// With the shaper and then without, unless one of them is asked for.
+fn phases(arguments: &TsnTestArgs) -> Vec<bool> {
+    match (arguments.with_shaper, arguments.without_shaper) {
+        (true, _) => vec![true],
+        (_, true) => vec![false],
+        _ => vec![true, false],
+    }
+}
+
+/// A name that is free: another run may have been started in the same second.
+fn default_output(started: SystemTime) -> PathBuf {
+    let stamp = origin::stamp(started);
+    let numbered = (2..).map(|number| format!("tardy-tsn-{stamp}-{number}.run.json"));
+    let mut names = std::iter::once(format!("tardy-tsn-{stamp}.run.json")).chain(numbered).map(PathBuf::from);
+    names.find(|name| name.symlink_metadata().is_err()).expect("there is no end of numbers")
+}

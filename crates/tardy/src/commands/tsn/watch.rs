@@ -1,0 +1,75 @@
+//! `tardy tsn watch`: keeps a switch alive.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use anyhow::{Result, anyhow};
+use tardy_measure::switch::{Healed, Watch};
+use tardy_record::units::format_duration_ns;
+use tardy_tsn::settings;
+
+use super::one_switch::{self, End};
+use crate::args::TsnWatchArgs;
+use crate::commands::output;
+use crate::exit::Exit;
+
+/// Watches until `--for` is over, or Ctrl-C.
+pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
+    let (file, index) = one_switch::find(&arguments.one)?;
+    let settings = settings::of(&file.network.switches[index]);
+    let end = End::after(arguments.duration.as_deref())?;
+    let mut watch = Watch::begin(&settings).map_err(|reason| anyhow!(reason))?;
+    output::tell(&format!("watching {}", settings.bridge.name));
+    let mut total = Total::default();
+    loop {
+        for healed in watch.look().map_err(|reason| anyhow!(reason))? {
+            tell(&healed);
+            total.add(&healed);
+        }
+        let news = watch.monitor().as_fd().as_raw_fd();
+        if end.wait(&[news])? {
+            break;
+        }
+    }
+    output::tell(&total.in_words());
+    Ok(if total.failed > 0 { Exit::Failed } else { Exit::Done })
+}
+
+#[derive(Default)]
+struct Total {
+    healed: u64,
+    failed: u64,
+    stood_still_ns: u64,
+    dropped: u64,
+}
+
+impl Total {
+    fn add(&mut self, one: &Healed) {
+        self.healed += u64::from(one.failed.is_none());
+        self.failed += u64::from(one.failed.is_some());
+        self.stood_still_ns += one.stood_still_ns;
+        self.dropped += u64::from(one.dropped);
+    }
+
+    fn in_words(&self) -> String {
+        format!(
+            "gates stood still {} times, {} in all; mended {}, not mended {}; {} frames dropped meanwhile",
+            self.healed + self.failed,
+            format_duration_ns(self.stood_still_ns),
+            self.healed,
+            self.failed,
+            self.dropped
+        )
+    }
+}
+
+fn tell(healed: &Healed) {
+    let Healed { port, cause, stood_still_ns, waiting_frames, dropped, failed } = healed;
+    let stood = format_duration_ns(*stood_still_ns);
+    let lost = format!("{waiting_frames} frames waited, {dropped} were dropped");
+    output::tell(&match failed {
+        None => format!("{port}: {cause}; its gates stood still for {stood} and move again; {lost}"),
+        Some(reason) => {
+            format!("{port}: {cause}; its gates stand still, and the shaper is refused: {reason}")
+        }
+    });
+}
