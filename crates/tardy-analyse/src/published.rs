@@ -224,8 +224,10 @@ struct Kind {
 impl Kind {
     /// Absent where tardy has nothing of the kind yet.
     fn of(published: &PublishedResult) -> Option<Self> {
-        if published.probe.is_some() {
-            return None;
+        match published.probe.as_deref() {
+            None => {}
+            Some("tsn-flow") => return Some(Self { wake: None, level: Level::Wire, traced: false }),
+            Some(_) => return None,
         }
         let level = match published.level.as_deref() {
             None => Level::UserThread,

@@ -9,6 +9,7 @@ use crate::netlink::{NetlinkError, Request, RouteSocket};
 
 mod ethtool;
 mod info;
+mod steering;
 mod tap;
 
 pub use ethtool::{set_speed_mbps, speed_mbps};

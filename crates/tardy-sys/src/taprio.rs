@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::links;
 use crate::netlink::{NetlinkError, Request, RouteSocket};
+use crate::qdiscs;
 
 mod decode;
 mod encode;
@@ -154,8 +155,17 @@ impl Prepared {
 /// # Errors
 /// ENODEV when there is no such device.
 pub fn shown(name: &str) -> Result<Option<Shown>, NetlinkError> {
-    let qdiscs = crate::qdiscs::of(name)?;
-    Ok(qdiscs.iter().find(|qdisc| qdisc.kind == "taprio").map(|qdisc| decode::shown(qdisc.handle, qdisc)))
+    let qdiscs = qdiscs::of(name)?;
+    let Some(taprio) = qdiscs.iter().find(|qdisc| qdisc.kind == "taprio") else { return Ok(None) };
+    // Its own count of what waits is not taken down again for what its queues drop (taprio_enqueue_one()).
+    let queues = qdiscs
+        .iter()
+        .filter(|qdisc| qdisc.parent != qdiscs::ROOT && qdisc.parent >> 16 == taprio.handle >> 16);
+    let (waiting, dropped) = queues.fold((0u32, taprio.dropped), |(waiting, dropped), queue| {
+        (waiting.saturating_add(queue.waiting_frames), dropped.saturating_add(queue.dropped))
+    });
+    let counted = qdiscs::Qdisc { waiting_frames: waiting, dropped, ..taprio.clone() };
+    Ok(Some(decode::shown(taprio.handle, &counted)))
 }
 
 /// How long the cycle is that the schedule says: its cycle time, or the sum of its entries.

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::facts::Preemption;
+use tardy_record::units::format_duration_ns;
 
 use super::PublishedResult;
 use super::duration::{self, Stated};
@@ -94,6 +95,9 @@ impl Sameness {
 
 /// Every circumstance of `published` and of what was measured here.
 pub(super) fn of(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> Vec<Circumstance> {
+    if published.cycle_us.is_some() {
+        return of_switch(run, published, ours);
+    }
     vec![
         board(run, published),
         cpus(run, published),
@@ -105,6 +109,35 @@ pub(super) fn of(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> V
         samples(published, ours),
         wake(published, ours),
         at_level(published, ours),
+    ]
+}
+
+/// Of the test of a time-aware switch: its schedule stands for load, interval and wake method.
+fn of_switch(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> Vec<Circumstance> {
+    let port = run.switch.iter().flat_map(|switch| &switch.ports).next();
+    let ns = |us: f64| (us * 1000.0).round() as u64;
+    let cycle_ns = port.map(|port| port.cycle_ns);
+    let published_cycle_ns = published.cycle_us.map(ns);
+    let slots = |slots: &mut dyn Iterator<Item = u64>| {
+        let texts: Vec<String> = slots.map(format_duration_ns).collect();
+        (!texts.is_empty()).then(|| Value::text(texts.join(", ")))
+    };
+    let published_slots = slots(&mut published.slots_us.iter().map(|us| ns(*us)));
+    let our_slots =
+        port.and_then(|port| slots(&mut port.entries.iter().map(|entry| u64::from(entry.interval_ns))));
+    let same_slots = published_slots == our_slots;
+    vec![
+        board(run, published),
+        kernel(run, published),
+        preemption(run, published),
+        circumstance(
+            "cycle",
+            published_cycle_ns.map(Value::DurationNs),
+            cycle_ns.map(Value::DurationNs),
+            || Sameness::of(published_cycle_ns == cycle_ns),
+        ),
+        circumstance("slots", published_slots, our_slots, || Sameness::of(same_slots)),
+        duration(published, ours),
     ]
 }
 

@@ -38,6 +38,8 @@ pub struct LinkInfo {
     pub queue_length: u32,
     /// How many times it lost and got its carrier.
     pub carrier_changes: u32,
+    /// Whether a bridge sends and takes frames by it: a port does so a while after its carrier came.
+    pub forwards: bool,
     /// What a bridge is set to.
     pub bridge: Option<BridgeInfo>,
 }
@@ -126,10 +128,16 @@ fn read(message: &Message) -> Option<LinkInfo> {
         vlan_filtering: data.inner().number(IFLA_BR_VLAN_FILTERING) == Some(1),
         default_pvid: data.inner().number(IFLA_BR_VLAN_DEFAULT_PVID).unwrap_or(0) as u16,
     });
+    let port = info.and_then(|info| info.inner().find(IFLA_INFO_SLAVE_DATA));
+    let port_state = port.and_then(|port| port.inner().number(IFLA_BRPORT_STATE));
     let flags = message.number_at(8)?;
     /// include/uapi/linux/if_link.h.
     const IFLA_CARRIER_CHANGES: u16 = 35;
     const IFLA_MAX_MTU: u16 = 51;
+    const IFLA_INFO_SLAVE_DATA: u16 = 5;
+    const IFLA_BRPORT_STATE: u16 = 1;
+    /// include/uapi/linux/if_bridge.h.
+    const BR_STATE_FORWARDING: u64 = 3;
     Some(LinkInfo {
         index: message.number_at(4)?,
         name: attributes.find(libc::IFLA_IFNAME)?.text(),
@@ -143,6 +151,7 @@ fn read(message: &Message) -> Option<LinkInfo> {
         tx_queues: number(libc::IFLA_NUM_TX_QUEUES),
         queue_length: number(libc::IFLA_TXQLEN),
         carrier_changes: number(IFLA_CARRIER_CHANGES),
+        forwards: port_state == Some(BR_STATE_FORWARDING),
         bridge,
     })
 }

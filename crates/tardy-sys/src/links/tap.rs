@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use super::steering;
+
 /// A tap device with several queues. It goes when the last of them is closed.
 #[derive(Debug)]
 pub struct Tap {
@@ -30,6 +32,15 @@ impl Tap {
             Ok(file)
         };
         Ok(Self { queues: (0..queues.max(1)).map(open).collect::<io::Result<_>>()? })
+    }
+
+    /// Makes it send frames of each of the 16 priorities over the queue given for it: by itself it chooses by the flow
+    /// that it takes a frame to be of, whatever class a shaper gives its queues.
+    ///
+    /// # Errors
+    /// ENOSYS without CONFIG_BPF_SYSCALL, EPERM without CAP_BPF and CAP_NET_ADMIN, EINVAL before Linux 4.16.
+    pub fn steer_by_priority(&self, queues: [u16; 16]) -> io::Result<()> {
+        self.queues.first().map_or(Ok(()), |queue| steering::by_priority(queue, queues))
     }
 
     /// The queues' descriptors, to wait on.

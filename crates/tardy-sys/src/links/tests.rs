@@ -83,6 +83,36 @@ fn a_tap_runs_at_the_speed_that_it_is_told() {
 }
 
 #[test]
+fn a_tap_sends_by_the_queue_of_a_frames_priority() {
+    use crate::packet::PacketSocket;
+    in_namespace(|| {
+        let tap = match Tap::make("tap0", 3) {
+            Ok(tap) => tap,
+            Err(error) => return eprintln!("skipped: this kernel makes no tap device: {error}"),
+        };
+        let mut queues = [0; 16];
+        queues[3] = 2;
+        queues[5] = 1;
+        if let Err(error) = tap.steer_by_priority(queues) {
+            return eprintln!("skipped: no BPF for this user: {error}");
+        }
+        set_up("tap0").unwrap();
+        let mut buffer = [0; 200];
+        for (priority, queue) in [(3, 2), (5, 1), (0, 0)] {
+            let socket = PacketSocket::sender("tap0").unwrap();
+            socket.set_priority(priority).unwrap();
+            let mut frame = vec![0xff; 12];
+            frame.extend_from_slice(&[0x88, 0xb5]);
+            frame.resize(60 + queue, 0);
+            socket.send(&frame).unwrap();
+            // Frames of the kernel's own may come in between.
+            let came = std::iter::from_fn(|| tap.take(queue, &mut buffer).unwrap());
+            assert!(came.into_iter().any(|length| length == 60 + queue), "priority {priority}");
+        }
+    });
+}
+
+#[test]
 fn a_token_bucket_can_be_hung_up_and_taken_down() {
     in_namespace(|| {
         if is_missing("veth", make_veth("here", "there", None, None)) {

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tardy_record::Knowable;
 use tardy_record::switch::{GateEntry, PortSchedule, ScheduleSource};
+use tardy_sys::clock::monotonic_ns;
 use tardy_sys::links;
 use tardy_sys::network::Namespace;
 use tardy_sys::{qdiscs, taprio};
-use tardy_tsn::network::{Bridge, End, Network, Port, VirtualPorts};
+use tardy_tsn::network::{Bridge, End, Network, Port, Switch, VirtualPorts};
 use tardy_tsn::settings;
 
 use super::cable::{Cable, TapEnd};
@@ -81,6 +83,7 @@ impl Scene {
                 let (applied, ledger) = switch::apply(None, shelf, &request)?;
                 // It goes with its namespace.
                 ledger.keep();
+                wait_for_ports(switch)?;
                 let ports = if shaped { &switch.ports[..] } else { &[] };
                 Ok((applied, ports.iter().filter_map(operating).collect::<Vec<_>>()))
             })??;
@@ -99,6 +102,22 @@ impl Scene {
     /// What a reader should know of it.
     pub(super) fn remarks(&self) -> &[String] {
         &self.remarks
+    }
+
+    /// What the queues of the ports with shapers hold and dropped: for each port its name, frames that wait and that were
+    /// dropped.
+    pub(super) fn queues(&self) -> Vec<(String, u32, u32)> {
+        let of = |namespace: &Namespace| {
+            let seen = inside(namespace, || {
+                let seen = self.schedules.iter().filter_map(|schedule| {
+                    let shown = taprio::shown(&schedule.port).ok()??;
+                    Some((schedule.port.clone(), shown.waiting_frames, shown.dropped))
+                });
+                seen.collect::<Vec<_>>()
+            });
+            seen.unwrap_or_default()
+        };
+        self.switches.iter().flat_map(of).collect()
     }
 
     /// What `work` returns, done inside a host.
@@ -141,6 +160,27 @@ fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> T + Send) -> Re
     namespace.run(work).map_err(|error| format!("a network namespace cannot be entered: {error}"))
 }
 
+/// Waits until every port forwards: the kernel notices a carrier up to a second after it came (net/core/link_watch.c).
+fn wait_for_ports(switch: &Switch) -> Result<(), String> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    const TURN: Duration = Duration::from_millis(20);
+    let deadline_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
+    loop {
+        let links = links::all().map_err(|error| error.to_string())?;
+        let forwards =
+            |port: &&Port| links.iter().any(|link| link.name == port.interface.value && link.forwards);
+        let Some(port) = switch.ports.iter().find(|port| !forwards(port)) else { return Ok(()) };
+        if monotonic_ns() > deadline_ns {
+            let (port, switch) = (&port.interface.value, &switch.name.value);
+            return Err(format!(
+                "{port} of {switch} does not forward after {} s: no cable leads from it, or nothing is at its other end",
+                PATIENCE.as_secs()
+            ));
+        }
+        std::thread::sleep(TURN);
+    }
+}
+
 /// Lays a cable: a veth pair, or two tap devices and this process between them where an end shall have a speed.
 fn lay(
     network: &Network,
@@ -169,7 +209,8 @@ fn lay(
     let tap = |end: End| -> Result<TapEnd, String> {
         let speed = port(end).and_then(|port| port.speed.value.known());
         let (name, queues) = (name(end), queues_of(network, end) as usize);
-        inside(namespace(end), || TapEnd::make(&name, queues, speed))?
+        let of_priority = queue_of_priority(network, end);
+        inside(namespace(end), || TapEnd::make(&name, queues, speed, of_priority))?
     };
     Cable::lay(tap(a)?, tap(b)?).map(Some)
 }
@@ -196,6 +237,15 @@ fn queues_of(network: &Network, end: End) -> u32 {
         u32::from(queues.offset) + u32::from(queues.count)
     };
     (0..switch.classes.len()).map(last).max().unwrap_or(1).max(1)
+}
+
+/// The first queue of each priority's class, for a port.
+fn queue_of_priority(network: &Network, end: End) -> Option<[u16; 16]> {
+    let End::Port(id) = end else { return None };
+    let switch = &network.switches[id.switch];
+    let queue =
+        |priority: usize| switch.queues_of(usize::from(switch.class_of_priority(priority as u8))).offset;
+    Some(std::array::from_fn(queue))
 }
 
 /// Gives a host its address, its rate into the switch, and sets it up.

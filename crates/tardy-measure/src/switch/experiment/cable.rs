@@ -36,17 +36,28 @@ pub(super) struct TapEnd {
 }
 
 impl TapEnd {
-    /// Makes the tap device `name` in the calling thread's namespace, and tells it its speed.
+    /// Makes the tap device `name` in the calling thread's namespace, and tells it its speed and which queue takes frames
+    /// of which priority.
     ///
     /// # Errors
     /// In words.
-    pub(super) fn make(name: &str, queues: usize, speed_bps: Option<u64>) -> Result<Self, String> {
+    pub(super) fn make(
+        name: &str,
+        queues: usize,
+        speed_bps: Option<u64>,
+        of_priority: Option<[u16; 16]>,
+    ) -> Result<Self, String> {
         let tap = Tap::make(name, queues).map_err(|error| {
             format!("tap device {name}: {error}; that takes root and CONFIG_TUN (module tun)")
         })?;
         if let Some(speed_bps) = speed_bps {
             let mbps = u32::try_from(speed_bps / 1_000_000).unwrap_or(u32::MAX).max(1);
             links::set_speed_mbps(name, mbps).map_err(|error| format!("{name} at {mbps} Mbit/s: {error}"))?;
+        }
+        if let Some(of_priority) = of_priority {
+            tap.steer_by_priority(of_priority).map_err(|error| {
+                format!("{name}: its queues cannot be told from each other: {error}; that takes root and CONFIG_BPF_SYSCALL")
+            })?;
         }
         Ok(Self { tap, queues, speed_bps })
     }

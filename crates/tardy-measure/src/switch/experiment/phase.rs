@@ -249,6 +249,16 @@ impl Phase<'_> {
     fn outcome(&self, sent: &[u64], harvests: Vec<(usize, Harvest)>, watch: Option<DequeueWatch>) -> Outcome {
         let mut series: Vec<(u8, Series)> = Vec::new();
         let (mut remarks, mut spoilt_by) = (Vec::new(), Vec::new());
+        for (port, waiting, dropped) in self.scene.queues() {
+            if waiting > 0 {
+                spoilt_by.push(format!(
+                    "{waiting} frames wait in {port} and do not leave: its gates stand still, or never open for them"
+                ));
+            }
+            if dropped > 0 {
+                remarks.push(format!("{port} dropped {dropped} frames, warm-up included: its queues were full, or the frames too long for their slots"));
+            }
+        }
         let costs = watch.map(DequeueWatch::end).unwrap_or_default();
         for (host, harvest) in harvests {
             let cost = costs.get(&host).and_then(|times| times.cost(&harvest.stamps_ns));

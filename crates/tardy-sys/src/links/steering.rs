@@ -1,0 +1,94 @@
+//! Which queue of a tap device takes a frame.
+//!
+//! A tap device chooses by itself, from the flow that it takes a frame to be of, and so pays no heed to the classes that
+//! a shaper gives its queues (tun_select_queue() in drivers/net/tun.c). It can be told by a small program in BPF, which
+//! here returns the queue of the frame's priority.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `struct bpf_insn`: code, registers, offset, immediate value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Instruction {
+    code: u8,
+    registers: u8,
+    offset: i16,
+    value: i32,
+}
+
+/// The part of `union bpf_attr` that loading a program reads.
+#[repr(C)]
+struct Load {
+    kind: u32,
+    count: u32,
+    instructions: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+}
+
+// include/uapi/linux/bpf.h and bpf_common.h.
+const LOAD_WORD: u8 = 0x61;
+const AND: u8 = 0x57;
+const MOVE: u8 = 0xb7;
+const JUMP_UNLESS_EQUAL: u8 = 0x55;
+const EXIT: u8 = 0x95;
+/// Register 0 from what register 1 points at.
+const R0_FROM_R1: u8 = 0x10;
+/// `priority` of `struct __sk_buff`.
+const PRIORITY_AT: i16 = 32;
+const BPF_PROG_LOAD: libc::c_int = 5;
+const SOCKET_FILTER: u32 = 1;
+/// `_IOR('T', 224, int)`, include/uapi/linux/if_tun.h.
+const TUNSETSTEERINGEBPF: u32 = 0x8004_54e0;
+
+/// Makes the tap device behind `tap` send frames of each of the 16 priorities over the queue given for it.
+///
+/// # Errors
+/// ENOSYS without CONFIG_BPF_SYSCALL, EPERM without CAP_BPF or CAP_NET_ADMIN, EINVAL before Linux 4.16.
+pub(super) fn by_priority(tap: &impl AsRawFd, queues: [u16; 16]) -> io::Result<()> {
+    let program = program(queues);
+    let load = Load {
+        kind: SOCKET_FILTER,
+        count: program.len() as u32,
+        instructions: program.as_ptr() as u64,
+        license: c"MIT".as_ptr() as u64,
+        log_level: 0,
+        log_size: 0,
+        log: 0,
+        kernel_version: 0,
+        flags: 0,
+    };
+    // SAFETY: the kernel reads the attributes, the program and the license, which outlive the call.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const load, size_of::<Load>()) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave us this descriptor; the device takes a reference of its own.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) };
+    let number: libc::c_int = fd.as_raw_fd();
+    // SAFETY: the kernel reads one int.
+    if unsafe { libc::ioctl(tap.as_raw_fd(), TUNSETSTEERINGEBPF as _, &raw const number) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// `return queues[priority & 15]`, as comparisons one after the other.
+fn program(queues: [u16; 16]) -> Vec<Instruction> {
+    let one =
+        |code: u8, registers: u8, offset: i16, value: i32| Instruction { code, registers, offset, value };
+    let mut program = vec![one(LOAD_WORD, R0_FROM_R1, PRIORITY_AT, 0), one(AND, 0, 0, 15)];
+    for (priority, queue) in queues.iter().enumerate() {
+        program.push(one(JUMP_UNLESS_EQUAL, 0, 2, priority as i32));
+        program.push(one(MOVE, 0, 0, i32::from(*queue)));
+        program.push(one(EXIT, 0, 0, 0));
+    }
+    program.push(one(MOVE, 0, 0, 0));
+    program.push(one(EXIT, 0, 0, 0));
+    program
+}
