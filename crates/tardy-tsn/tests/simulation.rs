@@ -126,6 +126,33 @@ fn veth_hands_over_a_windows_frames_at_its_opening() {
 }
 
 #[test]
+fn a_virtual_talker_is_held_to_its_rate_by_a_bucket_of_one_full_frame() {
+    let text =
+        one_switch("", &[flat_out(0, 1014)]) + "[netns]\nports = \"veth\"\ningress_rate = \"100Mbit/s\"\n";
+    let options = Options { ports: Ports::Virtual, ..options(Mode::Linux) };
+    let (_, everything) = run_for(&network(&text), &options, MS);
+    // Of 1538 bytes 1038 are spent at once; 538 more take 43,040 ns at 80 ns each, and then 1038 at a time.
+    let first: Vec<i64> = everything.arrivals.iter().map(|arrival| arrival.arrived_ns).take(4).collect();
+    assert_eq!(first, [0, 43_040, 126_080, 209_120]);
+}
+
+#[test]
+fn a_cards_ring_lets_a_frame_out_after_its_gate_has_closed() {
+    let port = format!("speed = \"10Mbit/s\"\n{}", gates(&[(14, 500), (1, 9500)]));
+    let flow = "period = \"10ms\"\noffset = \"9ms\"\nframes = 2\nsize = 1000\npcp = 0";
+    let network = network(&one_switch(&port, &[flow.to_owned()]));
+    let first_two = |ring_frames: u32| {
+        let options = Options { ring_frames, ..options(Mode::Linux) };
+        let (_, everything) = run_for(&network, &options, 50 * MS);
+        everything.arrivals.iter().map(|arrival| arrival.arrived_ns).take(2).collect::<Vec<_>>()
+    };
+    // 8,192 ns each into the switch and 819,200 ns out of it. Each fits when it is asked, almost 1 ms before the gate closes
+    // at 10 ms; but the second one's turn on the wire comes when it does not fit any more.
+    assert_eq!(first_two(1), [9_827_392, 11_319_200], "waits for the opening at 10.5 ms");
+    assert_eq!(first_two(16), [9_827_392, 10_646_592], "in the ring already");
+}
+
+#[test]
 fn a_class_that_never_opens_drops_in_linux_and_waits_by_the_standard() {
     let port = format!("speed = \"100Mbit/s\"\n{}", gates(&[(1, 1000), (1, 1000)]));
     let text = one_switch(&port, &["period = \"1ms\"\nsize = 200\npcp = 2\nvlan = 5".to_owned()]);

@@ -3,7 +3,7 @@
 use super::talker::Talker;
 use super::tournament::{NEVER, Tournament};
 use super::transmitter::{Choice, Enqueued, Frame, Sender};
-use super::wiring::{Hop, Release, Wiring};
+use super::wiring::{Hop, Release, Stream, Wiring};
 
 /// A frame that reached its listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,7 +194,9 @@ impl<'a> Engine<'a> {
             if !waiting && !flat_out {
                 break NEVER;
             }
-            if let Some(free_ns) = self.senders[sender].busy_until_ns(now_ns) {
+            let (hops, streams) = (self.hops, &self.wiring.streams);
+            let next_ps = |sender: &Sender| next_ps(sender, hops, streams);
+            if let Some(free_ns) = self.senders[sender].busy_until_ns(now_ns, next_ps) {
                 break free_ns;
             }
             let frame = if flat_out {
@@ -250,4 +252,11 @@ impl<'a> Engine<'a> {
     fn within(&self, at_ns: u64) -> u64 {
         if at_ns < self.talk_ns { at_ns } else { NEVER }
     }
+}
+
+/// The wire's time of the next frame of a sender with one class.
+fn next_ps(sender: &Sender, hops: &[Hop], streams: &[Stream]) -> u64 {
+    let of_flow = |flow: u32| streams[flow as usize].first_hop;
+    let hop = sender.first_waiting().or_else(|| sender.coming_flat_out().map(of_flow));
+    hop.map_or(0, |hop| hops[hop as usize].wire_ps)
 }

@@ -18,8 +18,10 @@ use crate::settings;
 
 /// The rate of a cable of which nobody says anything: what a veth pair says of itself.
 const UNSAID_BITS_PER_SECOND: u64 = 10_000_000_000;
-/// Frames that a tap device holds until they are read (`TUN_READQ_SIZE`).
-const TAP_FRAMES: u32 = 500;
+/// Frames that a tap device's reader holds until it is their turn on the wire: it takes whatever is there.
+const TAP_FRAMES: u32 = u32::MAX;
+/// What a talker's bucket holds at least, in bytes: a full frame.
+const BUCKET_BYTES_MIN: u32 = 1514;
 /// The most queues of one class that are told apart.
 const QUEUES_MAX: u16 = 64;
 /// Longest gate control list: what a run can hold with a few more to fill its cycle.
@@ -180,28 +182,32 @@ impl PortBuilder<'_> {
         }
     }
 
+    /// Whether the port is a tap device: it is one, or what is at the other end of its cable.
     fn is_tap(&self) -> bool {
-        match self.network.netns.ports {
-            VirtualPorts::Tap => true,
-            VirtualPorts::Veth => false,
-            VirtualPorts::AsSpeed => self.port.speed.value.known().is_some(),
-        }
+        let far = match self.network.far_end(self.id) {
+            Some(End::Port(id)) => Some(&self.network.switches[id.switch].ports[id.port]),
+            _ => None,
+        };
+        [Some(self.port), far].into_iter().flatten().any(|port| wants_tap(self.network, port))
     }
 
     fn device(&self) -> Device {
         match (self.options.mode, self.options.ports) {
             (Mode::Standard, _) => Device::Mac,
             (Mode::Linux, Ports::Hardware) => Device::Ring(self.options.ring_frames),
-            (Mode::Linux, Ports::Virtual) if self.is_tap() => Device::Ring(TAP_FRAMES),
+            (Mode::Linux, Ports::Virtual) if self.is_tap() && self.port.speed.value.known().is_some() => {
+                Device::Ring(TAP_FRAMES)
+            }
             (Mode::Linux, Ports::Virtual) => Device::Instant(self.options.frame_cost_ns),
         }
     }
 
     /// What ethtool says to the kernel.
     fn kernel_mbps(&self) -> Option<u64> {
-        let veth = self.options.ports == Ports::Virtual && !self.is_tap();
+        let is_virtual = self.options.ports == Ports::Virtual;
         match self.port.speed.value {
-            _ if veth => Some(10_000),
+            _ if is_virtual && !self.is_tap() => Some(10_000),
+            Speed::AsKernelSays if is_virtual => None,
             Speed::Unknown => None,
             Speed::BitsPerSecond(rate) => Some(rate / 1_000_000),
             Speed::AsKernelSays => Some(cable_rate(self.network, End::Port(self.id)) / 1_000_000),
@@ -276,12 +282,41 @@ impl PortBuilder<'_> {
     }
 }
 
+/// Whether `--netns` makes a tap device of a port: one that has a schedule and a speed of its own reckons and sends by it.
+fn wants_tap(network: &Network, port: &Port) -> bool {
+    match network.netns.ports {
+        VirtualPorts::Tap => true,
+        VirtualPorts::Veth => false,
+        VirtualPorts::AsSpeed => port.schedule.is_some() && port.speed.value.known().is_some(),
+    }
+}
+
+/// The rate to which `--netns` holds a host's way into its switch, if it does.
+fn held_to(network: &Network, host: usize) -> Option<u64> {
+    let port = || {
+        let (id, _) = network.port_of_host(host)?;
+        network.switches[id.switch].ports[id.port].speed.value.known()
+    };
+    network.netns.ingress_bits_per_second.or_else(port)
+}
+
 fn host_transmitter(network: &Network, options: &Options, host: usize) -> Transmitter {
+    let device = match (options.ports, held_to(network, host)) {
+        (Ports::Hardware, _) => Device::Mac,
+        (Ports::Virtual, None) => Device::Instant(options.frame_cost_ns),
+        (Ports::Virtual, Some(rate)) => {
+            let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);
+            let longest = of_host.map(|flow| flow.size.value).max().unwrap_or(0).max(BUCKET_BYTES_MIN);
+            Device::Bucket(wire_ps(longest.saturating_add(WIRE_OVERHEAD_BYTES), rate))
+        }
+    };
+    // Without a cost and a rate a talker that is flat out would send for ever at once.
+    let device = if device == Device::Instant(0) { Device::Mac } else { device };
     Transmitter {
         name: network.hosts[host].name.value.clone(),
         delay_ns: cable_delay_ns(network, End::Host(host)),
         discipline: Discipline::Priority,
-        device: Device::Mac,
+        device,
         classes: vec![ClassQueues { first: 0, count: 1 }],
         queue_frames: options.queue_frames,
     }
@@ -301,8 +336,9 @@ fn add_flow(
         remarks.push(format!("flow '{}' does not arrive: {astray}", flow.name.value));
     }
     let first_hop = wiring.hops.len() as u32;
-    let talker_rate = network.netns.ingress_bits_per_second.filter(|_| options.ports == Ports::Virtual);
-    let talker_rate = talker_rate.unwrap_or_else(|| cable_rate(network, End::Host(flow.talker.value)));
+    let host = flow.talker.value;
+    let talker_rate = held_to(network, host).filter(|_| options.ports == Ports::Virtual);
+    let talker_rate = talker_rate.unwrap_or_else(|| cable_rate(network, End::Host(host)));
     wiring.hops.push(Hop {
         transmitter: transmitter_of_host(network, flow.talker.value),
         class: 0,
@@ -377,9 +413,7 @@ fn release(network: &Network, options: &Options, flow: &Flow, zero_ns: i64) -> R
         let what = format!("flow '{}': a period of more than a day is not simulated", flow.name.value);
         return Err(WiringError { span: flow.span, what });
     }
-    let ports = network.way_out(flow).unwrap_or_default();
-    let schedule = ports.iter().find_map(|id| network.switches[id.switch].ports[id.port].schedule.as_ref());
-    let base_ns = schedule.map_or(zero_ns, |schedule| schedule.base_time_ns.value);
+    let base_ns = schedule_of(network, flow).map_or(zero_ns, |(_, schedule)| schedule.base_time_ns.value);
     let first_ns = i128::from(base_ns) - i128::from(zero_ns) + i128::from(offset_ns);
     let offset_ns = first_ns.rem_euclid(i128::from(period_ns.max(1))) as u64;
     Ok(Release::Periodic {
@@ -387,5 +421,18 @@ fn release(network: &Network, options: &Options, flow: &Flow, zero_ns: i64) -> R
         offsets_ns: vec![offset_ns],
         frames,
         jitter_ns: options.talker_jitter_ns,
+    })
+}
+
+/// The schedule by which a flow's times are told: that of its last port, or else any; and whose it is.
+pub(super) fn schedule_of<'n>(network: &'n Network, flow: &Flow) -> Option<(PortId, &'n Schedule)> {
+    let last = network.way_out(flow).and_then(|ports| ports.last().copied());
+    let ports = network.switches.iter().enumerate();
+    let all = ports.flat_map(|(number, switch)| {
+        (0..switch.ports.len()).map(move |port| PortId { switch: number, port })
+    });
+    last.into_iter().chain(all).find_map(|id| {
+        let schedule = network.switches[id.switch].ports[id.port].schedule.as_ref()?;
+        Some((id, schedule))
     })
 }

@@ -9,7 +9,7 @@ use tardy_record::switch::{self, PortSchedule, Ptp, ScheduleSource, SwitchPlace,
 use tardy_record::{Knowable, validity};
 
 use super::engine::{self, Arrival, Duration, Listener, Tally};
-use super::of_network::{Wired, WiringError, wire, zero_ns};
+use super::of_network::{Wired, WiringError, schedule_of, wire, zero_ns};
 use super::wiring::Wiring;
 use super::{Mode, Options};
 use crate::network::{Flow, Network, Pace, Port, PortId, Schedule};
@@ -295,10 +295,12 @@ fn recorder(
     let network = request.network;
     let way = network.way_out(flow).unwrap_or_default();
     let last = way.last().copied();
-    let schedule = last.and_then(|id| {
-        let port = &network.switches[id.switch].ports[id.port];
-        port.schedule.as_ref().map(|schedule| port_schedule(request, id, port, schedule))
+    let known = schedule_of(network, flow);
+    let schedule = known.map(|(id, schedule)| {
+        port_schedule(request, id, &network.switches[id.switch].ports[id.port], schedule)
     });
+    // Windows are those of the port that the flow leaves by, if it has any.
+    let keeps_slots = shaped && known.map(|(id, _)| id) == last;
     let stream = &wiring.streams[number];
     let end = (stream.first_hop + u32::from(stream.hops)).saturating_sub(1);
     let wire_ns = wiring.hops.get(end as usize).map_or(0, |hop| hop.wire_ps.div_ceil(1000));
@@ -320,7 +322,7 @@ fn recorder(
         cycle_ns: schedule.as_ref().map_or(own_cycle_ns, |schedule| schedule.cycle_ns),
         phases: PhaseHistogram::default(),
         windows: schedule
-            .filter(|_| shaped)
+            .filter(|_| keeps_slots)
             .map_or_else(Vec::new, |schedule| schedule.windows(class, wire_ns)),
         frames: FrameCount::default(),
         early: OutOfSlot::default(),

@@ -107,16 +107,35 @@ impl Sender {
         self.waiting != 0
     }
 
-    /// When the device takes a frame again; nothing if it does now.
+    /// When the device takes a frame again; nothing if it does now. `next_ps` is the wire's time of the frame that would
+    /// be next, where there is only one class.
     #[inline]
-    pub(super) fn busy_until_ns(&mut self, now_ns: u64) -> Option<u64> {
-        if let Device::Ring(frames) = self.device {
-            while self.ring.front().is_some_and(|done_ns| *done_ns <= now_ns) {
-                self.ring.pop_front();
+    pub(super) fn busy_until_ns(&mut self, now_ns: u64, next_ps: impl Fn(&Self) -> u64) -> Option<u64> {
+        let free_ns = match self.device {
+            Device::Ring(frames) => {
+                while self.ring.front().is_some_and(|done_ns| *done_ns <= now_ns) {
+                    self.ring.pop_front();
+                }
+                return self.ring.front().copied().filter(|_| self.ring.len() >= frames.max(1) as usize);
             }
-            return self.ring.front().copied().filter(|_| self.ring.len() >= frames.max(1) as usize);
-        }
-        Some(self.free_ps.div_ceil(1000)).filter(|free_ns| *free_ns > now_ns)
+            // The bucket is full at `free_ps`: what is missing to the next frame is there so much earlier.
+            Device::Bucket(burst_ps) => {
+                let next_ps = next_ps(self).min(burst_ps);
+                (self.free_ps + next_ps).saturating_sub(burst_ps).div_ceil(1000)
+            }
+            Device::Mac | Device::Instant(_) => self.free_ps.div_ceil(1000),
+        };
+        Some(free_ns).filter(|free_ns| *free_ns > now_ns)
+    }
+
+    /// The hop of the frame that is first in the first queue.
+    pub(super) fn first_waiting(&self) -> Option<u32> {
+        Some(self.queues.first()?.front()?.hop)
+    }
+
+    /// The flow that is next of those that always have a frame.
+    pub(super) fn coming_flat_out(&self) -> Option<u32> {
+        self.flat_out.get(self.flat_out_turn).copied()
     }
 
     /// What the discipline says, of a device that takes a frame.
@@ -169,10 +188,15 @@ impl Sender {
     /// Gives the device a frame. Returns when its transmission starts and ends.
     #[inline]
     pub(super) fn send(&mut self, frame: Frame, wire_ps: u64, now_ns: u64) -> (u64, u64) {
+        if let Device::Bucket(_) = self.device {
+            self.free_ps = self.free_ps.max(now_ns.saturating_mul(1000)).saturating_add(wire_ps);
+            self.cable.push_back((now_ns.saturating_add(self.delay_ns), frame));
+            return (now_ns, now_ns);
+        }
         let start_ps = self.start_ps(now_ns);
         let end_ps = match self.device {
             Device::Instant(cost_ns) => start_ps + cost_ns * 1000,
-            Device::Mac | Device::Ring(_) => start_ps.saturating_add(wire_ps),
+            Device::Mac | Device::Ring(_) | Device::Bucket(_) => start_ps.saturating_add(wire_ps),
         };
         self.free_ps = end_ps;
         let end_ns = end_ps.div_ceil(1000);

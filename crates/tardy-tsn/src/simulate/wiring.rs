@@ -68,6 +68,9 @@ pub enum Device {
     Ring(u32),
     /// Hands frames over at once, as veth does, and takes so many ns for each.
     Instant(u64),
+    /// Hands frames over at once, as long as a bucket of so many ps holds the time that each would take at the cable's
+    /// rate: tc-tbf(8). Only for a transmitter of one class with one queue.
+    Bucket(u64),
 }
 
 /// A transmitter on a flow's way.
