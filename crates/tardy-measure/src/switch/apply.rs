@@ -8,7 +8,7 @@ use tardy_tsn::settings::{Settings, Taprio};
 
 use super::ledger::Ledger;
 use super::missing::explained;
-use super::shaper::{ShaperRecord, is_changeable, is_same, to_kernel};
+use super::shaper::{ShaperRecord, is_changeable, is_same, lifting_limits, to_kernel};
 use super::state::{Shelf, SwitchState};
 use super::step::Change;
 use super::survey::{Allowances, Survey};
@@ -145,6 +145,7 @@ fn shape(
         _ => {}
     }
     warn_of_speed(name, applied);
+    let wanted = shown.as_ref().map_or_else(|| wanted.clone(), |shown| lifting_limits(&wanted, shown));
     let prepared = taprio::prepare(name, &wanted).map_err(|error| in_words_of(&about, error))?;
     let send = || prepared.send().map(drop).map_err(|error| in_words_of(&about, error));
     let running = shown.as_ref().filter(|shown| is_changeable(shown, &wanted));

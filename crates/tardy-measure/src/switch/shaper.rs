@@ -47,8 +47,13 @@ impl ShaperRecord {
         let queues = self.queues.iter().map(|&(count, first)| taprio::Queues { count, first });
         let entries =
             self.entries.iter().map(|&(command, gates, interval_ns)| Entry { command, gates, interval_ns });
-        let options =
-            self.max_sdu.iter().map(|&(class, max_sdu)| ClassOption { class, max_sdu, preemptible: None });
+        let limit = |class: u32| self.max_sdu.iter().find(|(of, _)| *of == class).map_or(0, |(_, bytes)| *bytes);
+        // Of every class: the kernel keeps limits of which nothing is said.
+        let options = (0..self.queues.len() as u32).map(|class| ClassOption {
+            class,
+            max_sdu: limit(class),
+            preemptible: None,
+        });
         let shaper = taprio::Taprio {
             handle: HANDLE,
             overhead_bytes: self.overhead_bytes,
@@ -119,6 +124,16 @@ pub(super) fn is_changeable(shown: &Shown, wanted: &taprio::Taprio) -> bool {
         && shown.clock_id == wanted.clock_id
         && shown.flags == wanted.flags
         && shown.txtime_delay_ns.unwrap_or(0) == wanted.txtime_delay_ns.unwrap_or(0)
+}
+
+/// `wanted` as it has to be said to a shaper that runs: the kernel keeps limits of which nothing is said
+/// (taprio_parse_tc_entries() in net/sched/sch_taprio.c), and those that are to go are said to be none.
+pub(super) fn lifting_limits(wanted: &taprio::Taprio, shown: &Shown) -> taprio::Taprio {
+    let mut said = wanted.clone();
+    let stays = |old: &&ClassOption| wanted.class_options.iter().any(|new| new.class == old.class);
+    let goes = shown.class_options.iter().filter(|old| !stays(old));
+    said.class_options.extend(goes.map(|old| ClassOption { max_sdu: 0, preemptible: None, ..*old }));
+    said
 }
 
 fn is_same_schedule(shown: &Schedule, wanted: &Schedule) -> bool {

@@ -78,15 +78,18 @@ fn entry(one: &Attribute<'_>) -> Entry {
     }
 }
 
+/// TC_FP_PREEMPTIBLE.
+const PREEMPTIBLE: u32 = 2;
+
 fn class_option(one: &Attribute<'_>) -> Option<ClassOption> {
     let number = |kind: u16| one.inner().number(kind).map(|number| number as u32);
     let option = ClassOption {
         class: number(TC_ENTRY_INDEX)?,
         max_sdu: number(TC_ENTRY_MAX_SDU).unwrap_or(0),
-        preemptible: number(TC_ENTRY_FP).map(|kind| kind == 2),
+        // Express is what a class is unless it was said, and the kernel says it of every class.
+        preemptible: number(TC_ENTRY_FP).filter(|kind| *kind == PREEMPTIBLE).map(|_| true),
     };
-    // The kernel lists every class; express is what a class is unless it was said.
-    (option.max_sdu != 0 || option.preemptible == Some(true)).then_some(option)
+    (option.max_sdu != 0 || option.preemptible.is_some()).then_some(option)
 }
 
 fn class_map(bytes: &[u8]) -> ClassMap {
@@ -127,6 +130,16 @@ mod tests {
         assert_eq!((shown.handle, shown.overhead_bytes, shown.clock_id), (0x100, Some(24), taprio.clock_id));
         assert_eq!((shown.classes, shown.class_options), (taprio.classes, taprio.class_options));
         assert_eq!((shown.flags, shown.txtime_delay_ns, shown.admin), (1, Some(500), None));
+    }
+
+    #[test]
+    fn an_express_class_is_as_if_nothing_was_said() {
+        let said = |preemptible| {
+            let mut taprio = example(2);
+            taprio.class_options = vec![ClassOption { class: 1, max_sdu: 500, preemptible }];
+            back(&taprio).class_options
+        };
+        assert_eq!(said(Some(false)), said(None));
     }
 
     #[test]

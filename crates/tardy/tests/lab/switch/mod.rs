@@ -1,8 +1,13 @@
 //! Switches on the real kernel.
 
+mod classifiers;
+mod healing;
+mod lifecycle;
 mod lists;
 mod machine;
 mod refusals;
+mod replacement;
+mod slots;
 
 use crate::guests;
 use machine::Guest;

@@ -16,18 +16,21 @@ answer() { "$@" 2>&1; echo "exit status $?"; }
 
 # everything: all that a switch changes.
 everything() {
-    ip -details -json -pretty link | sed '/forward_delay\|timer\|promiscuity/d'
+    ip -details -json -pretty link | sed '/forward_delay\|timer\|promiscuity\|tso_max/d'
     bridge -json -pretty vlan
     tc qdisc show
     nft list ruleset
     sysctl net.bridge 2> /dev/null
-    ls /run/tardy/switches /run/tardy/journal 2> /dev/null
+    find /run/tardy -type f 2> /dev/null
 }
 
-# cable PORT HOST QUEUES: a veth pair, with the host's end set up.
+# cable PORT HOST QUEUES: a veth pair, with the host's end set up. The port has been up: the first time leaves a trace,
+# the discipline that the kernel hangs up by itself.
 cable() {
     ip link add "$1" numtxqueues "$3" numrxqueues "$3" type veth peer name "$2" numtxqueues "$3" numrxqueues "$3"
     ip link set "$2" up
+    ip link set "$1" up
+    ip link set "$1" down
 }
 
 # until_true COMMAND...: waits for what always comes unless something is broken.

@@ -177,6 +177,7 @@ fn what_the_kernel_refuses_is_foretold_in_its_own_words() {
         cable quad host 4
         cable single other 1
         ip link add speedless numtxqueues 4 type dummy
+        ip link set speedless up; ip link set speedless down
         everything > /tmp/before
         try() {
             name=$(basename $1 .toml)

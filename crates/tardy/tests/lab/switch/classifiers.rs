@@ -1,0 +1,118 @@
+//! What gives frames their priority: by the priority in their VLAN tags, as the article has it and as it works; and each
+//! of the programs that tardy can set a classifier with.
+
+use super::machine::{Guest, Part};
+use super::slots;
+use crate::guests;
+
+/// Frames of each of two flows.
+const FRAMES: usize = 50;
+
+/// How many frames left by each queue: the first is blue's, the second red's.
+fn by_queue(part: &Part<'_>) -> (usize, usize) {
+    let of = |queue: &str| part.all("left").filter(|line| line.ends_with(queue)).count();
+    (of(" 0"), of(" 1"))
+}
+
+fn guest() -> Guest {
+    Guest {
+        modules: vec!["br_netfilter", "xt_u32", "xt_CLASSIFY", "iptable_mangle", "xt_tcpudp"],
+        tools: vec![
+            ("iptables", "/usr/sbin/xtables-legacy-multi"),
+            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_u32.so"),
+            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_CLASSIFY.so"),
+            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_udp.so"),
+            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_standard.so"),
+        ],
+        files: vec![
+            ("tags.toml".to_owned(), include_str!("priority-tags.toml").to_owned()),
+            ("ports.toml".to_owned(), include_str!("two-flows.toml").to_owned()),
+        ],
+    }
+}
+
+#[test]
+fn tags_are_classified_and_by_the_articles_rule_never() {
+    let Some(guests) = guests::directory() else { return };
+    let script = r#"
+        ln -s xtables-legacy-multi /usr/sbin/iptables
+        cable swp0 talker 2
+        cable swp1 listener 2
+        trace swp1
+        tag() { echo "vlan_id 5" > /proc/net/pktgen/talker@$1; echo "vlan_p $2" > /proc/net/pktgen/talker@$1; }
+        rule() { iptables -t mangle -A POSTROUTING "$@"; }
+        counted() { iptables -t mangle -L POSTROUTING -v -n -x | sed -n "s/^ *\([0-9]*\) .*$1.*/$2 \1/p"; }
+        before=0
+        all_came() { [ $(sent swp1) -ge $((before + 100)) ]; }
+        both() { before=$(sent swp1); send; until_true all_came; traced; }
+
+        sed "/^\[\[classify\]\]/,/^priority = /d" /lab/tags.toml > /tmp/unclassified.toml
+        tardy tsn apply /tmp/unclassified.toml
+        echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables
+        echo 1 > /proc/sys/net/bridge/bridge-nf-filter-vlan-tagged
+        rule -m u32 --u32 '12&0x0000E000=0x0000200' -j CLASSIFY --set-class 0:1
+        rule -m u32 --u32 '12&0x0000E000=0x00002000' -j CLASSIFY --set-class 0:1
+        rule -p udp
+        flow 0 6666 50 100000; tag 0 1
+        flow 1 6666 50 100000; tag 1 0
+        part u32; both
+        counted '0xc&0xe000=0x200"' article; counted '0xc&0xe000=0x2000"' mended; counted ' udp ' seen
+        tardy tsn remove
+        tardy tsn apply /lab/tags.toml
+        part tags; both
+        tardy tsn remove
+
+        part slots
+        answer tardy tsn test --netns /lab/tags.toml --with-shaper --for 500ms -o /lab/results/tags.run.json
+    "#;
+    let said = guest().run(&guests, script);
+    let u32 = said.part("u32");
+    assert_eq!(by_queue(&u32), (0, 2 * FRAMES), "every frame is red's");
+    assert_eq!((u32.number("article"), u32.number("seen")), (0, 2 * FRAMES as u64), "{}", u32.text());
+    // With the right number at the right place it looks at the sender's address.
+    assert_eq!(u32.number("mended"), 0);
+    assert_eq!(by_queue(&said.part("tags")), (FRAMES, FRAMES));
+    assert_eq!(said.part("slots").status(), 0, "{}", said.part("slots").text());
+    slots::held(said.file("tags.run.json"));
+}
+
+#[test]
+fn every_program_classifies_the_same() {
+    let Some(guests) = guests::directory() else { return };
+    let script = r"
+        ln -s xtables-legacy-multi /usr/sbin/iptables
+        cable swp0 talker 2
+        cable swp1 listener 2
+        trace swp1
+        flow 0 6666 50 100000; flow 1 7777 50 100000
+        before=0
+        all_came() { [ $(sent swp1) -ge $((before + 100)) ]; }
+        with() {
+            everything > /tmp/before
+            part $1; answer tardy tsn apply /lab/ports.toml
+            part again with $1; answer tardy tsn apply /lab/ports.toml
+            part through $1; before=$(sent swp1); send; until_true all_came; traced
+            part removed $1; answer tardy tsn remove
+            part as before $1; everything | answer diff /tmp/before -
+        }
+        with nft
+        mv /usr/sbin/nft /usr/sbin/nft.away
+        with flower
+        mv /sbin/tc /sbin/tc.away
+        tc() { /sbin/tc.away $@; }
+        with iptables
+    ";
+    let said = guest().run(&guests, script);
+    for program in ["nft", "flower", "iptables"] {
+        let applied = said.part(program);
+        assert_eq!(applied.status(), 0, "{}", applied.text());
+        assert!(applied.text().contains(program), "{}", applied.text());
+        let again = said.part(&format!("again with {program}"));
+        assert!(again.text().contains("nothing was changed"), "{}", again.text());
+        assert_eq!(by_queue(&said.part(&format!("through {program}"))), (FRAMES, FRAMES), "{program}");
+        for after in ["removed", "as before"] {
+            let part = said.part(&format!("{after} {program}"));
+            assert_eq!(part.status(), 0, "{program}: {}", part.text());
+        }
+    }
+}

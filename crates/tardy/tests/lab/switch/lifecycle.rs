@@ -1,0 +1,143 @@
+//! Setting up, setting up again, taking back, and being killed in the middle: what is changed, and that nothing else is.
+
+use super::machine::{Guest, Said};
+use crate::guests;
+
+/// A switch that has something of every kind: bridge, VLANs, classifier and shaper.
+const SWITCH: &str = include_str!("priority-tags.toml");
+
+fn guest() -> Guest {
+    Guest { files: vec![("switch.toml".to_owned(), SWITCH.to_owned())], ..Guest::default() }
+}
+
+/// That nothing differs where the script compared.
+fn is_unchanged(said: &Said, part: &str) {
+    let part = said.part(part);
+    assert_eq!(part.status(), 0, "{}", part.text());
+}
+
+fn is_refused(said: &Said, part: &str, words: &str) {
+    let part = said.part(part);
+    assert!(part.status() == 1 && part.text().contains(words), "{}", part.text());
+}
+
+#[test]
+fn nothing_is_changed_twice_and_everything_is_put_back() {
+    let Some(guests) = guests::directory() else { return };
+    let script = r"
+        cable swp0 talker 2
+        cable swp1 listener 2
+        everything > /tmp/before
+        part applied; answer tardy tsn apply /lab/switch.toml
+        everything > /tmp/applied
+        part differs; answer diff /tmp/before /tmp/applied
+        part again; answer tardy tsn apply /lab/switch.toml
+        part unchanged by that; everything | answer diff /tmp/applied -
+        sed /^max_sdu/d /lab/switch.toml > /tmp/unlimited.toml
+        part unlimited; answer tardy tsn apply /tmp/unlimited.toml
+        part unlimited again; answer tardy tsn apply /tmp/unlimited.toml
+        part removed; answer tardy tsn remove
+        part as before; everything | answer diff /tmp/before -
+        part for a time; answer tardy tsn apply /lab/switch.toml --for 100ms
+        part as before that; everything | answer diff /tmp/before -
+    ";
+    let said = guest().run(&guests, script);
+    for part in ["applied", "again", "unlimited", "unlimited again", "removed", "for a time"] {
+        assert_eq!(said.part(part).status(), 0, "{}", said.part(part).text());
+    }
+    let differs = said.part("differs").text();
+    for what in ["taprio 7514:", "table bridge tardy_tsn0", "\"vlan\": 5", "tsn0@"] {
+        assert!(differs.contains(what), "no {what} in what was changed:\n{differs}");
+    }
+    let is_idle = |part: &str| said.part(part).text().contains("nothing was changed");
+    assert_eq!(["again", "unlimited", "unlimited again"].map(is_idle), [true, false, true], "{}", said.text());
+    is_unchanged(&said, "unchanged by that");
+    is_unchanged(&said, "as before");
+    is_unchanged(&said, "as before that");
+}
+
+/// Killed while nft is at work, with the bridge and its ports set up and the shaper still to come; and killed when all of
+/// it is up for a time.
+#[test]
+fn what_a_killed_one_left_is_restored() {
+    let Some(guests) = guests::directory() else { return };
+    let script = r#"
+        cable swp0 talker 2
+        cable swp1 listener 2
+        everything > /tmp/before
+        mv /usr/sbin/nft /usr/sbin/nft.real
+        cat > /usr/sbin/nft <<'END'
+#!/bin/busybox sh
+if [ "$1" = --version ]; then exec /usr/sbin/nft.real "$1"; fi
+echo > /tmp/nft-is-at-work
+exec sleep 100
+END
+        chmod +x /usr/sbin/nft
+        tardy tsn apply /lab/switch.toml > /dev/null 2>&1 &
+        until_true test -e /tmp/nft-is-at-work
+        kill -9 $!
+        wait $!
+        mv /usr/sbin/nft.real /usr/sbin/nft
+        part left; everything | answer diff /tmp/before -
+        part restored; answer tardy restore
+        part as before; everything | answer diff /tmp/before -
+        tardy tsn apply /lab/switch.toml --for 100s > /tmp/applied 2>&1 &
+        until_true grep -q shaper /tmp/applied
+        kill -9 $!
+        wait $!
+        part left up; everything | answer diff /tmp/before -
+        part restored again; answer tardy restore
+        part as before that; everything | answer diff /tmp/before -
+    "#;
+    let said = guest().run(&guests, script);
+    for part in ["left", "left up"] {
+        let left = said.part(part);
+        assert!(left.status() == 1 && left.text().contains("\"master\": \"tsn0\""), "{}", left.text());
+    }
+    for part in ["restored", "restored again"] {
+        assert_eq!(said.part(part).status(), 0, "{}", said.part(part).text());
+    }
+    is_unchanged(&said, "as before");
+    is_unchanged(&said, "as before that");
+}
+
+#[test]
+fn what_is_not_tardys_is_left_alone_unless_it_may_be_replaced() {
+    let Some(guests) = guests::directory() else { return };
+    let script = r"
+        cable swp0 talker 2
+        cable swp1 listener 2
+        refused() {
+            everything > /tmp/before
+            part refused: $1; answer tardy tsn apply /lab/switch.toml
+            part untouched: $1; everything | answer diff /tmp/before -
+            part allowed: $1; answer tardy tsn apply /lab/switch.toml --replace
+            tardy tsn remove > /dev/null
+            part put back: $1; everything | answer diff /tmp/before -
+        }
+        ip link add tsn0 address 02:00:00:00:00:99 type bridge
+        ip link set tsn0 up
+        refused bridge
+        ip link del tsn0
+        ip link add other type bridge vlan_filtering 1
+        ip link set swp1 master other
+        bridge vlan add dev swp1 vid 7
+        refused port
+        ip link del other
+        tc qdisc replace dev swp1 root handle 8001: pfifo
+        refused discipline
+    ";
+    let said = guest().run(&guests, script);
+    is_refused(&said, "refused: bridge", "the bridge tsn0 is there already, and not of tardy's making");
+    is_refused(&said, "refused: port", "swp1 is a port of other");
+    is_refused(&said, "refused: discipline", "swp1 has a queueing discipline already (pfifo 8001:)");
+    for what in ["bridge", "port", "discipline"] {
+        is_unchanged(&said, &format!("untouched: {what}"));
+        let allowed = said.part(&format!("allowed: {what}"));
+        assert_eq!(allowed.status(), 0, "{}", allowed.text());
+    }
+    is_unchanged(&said, "put back: bridge");
+    is_unchanged(&said, "put back: port");
+    // A discipline is lost, as the refusal says: nobody can say how to make it again.
+    assert_eq!(said.part("put back: discipline").status(), 1);
+}
