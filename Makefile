@@ -104,6 +104,13 @@ deny:
 bench: build ## measure tardy itself
 	@bench/run
 
+.PHONY: bench-tsn
+bench-tsn: rust ## measure the switch's simulator, beside TSNKit's
+	@$(CARGO) build --release --package tardy-tsn --examples
+	@for mode in linux standard; do \
+		$(TARGET_DIR)/release/examples/network_file recipes/tsn-two-flows.toml $$mode 1000; done
+	@scripts/as-owner bench/against_tsnkit.py $(TARGET_DIR)/release/examples
+
 .PHONY: soak
 soak: rust ## hours, not minutes: the tests marked `soak`, which look for what only time brings out
 	@echo "== soak: tests that are ignored elsewhere because they run for hours"

@@ -12,9 +12,13 @@
 pub mod check;
 pub mod classify;
 pub mod file;
+pub mod generate;
 pub mod network;
 pub mod placed;
 pub mod plan;
+mod random;
 pub mod route;
 pub mod settings;
+pub mod simulate;
+pub mod tsnkit;
 pub mod windows;

@@ -3,6 +3,7 @@
 mod lab;
 mod run;
 mod tsn;
+mod tsn_simulate;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub(crate) use tsn::{
     OneSwitchArgs, PlanForm, TsnApplyArgs, TsnCheckArgs, TsnCommand, TsnPlanArgs, TsnRemoveArgs, TsnShowArgs,
     TsnTestArgs, TsnWatchArgs,
 };
+pub(crate) use tsn_simulate::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,11 +3,18 @@
 use clap::{Args, Subcommand, ValueEnum};
 use tardy_tsn::plan::commands::Classifying;
 
+use super::tsn_simulate::{TsnGenerateArgs, TsnSimulateArgs};
+
 /// `tardy tsn …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TsnCommand {
     /// What the kernel would refuse, and what it would accept and get wrong; nothing is touched.
     Check(TsnCheckArgs),
+    /// What the switch would do, frame by frame, as the run that a test of it would be.
+    Simulate(Box<TsnSimulateArgs>),
+    /// A switch's file that chance made up.
+    #[command(hide = true)]
+    Generate(TsnGenerateArgs),
     /// What would be set: as commands to read and run, as the standard's YANG, or as the message to the kernel.
     Plan(TsnPlanArgs),
     /// Make this machine the switch: bridge, VLANs, classifier and gate control lists. It stays up until it is removed.

@@ -108,6 +108,16 @@ const MISTAKES: &[&[&str]] = &[
     &["tsn", "plan", "./tags.toml", "--classifier", "iptables"],
     &["tsn", "plan", "./no-gates.toml", "--as", "yang"],
     &["tsn", "plan", "./two.toml"],
+    &["tsn", "simulate", "tsn-two-flows", "--for", "0s"],
+    &["tsn", "simulate", "tsn-two-flows", "--for", "90d"],
+    &["tsn", "simulate", "tsn-two-flows", "--mode", "bsd"],
+    &["tsn", "simulate", "tsn-two-flows", "--ring", "0"],
+    &["tsn", "simulate", "tsn-two-flows", "--for", "1ms", "-o", "there.run.json"],
+    &["tsn", "simulate", "tsn-two-flows", "--for", "1ms", "--frames", "there.run.json"],
+    &["tsn", "simulate", "./no-gates.toml"],
+    &["tsn", "simulate", "./refused.toml", "--frames", "frames.csv", "-o", "x.run.json"],
+    &["tsn", "simulate", "./tags.toml", "-o", "tags.toml", "--force"],
+    &["tsn", "simulate", "./tags.toml", "--frames", "tags.toml", "--force"],
     &["nonsense"],
     &["run", "--nonsense"],
 ];
@@ -167,6 +177,7 @@ fn make_files(bench: &Bench) {
     let slips = switch.replace("cycle_time", "cylce_time").replace("\"red\", \"red\"", "\"read\", \"red\"");
     let tags = switch.replace("udp_port = 6666\npriority", "pcp = 3\npriority");
     fs::write(bench.path("tags.toml"), tags).unwrap();
+    fs::write(bench.path("refused.toml"), switch.replace("for = \"800us\"", "for = \"1us\"")).unwrap();
     let bare = "about = \"x\"\n[[switch]]\nname = \"a\"\n[[switch.port]]\ninterface = \"p\"\n";
     fs::write(bench.path("no-gates.toml"), bare).unwrap();
     let other = bare.replace("about = \"x\"\n", "").replace("\"a\"", "\"b\"");

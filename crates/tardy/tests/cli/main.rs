@@ -12,6 +12,7 @@ mod levels;
 mod pipeline;
 mod real_run;
 mod samples;
+mod simulate;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

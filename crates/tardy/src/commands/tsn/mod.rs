@@ -7,6 +7,7 @@ mod one_switch;
 mod plan;
 mod remove;
 mod show;
+mod simulate;
 pub(crate) mod switch_file;
 mod test;
 mod watch;
@@ -15,6 +16,7 @@ use anyhow::Result;
 
 pub(crate) use switch_file::SwitchFileError;
 
+use super::output;
 use crate::args::TsnCommand;
 use crate::exit::Exit;
 
@@ -23,6 +25,11 @@ pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
     match command {
         TsnCommand::Check(arguments) => check::run(arguments),
         TsnCommand::Plan(arguments) => plan::run(arguments),
+        TsnCommand::Simulate(arguments) => simulate::run(arguments),
+        TsnCommand::Generate(arguments) => {
+            output::print(&tardy_tsn::generate::file(arguments.seed))?;
+            Ok(Exit::Done)
+        }
         TsnCommand::Apply(arguments) => apply::run(arguments),
         TsnCommand::Remove(arguments) => remove::run(arguments),
         TsnCommand::Show(arguments) => show::run(arguments),

@@ -1,0 +1,227 @@
+//! Whether a simulation and what was observed agree, frame by frame.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tardy_record::flow::{PhaseClock, Window};
+
+use super::engine::Arrival;
+
+/// By what a flow's frames are held against each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRule {
+    /// Where its phases count from, and its cycle.
+    pub clock: PhaseClock,
+    /// Its windows, as [`PortSchedule::windows`](tardy_record::switch::PortSchedule::windows) has them.
+    pub windows: Vec<Window>,
+    /// How much an arrival's time may differ, in ns: one frame's time and what was measured of the gates' latency.
+    pub tolerance_ns: u64,
+}
+
+/// What became of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Agreement {
+    /// Frames that arrived in both.
+    pub frames: u64,
+    /// Frames that only the simulator had arrive.
+    pub only_simulated: u64,
+    /// Frames that were only observed.
+    pub only_observed: u64,
+    /// Frames that came before another in one and after it in the other, by more than the times' tolerance explains.
+    pub out_of_order: u64,
+    /// Frames that came in another window, or in another cycle's.
+    pub other_slot: u64,
+    /// Frames whose time differs by more than the tolerance.
+    pub other_time: u64,
+    /// The greatest difference of a time, observed less simulated, in ns.
+    pub latest_ns: i64,
+    /// The least.
+    pub earliest_ns: i64,
+    /// The first few frames that do not agree, in words.
+    pub examples: Vec<String>,
+}
+
+impl Agreement {
+    /// Whether all frames agree in everything.
+    pub fn is_whole(&self) -> bool {
+        let wrong =
+            [self.only_simulated, self.only_observed, self.out_of_order, self.other_slot, self.other_time];
+        self.frames > 0 && wrong.iter().all(|count| *count == 0)
+    }
+}
+
+/// How many examples are told.
+const EXAMPLES: usize = 8;
+
+/// Holds what was observed against the simulation. Both are of the same talkers' frames, by flow and sequence number, with
+/// times on the schedules' clock; each flow of either has its rule in `rules`, in the order of the flows.
+pub fn agreement(simulated: &[Arrival], observed: &[Arrival], rules: &[FlowRule]) -> Agreement {
+    let key = |arrival: &Arrival| (arrival.flow, arrival.sequence);
+    let expected: BTreeMap<(u32, u64), &Arrival> =
+        simulated.iter().map(|arrival| (key(arrival), arrival)).collect();
+    let seen: BTreeMap<(u32, u64), &Arrival> =
+        observed.iter().map(|arrival| (key(arrival), arrival)).collect();
+    let mut result = Agreement { latest_ns: i64::MIN, earliest_ns: i64::MAX, ..Agreement::default() };
+    result.only_simulated = expected.keys().filter(|key| !seen.contains_key(key)).count() as u64;
+    let mut pairs: Vec<(&Arrival, &Arrival)> = Vec::with_capacity(seen.len());
+    for (key, observed) in &seen {
+        match expected.get(key) {
+            Some(simulated) => pairs.push((simulated, observed)),
+            None => result.only_observed += 1,
+        }
+    }
+    for (simulated, observed) in &pairs {
+        result.compare(simulated, observed, rules.get(simulated.flow as usize));
+    }
+    result.frames = pairs.len() as u64;
+    result.compare_order(&mut pairs, rules);
+    if pairs.is_empty() {
+        (result.latest_ns, result.earliest_ns) = (0, 0);
+    }
+    result
+}
+
+impl Agreement {
+    fn compare(&mut self, simulated: &Arrival, observed: &Arrival, rule: Option<&FlowRule>) {
+        let late_ns = observed.arrived_ns.saturating_sub(simulated.arrived_ns);
+        self.latest_ns = self.latest_ns.max(late_ns);
+        self.earliest_ns = self.earliest_ns.min(late_ns);
+        let tolerance_ns = rule.map_or(0, |rule| rule.tolerance_ns);
+        if late_ns.unsigned_abs() > tolerance_ns {
+            self.other_time += 1;
+            self.tell(simulated, &format!("{late_ns} ns after the simulator's time"));
+        }
+        let Some(rule) = rule else { return };
+        // What leaves at the end of its window is received a little later: the slot is where the frame left.
+        let slot = |at_ns: i64, slack_ns: u64| slot_of(rule, at_ns.saturating_sub_unsigned(slack_ns));
+        let expected = slot(simulated.arrived_ns, 0);
+        if expected != slot(observed.arrived_ns, 0) && expected != slot(observed.arrived_ns, tolerance_ns) {
+            self.other_slot += 1;
+            self.tell(simulated, "in another slot");
+        }
+    }
+
+    /// Counts the frames that overtook another in one of the two.
+    fn compare_order(&mut self, pairs: &mut [(&Arrival, &Arrival)], rules: &[FlowRule]) {
+        pairs.sort_by_key(|(simulated, _)| (simulated.arrived_ns, simulated.flow, simulated.sequence));
+        let mut latest: Option<&(&Arrival, &Arrival)> = None;
+        for pair in pairs.iter() {
+            if let Some(before) = latest
+                && pair.1.arrived_ns < before.1.arrived_ns
+            {
+                let tolerance = |flow: u32| rules.get(flow as usize).map_or(0, |rule| rule.tolerance_ns);
+                let apart_ns = pair.0.arrived_ns - before.0.arrived_ns;
+                let same_flow = pair.0.flow == before.0.flow;
+                // Frames of two flows that come nearly at once may come either way round.
+                if same_flow || apart_ns.unsigned_abs() > tolerance(pair.0.flow).max(tolerance(before.0.flow))
+                {
+                    self.out_of_order += 1;
+                    self.tell(pair.0, "before a frame that it came after");
+                }
+            }
+            if latest.is_none_or(|before| pair.1.arrived_ns >= before.1.arrived_ns) {
+                latest = Some(pair);
+            }
+        }
+    }
+
+    fn tell(&mut self, arrival: &Arrival, what: &str) {
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(format!("flow {} frame {}: {what}", arrival.flow, arrival.sequence));
+        }
+    }
+}
+
+/// The window in which a moment lies, counted over all cycles, or before which it lies; `None` where there are none.
+fn slot_of(rule: &FlowRule, at_ns: i64) -> Option<(i128, usize)> {
+    let cycle_ns = i128::from(rule.clock.cycle_ns.max(1));
+    let since_ns = i128::from(at_ns) - i128::from(rule.clock.base_ns);
+    let mut cycle = since_ns.div_euclid(cycle_ns);
+    let phase_ns = rule.clock.phase_ns(at_ns);
+    // A window that goes on over the end of the cycle belongs to the cycle in which it opened.
+    if rule
+        .windows
+        .last()
+        .is_some_and(|last| u64::try_from(cycle_ns).is_ok_and(|cycle| phase_ns + cycle <= last.close_ns))
+    {
+        return Some((cycle - 1, rule.windows.len() - 1));
+    }
+    let place = rule.windows.iter().position(|window| phase_ns <= window.close_ns);
+    let place = match (place, rule.windows.is_empty()) {
+        (_, true) => return None,
+        (Some(place), _) => place,
+        (None, _) => {
+            cycle += 1;
+            0
+        }
+    };
+    Some((cycle, place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CYCLE_NS: u64 = 1_000_000;
+
+    fn rule(open_ns: u64, close_ns: u64) -> FlowRule {
+        let window = Window { open_ns, close_ns, guard_ns: 0 };
+        let clock = PhaseClock { base_ns: 0, cycle_ns: CYCLE_NS };
+        FlowRule { clock, windows: vec![window], tolerance_ns: 1_000 }
+    }
+
+    fn arrivals(times: &[(u32, u64, i64)]) -> Vec<Arrival> {
+        let arrival =
+            |&(flow, sequence, arrived_ns)| Arrival { flow, sequence, sent_ns: 0, arrived_ns, bytes: 1538 };
+        times.iter().map(arrival).collect()
+    }
+
+    fn compare(simulated: &[(u32, u64, i64)], observed: &[(u32, u64, i64)]) -> Agreement {
+        let rules = [rule(0, 800_000), rule(800_000, 1_000_000)];
+        agreement(&arrivals(simulated), &arrivals(observed), &rules)
+    }
+
+    #[test]
+    fn what_is_a_little_late_agrees() {
+        let simulated = [(0, 0, 100), (0, 1, 800_000), (1, 0, 800_500), (0, 2, 1_000_100)];
+        let observed = [(0, 0, 900), (0, 1, 800_700), (1, 0, 800_600), (0, 2, 1_000_100)];
+        let agreed = compare(&simulated, &observed);
+        assert!(agreed.is_whole(), "{agreed:?}");
+        assert_eq!((agreed.frames, agreed.earliest_ns, agreed.latest_ns), (4, 0, 800));
+    }
+
+    #[test]
+    fn nothing_observed_agrees_with_nothing() {
+        assert!(!compare(&[], &[]).is_whole());
+        let one = compare(&[(0, 0, 1)], &[(0, 1, 1)]);
+        assert_eq!((one.frames, one.only_simulated, one.only_observed), (0, 1, 1));
+        assert!(!one.is_whole());
+    }
+
+    #[test]
+    fn each_kind_of_difference_is_counted() {
+        let late = compare(&[(0, 0, 100)], &[(0, 0, 1_101)]);
+        assert_eq!((late.other_time, late.other_slot, late.out_of_order), (1, 0, 0));
+        let slot = compare(&[(0, 0, 700_000)], &[(0, 0, 1_700_000)]);
+        assert_eq!((slot.other_time, slot.other_slot), (1, 1), "the same phase, a cycle later");
+        let order = compare(&[(0, 0, 100), (0, 1, 200)], &[(0, 0, 201), (0, 1, 200)]);
+        assert_eq!(
+            (order.other_time, order.out_of_order),
+            (0, 1),
+            "within the time, but one flow's order is its order"
+        );
+        let between = compare(&[(0, 0, 5_000), (1, 0, 7_000)], &[(0, 0, 5_900), (1, 0, 5_800)]);
+        assert_eq!(between.out_of_order, 1, "2,000 ns apart are more than the tolerance");
+        assert_eq!(between.examples.len(), 2, "{:?}", between.examples);
+    }
+
+    #[test]
+    fn a_window_round_the_end_of_the_cycle_is_one_slot() {
+        let rules = [rule(900_000, 1_100_000)];
+        let compare = |simulated: i64, observed: i64| {
+            agreement(&arrivals(&[(0, 0, simulated)]), &arrivals(&[(0, 0, observed)]), &rules).other_slot
+        };
+        assert_eq!(compare(999_900, 1_000_100), 0);
+        assert_eq!(compare(1_050_000, 1_950_000), 1);
+    }
+}

@@ -1,0 +1,369 @@
+//! Gates as the kernel's software TAPRIO has them (net/sched/sch_taprio.c, Linux 6.12 and 6.18).
+//!
+//! The kernel walks its list with one timer. Each time the timer fires, the next entry becomes the current one, the end
+//! of the opening of each class's gate is noted, and each class gets a budget of bytes anew: what the link carries from
+//! here to that end. All that the kernel does otherwise than the standard follows from this, and so it is done here in
+//! the same steps: entries that let the same gate open twice let out twice as much; what a frame that was then
+//! refused has cost stays charged; a cycle longer than the list is never waited for; and while there is no current entry,
+//! before the base time and from a replacement to the next time the timer fires, all is open.
+
+use crate::network::CLASSES_MAX;
+
+/// The mask that the kernel itself uses for "there is no entry": such an entry knows neither guard band nor budget.
+const ALL_OPEN: u32 = u32::MAX;
+/// A gate that does not close (`KTIME_MAX`).
+const NEVER_NS: i64 = i64::MAX;
+/// A budget that is not charged (`INT_MAX`).
+const UNLIMITED: i64 = i32::MAX as i64;
+/// `ETH_HLEN`.
+const HEADER_BYTES: u32 = 14;
+/// Longest service data unit that a virtual device takes (`ETH_MAX_MTU`).
+const MTU_MAX: u32 = 65_535;
+
+/// What the kernel is told of a schedule.
+#[derive(Clone, Debug)]
+pub struct KernelOrder<'a> {
+    /// Gate mask and interval in ns of each entry; at least one, none of 0.
+    pub entries: &'a [(u32, u32)],
+    /// `cycle_time`; 0 or absent: the sum of the entries.
+    pub cycle_ns: Option<u64>,
+    /// `cycle_time_extension`.
+    pub extension_ns: u64,
+    /// `base_time`, in ns of the simulation.
+    pub base_ns: i64,
+    /// How many traffic classes.
+    pub classes: u8,
+    /// The link's speed in Mbit/s as ethtool has it; absent: unknown, which the kernel takes for 10.
+    pub speed_mbps: Option<u64>,
+    /// `overhead` of the size table; 0: there is none.
+    pub overhead: u32,
+    /// `max_sdu` of each class; 0: no limit.
+    pub max_sdu: [u32; CLASSES_MAX],
+}
+
+/// Whether a frame may go now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Pass,
+    Refused,
+}
+
+/// A running TAPRIO.
+#[derive(Clone, Debug)]
+pub struct KernelSchedule {
+    picos_per_byte: u64,
+    classes: usize,
+    operating: Option<List>,
+    administrative: Option<List>,
+    current: Option<usize>,
+    /// What is to take its place, and when.
+    replacement: Option<(i64, List)>,
+    /// When the timer is to fire, and how much later it does.
+    expires_ns: i64,
+    latency_ns: i64,
+    fired_ns: i64,
+}
+
+/// `struct sched_gate_list`.
+#[derive(Clone, Debug)]
+struct List {
+    entries: Vec<Entry>,
+    /// For each entry and class: how long the gate stays open from the entry's start on.
+    open_for_ns: Vec<u64>,
+    /// For each entry and class, as of the last time that the entry became current.
+    closes_ns: Vec<i64>,
+    budgets: Vec<i64>,
+    cycle_ns: i64,
+    cycle_end_ns: i64,
+    extension_ns: i64,
+    base_ns: i64,
+    longest_bytes: [u32; CLASSES_MAX],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    mask: u32,
+    interval_ns: i64,
+    end_ns: i64,
+}
+
+/// `picos_per_byte` at a speed in Mbit/s: whole ps, at least 17; an unknown speed is 10 Mbit/s.
+pub fn picos_per_byte(speed_mbps: Option<u64>) -> u64 {
+    (8_000_000 / speed_mbps.filter(|speed| *speed > 0).unwrap_or(10)).max(17)
+}
+
+impl KernelSchedule {
+    /// A schedule that was installed before the simulation begins: if its base time is past, it has been running since the
+    /// last start of a cycle. `latency_ns` is how late the timer fires. `None` for a list without length.
+    pub fn installed(order: &KernelOrder<'_>, latency_ns: u64) -> Option<Self> {
+        let picos_per_byte = picos_per_byte(order.speed_mbps);
+        let mut list = List::of(order, picos_per_byte)?;
+        let start_ns = if order.base_ns > 0 { order.base_ns } else { order.base_ns % list.cycle_ns };
+        list.begin_at(start_ns, picos_per_byte);
+        let mut schedule = Self {
+            picos_per_byte,
+            classes: usize::from(order.classes),
+            operating: None,
+            administrative: Some(list),
+            current: None,
+            replacement: None,
+            expires_ns: start_ns,
+            latency_ns: i64::try_from(latency_ns).unwrap_or(NEVER_NS),
+            fired_ns: i64::MIN,
+        };
+        if start_ns <= 0 {
+            schedule.fire();
+        }
+        Some(schedule)
+    }
+
+    /// Has the same schedule take this one's place at `at_ns`, by `RTM_NEWQDISC` with `NLM_F_REPLACE`.
+    pub fn replaced_at(&mut self, at_ns: u64) {
+        let list = self.operating.as_ref().or(self.administrative.as_ref()).cloned();
+        self.replacement = list.map(|list| (at_ns as i64, list));
+    }
+
+    /// `taprio_change`: all is open until the timer fires that the schedule before has set.
+    fn replace(&mut self, mut list: List, now_ns: i64) {
+        let start_ns = if list.base_ns > now_ns {
+            list.base_ns
+        } else {
+            list.base_ns + ((now_ns - list.base_ns) / list.cycle_ns + 1) * list.cycle_ns
+        };
+        list.begin_at(start_ns, self.picos_per_byte);
+        self.current = None;
+        self.expires_ns = self.expires_ns.min(start_ns);
+        self.administrative = Some(list);
+    }
+
+    /// Lets the timer fire as often as it has to until `now_ns`.
+    #[inline]
+    pub(super) fn advance(&mut self, now_ns: u64) {
+        let now_ns = now_ns as i64;
+        if let Some((at_ns, list)) = self.replacement.take_if(|(at_ns, _)| *at_ns <= now_ns) {
+            self.fire_until(at_ns);
+            self.replace(list, at_ns);
+        }
+        self.fire_until(now_ns);
+    }
+
+    #[inline]
+    fn fire_until(&mut self, now_ns: i64) {
+        while self.fires_ns() <= now_ns {
+            self.leap(now_ns);
+            self.fired_ns = self.fires_ns();
+            self.fire();
+        }
+    }
+
+    /// When the timer fires next: a frame that is refused now is refused until then.
+    #[inline]
+    pub(super) fn next_change_ns(&self) -> u64 {
+        let replaced_ns = self.replacement.as_ref().map_or(NEVER_NS, |(at_ns, _)| *at_ns);
+        self.fires_ns().min(replaced_ns).max(0) as u64
+    }
+
+    fn fires_ns(&self) -> i64 {
+        self.expires_ns.saturating_add(self.latency_ns).max(self.fired_ns)
+    }
+
+    /// The gates that are open, one bit a class.
+    #[inline]
+    pub(super) fn mask(&self) -> u32 {
+        match (&self.operating, self.current) {
+            (Some(list), Some(current)) => list.entries[current].mask,
+            _ => ALL_OPEN,
+        }
+    }
+
+    /// Whether a frame of an open class may go at `now_ns`: what it costs is charged even where it may not for want of it.
+    #[inline]
+    pub(super) fn ask(&mut self, class: u8, charged_bytes: u32, now_ns: u64) -> Verdict {
+        let (Some(list), Some(current)) = (&mut self.operating, self.current) else { return Verdict::Pass };
+        if list.entries[current].mask == ALL_OPEN {
+            return Verdict::Pass;
+        }
+        let row = current * self.classes..(current + 1) * self.classes;
+        let ends_ns = now_ns as i64 + (u64::from(charged_bytes) * self.picos_per_byte / 1000) as i64;
+        if ends_ns >= list.closes_ns[row.start + usize::from(class)] {
+            return Verdict::Refused;
+        }
+        let budgets = &mut list.budgets[row];
+        for budget in budgets.iter_mut().filter(|budget| **budget != UNLIMITED) {
+            *budget -= i64::from(charged_bytes);
+        }
+        if budgets[usize::from(class)] < 0 { Verdict::Refused } else { Verdict::Pass }
+    }
+
+    /// The longest frame of a class that is queued at all, in bytes with the Ethernet header.
+    #[inline]
+    pub(super) fn longest_bytes(&self, class: u8) -> u32 {
+        self.operating.as_ref().map_or(u32::MAX, |list| list.longest_bytes[usize::from(class)])
+    }
+
+    /// `advance_sched`: what the timer does.
+    fn fire(&mut self) {
+        if self.operating.is_none() {
+            self.operating = self.administrative.take();
+        }
+        let classes = self.classes;
+        let Some(list) = &mut self.operating else {
+            self.expires_ns = NEVER_NS;
+            return;
+        };
+        let current = self.current.filter(|&current| list.entries[current].end_ns != list.base_ns);
+        let Some(current) = current else {
+            // The first entry's end, closings and budgets are as they were left: of a schedule that just begins set
+            // beforehand, of one that is being replaced of the cycle before.
+            self.current = Some(0);
+            self.expires_ns = list.entries[0].end_ns;
+            return;
+        };
+        let start_ns = list.entries[current].end_ns;
+        let restarts = current + 1 == list.entries.len() || start_ns == list.cycle_end_ns;
+        let mut next = current + 1;
+        if restarts {
+            next = 0;
+            list.cycle_end_ns += list.cycle_ns;
+        }
+        let mut end_ns = (start_ns + list.entries[next].interval_ns).min(list.cycle_end_ns);
+        list.note_closings(next, classes, start_ns);
+        let latest_ns = end_ns.saturating_add(list.extension_ns);
+        if let Some(new) = self.administrative.take_if(|new| new.base_ns <= latest_ns) {
+            // The new list's first entry runs from now on, even where its proper start is yet to come.
+            (next, end_ns) = (0, new.entries[0].end_ns);
+            self.operating = Some(new);
+        }
+        let Some(list) = &mut self.operating else { return };
+        list.entries[next].end_ns = end_ns;
+        list.fill_budgets(next, classes, self.picos_per_byte);
+        self.current = Some(next);
+        self.expires_ns = end_ns;
+    }
+
+    /// Over whole cycles in which nobody asked.
+    fn leap(&mut self, now_ns: i64) {
+        let (Some(list), Some(_), None) = (&mut self.operating, self.current, &self.administrative) else {
+            return;
+        };
+        let sum_ns: i64 = if list.whole() { list.cycle_ns } else { return };
+        let cycles = (now_ns - self.expires_ns - self.latency_ns) / sum_ns - 1;
+        if cycles <= 0 {
+            return;
+        }
+        let ns = cycles * sum_ns;
+        self.expires_ns += ns;
+        list.cycle_end_ns += ns;
+        for entry in &mut list.entries {
+            entry.end_ns += ns;
+        }
+    }
+}
+
+impl List {
+    fn of(order: &KernelOrder<'_>, picos_per_byte: u64) -> Option<Self> {
+        let sum_ns: i64 = order.entries.iter().map(|entry| i64::from(entry.1)).sum();
+        let cycle_ns =
+            order.cycle_ns.filter(|cycle| *cycle > 0).map_or(Some(sum_ns), |ns| i64::try_from(ns).ok())?;
+        if sum_ns == 0 || cycle_ns == 0 {
+            return None;
+        }
+        let entry =
+            |&(mask, interval): &(u32, u32)| Entry { mask, interval_ns: i64::from(interval), end_ns: 0 };
+        let cells = order.entries.len() * usize::from(order.classes);
+        let mut list = Self {
+            entries: order.entries.iter().map(entry).collect(),
+            open_for_ns: vec![0; cells],
+            closes_ns: vec![0; cells],
+            budgets: vec![0; cells],
+            cycle_ns,
+            cycle_end_ns: 0,
+            extension_ns: i64::try_from(order.extension_ns).unwrap_or(NEVER_NS / 2),
+            base_ns: order.base_ns,
+            longest_bytes: [u32::MAX; CLASSES_MAX],
+        };
+        for class in 0..usize::from(order.classes) {
+            list.measure_openings(class, usize::from(order.classes));
+            list.longest_bytes[class] = list.longest_frame(class, order, picos_per_byte);
+        }
+        Some(list)
+    }
+
+    /// Whether the cycle is exactly the list.
+    fn whole(&self) -> bool {
+        self.entries.iter().map(|entry| entry.interval_ns).sum::<i64>() == self.cycle_ns
+    }
+
+    /// `taprio_calculate_gate_durations`: from each entry to the one in which the gate is shut, round the end of the list.
+    fn measure_openings(&mut self, class: usize, classes: usize) {
+        let open = |entry: &Entry| entry.mask.checked_shr(class as u32).unwrap_or(0) & 1 == 1;
+        let count = self.entries.len();
+        if self.entries.iter().all(open) {
+            let sum: i64 = self.entries.iter().map(|entry| entry.interval_ns).sum();
+            (0..count).for_each(|entry| self.open_for_ns[entry * classes + class] = sum as u64);
+            return;
+        }
+        // Twice backwards, so that what goes on at the beginning of the list is known at its end.
+        let mut behind_ns = 0;
+        for entry in (0..2 * count).rev().map(|index| index % count) {
+            let Entry { interval_ns, .. } = self.entries[entry];
+            behind_ns = if open(&self.entries[entry]) { behind_ns + interval_ns as u64 } else { 0 };
+            self.open_for_ns[entry * classes + class] = behind_ns;
+        }
+    }
+
+    /// `taprio_update_queue_max_sdu`.
+    fn longest_frame(&self, class: usize, order: &KernelOrder<'_>, picos_per_byte: u64) -> u32 {
+        let classes = usize::from(order.classes);
+        let openings = self.open_for_ns.iter().skip(class).step_by(classes);
+        let longest_ns = openings.copied().max().unwrap_or(0);
+        let from_person = match order.max_sdu[class] {
+            0 => u32::MAX,
+            limit => limit,
+        };
+        let from_gates = if longest_ns as i64 == self.cycle_ns {
+            u32::MAX
+        } else {
+            let bytes = (longest_ns * 1000 / picos_per_byte) as u32;
+            // With a size table never less than one byte of payload; without one the kernel's subtraction wraps.
+            let bytes = match order.overhead {
+                0 => bytes,
+                overhead => (bytes.wrapping_sub(overhead) as i32).max(HEADER_BYTES as i32 + 1) as u32,
+            };
+            Some(bytes.wrapping_sub(HEADER_BYTES)).filter(|sdu| *sdu <= MTU_MAX).unwrap_or(u32::MAX)
+        };
+        from_gates.min(from_person).saturating_add(HEADER_BYTES)
+    }
+
+    /// `setup_first_end_time`.
+    fn begin_at(&mut self, start_ns: i64, picos_per_byte: u64) {
+        let classes = self.open_for_ns.len() / self.entries.len();
+        self.cycle_end_ns = start_ns + self.cycle_ns;
+        self.entries[0].end_ns = start_ns + self.entries[0].interval_ns;
+        self.note_closings(0, classes, start_ns);
+        self.fill_budgets(0, classes, picos_per_byte);
+    }
+
+    fn note_closings(&mut self, entry: usize, classes: usize, start_ns: i64) {
+        for cell in entry * classes..(entry + 1) * classes {
+            let open_for_ns = self.open_for_ns[cell] as i64;
+            self.closes_ns[cell] =
+                if open_for_ns == self.cycle_ns { NEVER_NS } else { start_ns + open_for_ns };
+        }
+    }
+
+    /// `taprio_set_budgets`.
+    fn fill_budgets(&mut self, entry: usize, classes: usize, picos_per_byte: u64) {
+        for cell in entry * classes..(entry + 1) * classes {
+            let open_for_ns = self.open_for_ns[cell];
+            self.budgets[cell] = if open_for_ns as i64 == self.cycle_ns {
+                UNLIMITED
+            } else {
+                i64::from((open_for_ns * 1000 / picos_per_byte) as i32)
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

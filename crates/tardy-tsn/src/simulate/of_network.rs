@@ -1,0 +1,438 @@
+//! From a network as its file has it to a wiring.
+
+use std::fmt;
+
+use super::linux_gates::{KernelOrder, KernelSchedule};
+use super::path::{Passage, Path};
+use super::standard_gates::Windows;
+use super::wiring::{
+    ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, WIRE_OVERHEAD_BYTES, Wiring, wire_ps,
+};
+use super::{Mode, Options, Ports};
+use crate::check::kernel;
+use crate::check::{Device as ToldDevice, DeviceSpeed};
+use crate::network::{End, Flow, Network, Pace, Port, PortId, Schedule, Speed, Switch, VirtualPorts};
+use crate::placed::Span;
+use crate::random::Random;
+use crate::settings;
+
+/// The rate of a cable of which nobody says anything: what a veth pair says of itself.
+const UNSAID_BITS_PER_SECOND: u64 = 10_000_000_000;
+/// Frames that a tap device's reader holds until it is their turn on the wire: it takes whatever is there.
+const TAP_FRAMES: u32 = u32::MAX;
+/// What a talker's bucket holds at least, in bytes: a full frame.
+const BUCKET_BYTES_MIN: u32 = 1514;
+/// The most queues of one class that are told apart.
+const QUEUES_MAX: u16 = 64;
+/// Longest gate control list: what a run can hold with a few more to fill its cycle.
+const ENTRIES_MAX: usize = 8000;
+/// Longest cycle and period, in ns: a day.
+const TIME_MAX_NS: u64 = 86_400_000_000_000;
+
+/// Why a network cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiringError {
+    /// Where in the file.
+    pub span: Span,
+    /// What is wrong, and what to do.
+    pub what: String,
+}
+
+impl fmt::Display for WiringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for WiringError {}
+
+/// A network that is ready to be simulated. Its streams are in the order of the network's flows.
+#[derive(Clone, Debug)]
+pub struct Wired {
+    /// What the engine runs.
+    pub wiring: Wiring,
+    /// What was taken for granted, for people to know.
+    pub remarks: Vec<String>,
+}
+
+/// Makes `network` ready to be simulated, with its schedules or, as long as `shaped` is false, without.
+///
+/// # Errors
+///
+/// What the kernel refuses (in [`Mode::Linux`]), a schedule that has no length, a flow whose hosts no cables join.
+pub fn wire(network: &Network, options: &Options, shaped: bool) -> Result<Wired, WiringError> {
+    let mut remarks = Vec::new();
+    let zero_ns = zero_ns(network, options);
+    let mut wiring = Wiring { zero_ns, ..Wiring::default() };
+    for (number, switch) in network.switches.iter().enumerate() {
+        for port in 0..switch.ports.len() {
+            let id = PortId { switch: number, port };
+            let builder = PortBuilder { network, options, id, switch, port: &switch.ports[port], zero_ns };
+            wiring.transmitters.push(builder.transmitter(shaped, &mut remarks)?);
+        }
+    }
+    for host in 0..network.hosts.len() {
+        wiring.transmitters.push(host_transmitter(network, options, host));
+    }
+    for (number, flow) in network.flows.iter().enumerate() {
+        add_flow(network, options, number, flow, &mut wiring, &mut remarks)?;
+    }
+    Ok(Wired { wiring, remarks })
+}
+
+/// The place of a port's transmitter.
+fn transmitter_of(network: &Network, id: PortId) -> u32 {
+    let before: usize = network.switches[..id.switch].iter().map(|switch| switch.ports.len()).sum();
+    (before + id.port) as u32
+}
+
+fn transmitter_of_host(network: &Network, host: usize) -> u32 {
+    let ports: usize = network.switches.iter().map(|switch| switch.ports.len()).sum();
+    (ports + host) as u32
+}
+
+/// When the simulation starts: at the latest base time, so that all schedules run, or so much before as is asked for.
+pub(super) fn zero_ns(network: &Network, options: &Options) -> i64 {
+    let ports = network.switches.iter().flat_map(|switch| &switch.ports);
+    let bases = ports.filter_map(|port| Some(port.schedule.as_ref()?.base_time_ns.value));
+    bases.max().unwrap_or(0).saturating_sub_unsigned(options.lead_ns)
+}
+
+/// What a cable carries at most, as the port at either end says.
+fn cable_rate(network: &Network, end: End) -> u64 {
+    let link = network.links.iter().find(|link| link.a == end || link.b == end);
+    link.and_then(|link| link.bits_per_second).unwrap_or(UNSAID_BITS_PER_SECOND)
+}
+
+fn cable_delay_ns(network: &Network, end: End) -> u64 {
+    let link = network.links.iter().find(|link| link.a == end || link.b == end);
+    let Some(link) = link else { return 0 };
+    let far = if link.a == end { link.b } else { link.a };
+    let forwarding_ns = match far {
+        End::Port(port) => network.switches[port.switch].forwarding_ns,
+        End::Host(_) => 0,
+    };
+    link.propagation_ns.saturating_add(forwarding_ns)
+}
+
+/// A port on its way to being a transmitter.
+struct PortBuilder<'a> {
+    network: &'a Network,
+    options: &'a Options,
+    id: PortId,
+    switch: &'a Switch,
+    port: &'a Port,
+    zero_ns: i64,
+}
+
+impl PortBuilder<'_> {
+    fn transmitter(&self, shaped: bool, remarks: &mut Vec<String>) -> Result<Transmitter, WiringError> {
+        let schedule = self.port.schedule.as_ref().filter(|_| shaped);
+        if let Some(schedule) = schedule.filter(|schedule| schedule.entries.len() > ENTRIES_MAX) {
+            let what = format!("a gate control list of more than {ENTRIES_MAX} entries is not simulated");
+            return Err(self.wrong(schedule.gates_span, &what));
+        }
+        let discipline = match schedule {
+            None => Discipline::Priority,
+            Some(schedule) => match (self.options.mode, schedule.flags.value) {
+                (Mode::Linux, 0) => self.linux(schedule)?,
+                (Mode::Linux, flags) if flags & 2 == 0 => {
+                    let what = "flags = 1 leaves the times to ETF, which is not simulated; use flags 0, or --mode standard";
+                    return Err(self.wrong(schedule.flags.span, what));
+                }
+                (Mode::Linux, _) => {
+                    remarks.push(format!(
+                        "{}: with flags 2 the device has the gates, as the standard has them",
+                        self.name()
+                    ));
+                    self.standard(schedule)?
+                }
+                (Mode::Standard, _) => self.standard(schedule)?,
+            },
+        };
+        if self.port.speed.value.known().is_none() && schedule.is_some() {
+            remarks.push(format!("{}: {}", self.name(), self.of_speed()));
+        }
+        let kernel = matches!(discipline, Discipline::Linux(_));
+        Ok(Transmitter {
+            name: self.name(),
+            delay_ns: cable_delay_ns(self.network, End::Port(self.id)),
+            classes: self.classes(kernel),
+            device: self.device(),
+            discipline,
+            queue_frames: self.options.queue_frames,
+        })
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.switch.name.value, self.port.interface.value)
+    }
+
+    fn wrong(&self, span: Span, what: &str) -> WiringError {
+        WiringError { span, what: format!("{}: {what}", self.name()) }
+    }
+
+    fn of_speed(&self) -> String {
+        let rate = cable_rate(self.network, End::Port(self.id)) / 1_000_000;
+        match self.kernel_mbps() {
+            None => format!(
+                "nobody knows its speed: the kernel computes with 10 Mbit/s, its cable has {rate} Mbit/s here"
+            ),
+            Some(told) => format!("the file does not say its speed: {told} Mbit/s here"),
+        }
+    }
+
+    /// Whether the port is a tap device: it is one, or what is at the other end of its cable.
+    fn is_tap(&self) -> bool {
+        let far = match self.network.far_end(self.id) {
+            Some(End::Port(id)) => Some(&self.network.switches[id.switch].ports[id.port]),
+            _ => None,
+        };
+        [Some(self.port), far].into_iter().flatten().any(|port| wants_tap(self.network, port))
+    }
+
+    fn device(&self) -> Device {
+        match (self.options.mode, self.options.ports) {
+            (Mode::Standard, _) => Device::Mac,
+            (Mode::Linux, Ports::Hardware) => Device::Ring(self.options.ring_frames),
+            (Mode::Linux, Ports::Virtual) if self.is_tap() && self.port.speed.value.known().is_some() => {
+                Device::Ring(TAP_FRAMES)
+            }
+            (Mode::Linux, Ports::Virtual) => Device::Instant(self.options.frame_cost_ns),
+        }
+    }
+
+    /// What ethtool says to the kernel.
+    fn kernel_mbps(&self) -> Option<u64> {
+        let is_virtual = self.options.ports == Ports::Virtual;
+        match self.port.speed.value {
+            _ if is_virtual && !self.is_tap() => Some(10_000),
+            Speed::AsKernelSays if is_virtual => None,
+            Speed::Unknown => None,
+            Speed::BitsPerSecond(rate) => Some(rate / 1_000_000),
+            Speed::AsKernelSays => Some(cable_rate(self.network, End::Port(self.id)) / 1_000_000),
+        }
+    }
+
+    fn classes(&self, kernel: bool) -> Vec<ClassQueues> {
+        let count = self.switch.classes.len().max(1);
+        let mut first = 0;
+        let one = |class| {
+            let queues = if kernel { self.switch.queues_of(class).count.clamp(1, QUEUES_MAX) } else { 1 };
+            let range = ClassQueues { first, count: queues };
+            first += queues;
+            range
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn standard(&self, schedule: &Schedule) -> Result<Discipline, WiringError> {
+        if schedule.cycle_ns() > TIME_MAX_NS {
+            return Err(self.wrong(schedule.gates_span, "a cycle of more than a day is not simulated"));
+        }
+        let entries: Vec<(u32, u64)> = schedule
+            .entries
+            .iter()
+            .map(|entry| (entry.gate_mask.value, u64::from(entry.duration_ns.value)))
+            .collect();
+        let base_ns = i128::from(schedule.base_time_ns.value) - i128::from(self.zero_ns);
+        let cycle_ns = schedule.cycle_time_ns.as_ref().map(|cycle| cycle.value);
+        let windows = Windows::of(&entries, cycle_ns, base_ns, self.switch.classes.len().max(1) as u8);
+        windows
+            .map(Discipline::Standard)
+            .ok_or_else(|| self.wrong(schedule.gates_span, "the gate control list has no length"))
+    }
+
+    fn linux(&self, schedule: &Schedule) -> Result<Discipline, WiringError> {
+        let taprio = settings::taprio_of(self.switch, self.port);
+        let mbps = self.kernel_mbps();
+        let speed =
+            mbps.map_or(DeviceSpeed::Unknown, |mbps| DeviceSpeed::BitsPerSecond(mbps.max(1) * 1_000_000));
+        let told = ToldDevice { speed: Some(speed), ..ToldDevice::default() };
+        if let Some(refusal) = taprio.and_then(|taprio| kernel::refusals(&taprio, &told).into_iter().next()) {
+            let what =
+                format!("the kernel refuses this schedule ({}): tardy tsn check says more", refusal.message);
+            return Err(self.wrong(schedule.gates_span, &what));
+        }
+        let entries: Vec<(u32, u32)> =
+            schedule.entries.iter().map(|entry| (entry.gate_mask.value, entry.duration_ns.value)).collect();
+        let mut max_sdu = [0; crate::network::CLASSES_MAX];
+        for (place, class) in max_sdu.iter_mut().zip(&self.switch.classes) {
+            *place = class.max_sdu.as_deref().copied().unwrap_or(0);
+        }
+        let base_ns = i128::from(schedule.base_time_ns.value) - i128::from(self.zero_ns);
+        let order = KernelOrder {
+            entries: &entries,
+            cycle_ns: schedule.cycle_time_ns.as_ref().map(|cycle| cycle.value),
+            extension_ns: schedule.cycle_time_extension_ns.as_ref().map_or(0, |time| time.value),
+            base_ns: i64::try_from(base_ns).map_err(|_| {
+                self.wrong(schedule.base_time_ns.span, "its base time is centuries from the others'")
+            })?,
+            classes: self.switch.classes.len() as u8,
+            speed_mbps: mbps,
+            overhead: schedule.overhead.value,
+            max_sdu,
+        };
+        let mut running = KernelSchedule::installed(&order, self.options.gate_latency_ns)
+            .ok_or_else(|| self.wrong(schedule.gates_span, "the gate control list has no length"))?;
+        if let Some(at_ns) = self.options.replaced_after_ns {
+            running.replaced_at(at_ns);
+        }
+        Ok(Discipline::Linux(Box::new(running)))
+    }
+}
+
+/// Whether `--netns` makes a tap device of a port: one that has a schedule and a speed of its own reckons and sends by it.
+fn wants_tap(network: &Network, port: &Port) -> bool {
+    match network.netns.ports {
+        VirtualPorts::Tap => true,
+        VirtualPorts::Veth => false,
+        VirtualPorts::AsSpeed => port.schedule.is_some() && port.speed.value.known().is_some(),
+    }
+}
+
+/// The rate to which `--netns` holds a host's way into its switch, if it does.
+fn held_to(network: &Network, host: usize) -> Option<u64> {
+    let port = || {
+        let (id, _) = network.port_of_host(host)?;
+        network.switches[id.switch].ports[id.port].speed.value.known()
+    };
+    network.netns.ingress_bits_per_second.or_else(port)
+}
+
+fn host_transmitter(network: &Network, options: &Options, host: usize) -> Transmitter {
+    let device = match (options.ports, held_to(network, host)) {
+        (Ports::Hardware, _) => Device::Mac,
+        (Ports::Virtual, None) => Device::Instant(options.frame_cost_ns),
+        (Ports::Virtual, Some(rate)) => {
+            let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);
+            let longest = of_host.map(|flow| flow.size.value).max().unwrap_or(0).max(BUCKET_BYTES_MIN);
+            Device::Bucket(wire_ps(longest.saturating_add(WIRE_OVERHEAD_BYTES), rate))
+        }
+    };
+    // Without a cost and a rate a talker that is flat out would send for ever at once.
+    let device = if device == Device::Instant(0) { Device::Mac } else { device };
+    Transmitter {
+        name: network.hosts[host].name.value.clone(),
+        delay_ns: cable_delay_ns(network, End::Host(host)),
+        discipline: Discipline::Priority,
+        device,
+        classes: vec![ClassQueues { first: 0, count: 1 }],
+        queue_frames: options.queue_frames,
+    }
+}
+
+/// Adds a flow with its hops.
+fn add_flow(
+    network: &Network,
+    options: &Options,
+    number: usize,
+    flow: &Flow,
+    wiring: &mut Wiring,
+    remarks: &mut Vec<String>,
+) -> Result<(), WiringError> {
+    let path = Path::of(network, flow)?;
+    if let Some(astray) = &path.astray {
+        remarks.push(format!("flow '{}' does not arrive: {astray}", flow.name.value));
+    }
+    let first_hop = wiring.hops.len() as u32;
+    let host = flow.talker.value;
+    let talker_rate = held_to(network, host).filter(|_| options.ports == Ports::Virtual);
+    let talker_rate = talker_rate.unwrap_or_else(|| cable_rate(network, End::Host(host)));
+    wiring.hops.push(Hop {
+        transmitter: transmitter_of_host(network, flow.talker.value),
+        class: 0,
+        queue: 0,
+        last: path.passages.is_empty() && path.astray.is_none(),
+        wire_ps: wire_ps(flow.size.value.saturating_add(WIRE_OVERHEAD_BYTES), talker_rate),
+        kernel_bytes: flow.size.value,
+        charged_bytes: flow.size.value,
+        longest_bytes: u32::MAX,
+    });
+    let mut random = Random::of(options.seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for (index, passage) in path.passages.iter().enumerate() {
+        let last = index + 1 == path.passages.len() && path.astray.is_none();
+        let hop = hop_of(network, options, flow, passage, last, &wiring.transmitters, random.next())?;
+        wiring.hops.push(hop);
+    }
+    let received_bytes = path.passages.last().map_or(flow.size.value, |passage| passage.bytes);
+    wiring.streams.push(Stream {
+        first_hop,
+        hops: (wiring.hops.len() as u32 - first_hop) as u16,
+        wire_bytes: received_bytes.saturating_add(WIRE_OVERHEAD_BYTES),
+        release: release(network, options, flow, wiring.zero_ns)?,
+    });
+    Ok(())
+}
+
+fn hop_of(
+    network: &Network,
+    options: &Options,
+    flow: &Flow,
+    passage: &Passage,
+    last: bool,
+    transmitters: &[Transmitter],
+    hash: u64,
+) -> Result<Hop, WiringError> {
+    let switch = &network.switches[passage.out.switch];
+    let port = &switch.ports[passage.out.port];
+    let transmitter = transmitter_of(network, passage.out);
+    let known = &transmitters[transmitter as usize];
+    let without_schedule = matches!(known.discipline, Discipline::Priority);
+    // Where no schedule is, the kernel's own default queue takes all frames as they come.
+    let class =
+        if without_schedule && options.mode == Mode::Linux { 0 } else { switch.class_of(&passage.marks) };
+    let queues = known.classes.get(usize::from(class)).ok_or_else(|| WiringError {
+        span: flow.span,
+        what: format!(
+            "flow '{}' is of class {class}, which {} does not have",
+            flow.name.value, switch.name.value
+        ),
+    })?;
+    let max_sdu = switch.classes.get(usize::from(class)).and_then(|class| class.max_sdu.as_deref().copied());
+    let overhead = port.schedule.as_ref().map_or(0, |schedule| schedule.overhead.value);
+    Ok(Hop {
+        transmitter,
+        class,
+        queue: queues.first + (hash % u64::from(queues.count)) as u16,
+        last,
+        wire_ps: wire_ps(
+            passage.bytes.saturating_add(WIRE_OVERHEAD_BYTES),
+            cable_rate(network, End::Port(passage.out)),
+        ),
+        kernel_bytes: passage.kernel_bytes,
+        charged_bytes: passage.kernel_bytes.saturating_add(overhead),
+        longest_bytes: max_sdu.filter(|sdu| *sdu > 0).map_or(u32::MAX, |sdu| sdu.saturating_add(14)),
+    })
+}
+
+/// When a talker sends, in ns of the simulation.
+fn release(network: &Network, options: &Options, flow: &Flow, zero_ns: i64) -> Result<Release, WiringError> {
+    let Pace::Periodic { period_ns, offset_ns, frames } = flow.pace else { return Ok(Release::FlatOut) };
+    if period_ns > TIME_MAX_NS {
+        let what = format!("flow '{}': a period of more than a day is not simulated", flow.name.value);
+        return Err(WiringError { span: flow.span, what });
+    }
+    let base_ns = schedule_of(network, flow).map_or(zero_ns, |(_, schedule)| schedule.base_time_ns.value);
+    let first_ns = i128::from(base_ns) - i128::from(zero_ns) + i128::from(offset_ns);
+    let offset_ns = first_ns.rem_euclid(i128::from(period_ns.max(1))) as u64;
+    Ok(Release::Periodic {
+        period_ns,
+        offsets_ns: vec![offset_ns],
+        frames,
+        jitter_ns: options.talker_jitter_ns,
+    })
+}
+
+/// The schedule by which a flow's times are told: that of its last port, or else any; and whose it is.
+pub(super) fn schedule_of<'n>(network: &'n Network, flow: &Flow) -> Option<(PortId, &'n Schedule)> {
+    let last = network.way_out(flow).and_then(|ports| ports.last().copied());
+    let ports = network.switches.iter().enumerate();
+    let all = ports.flat_map(|(number, switch)| {
+        (0..switch.ports.len()).map(move |port| PortId { switch: number, port })
+    });
+    last.into_iter().chain(all).find_map(|id| {
+        let schedule = network.switches[id.switch].ports[id.port].schedule.as_ref()?;
+        Some((id, schedule))
+    })
+}

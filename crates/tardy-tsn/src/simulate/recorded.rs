@@ -1,0 +1,340 @@
+//! A simulation as a run: the same series as a test of a real switch has, so that the same report shows both.
+
+use tardy_record::flow::{
+    self, FlowRecorder, FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource,
+};
+use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
+use tardy_record::run::{Origin, Phase, Progress, Run, SCHEMA_VERSION, State};
+use tardy_record::switch::{self, PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
+use tardy_record::{Knowable, validity};
+
+use super::engine::{self, Arrival, Duration, Listener, Tally};
+use super::of_network::{Wired, WiringError, schedule_of, wire, zero_ns};
+use super::wiring::Wiring;
+use super::{Mode, Options};
+use crate::network::{Flow, Network, Pace, Port, PortId, Schedule};
+
+/// How long frames may still arrive after the talkers have stopped, in cycles and at least in ns.
+const DRAIN_CYCLES: u64 = 10;
+const DRAIN_NS_MIN: u64 = 1_000_000_000;
+/// The cycle of a flow that has neither a schedule nor a period, in ns.
+const CYCLE_NS: u64 = 1_000_000;
+
+/// What to simulate.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// How.
+    pub options: &'a Options,
+    /// How long talkers send in each phase, in ns.
+    pub talk_ns: u64,
+    /// The phases: with the schedules (true) or without.
+    pub phases: &'a [bool],
+    /// The file's name and its text.
+    pub file: (&'a str, &'a str),
+    /// The command that asks; what it writes to is no part of it.
+    pub command: &'a [String],
+    /// The tardy that simulates.
+    pub version: &'a str,
+}
+
+/// What a simulation came to.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// The run.
+    pub run: Run,
+    /// What became of each flow's frames, in each phase.
+    pub tallies: Vec<Vec<Tally>>,
+    /// Frames sent, counted once for each port that sent them.
+    pub frame_hops: u64,
+}
+
+/// Simulates, and records it as a run: the same request gives the same bytes. `each` hears of every frame too.
+///
+/// # Errors
+///
+/// What [`wire`] does not take.
+pub fn simulate(request: &Request<'_>, each: &mut impl FnMut(&Arrival)) -> Result<Simulated, WiringError> {
+    let mut run = empty_run(request);
+    let (mut tallies, mut frame_hops, mut start_ns) = (Vec::new(), 0, 0);
+    let mut remarks = Vec::new();
+    for (number, shaped) in request.phases.iter().copied().enumerate() {
+        let Wired { wiring, remarks: of_phase } = wire(request.network, request.options, shaped)?;
+        let mut recorders = Recorders::of(request, &wiring, shaped, start_ns, each);
+        let duration = Duration { talk_ns: request.talk_ns, drain_ns: drain_ns(request.network) };
+        let outcome = engine::run(&wiring, duration, request.options.seed, &mut recorders);
+        let series = recorders.flows.iter().zip(&outcome.flows);
+        run.series.extend(series.map(|(recorder, tally)| recorder.series(number, Some(tally.sent), None)));
+        run.phases.push(Phase {
+            label: label(shaped).to_owned(),
+            start_ns,
+            end_ns: Some(start_ns + request.talk_ns),
+            remarks: fates(request.network, &outcome.flows),
+            spoilt_by: Vec::new(),
+        });
+        remarks.extend(of_phase);
+        start_ns += request.talk_ns;
+        frame_hops += outcome.frame_hops;
+        tallies.push(outcome.flows);
+    }
+    remarks.dedup();
+    run.switch = Some(switch_record(request, remarks));
+    run.progress.state = State::Complete;
+    run.refresh_progress();
+    run.progress.measured_ns = start_ns;
+    run.validity = validity::judge(&run);
+    Ok(Simulated { run, tallies, frame_hops })
+}
+
+fn label(shaped: bool) -> &'static str {
+    if shaped { "shaped" } else { "unshaped" }
+}
+
+/// What a person should know of frames that did not arrive.
+fn fates(network: &Network, tallies: &[Tally]) -> Vec<String> {
+    let mut fates = Vec::new();
+    for (flow, tally) in network.flows.iter().zip(tallies) {
+        let mut tell = |frames: u64, what: &str| {
+            if frames > 0 {
+                fates.push(format!("flow '{}': {frames} frames {what}", flow.name.value));
+            }
+        };
+        tell(tally.dropped_full, "were dropped at a full queue");
+        tell(
+            tally.dropped_long,
+            "were dropped for being longer than their class ever has time for, or may be",
+        );
+        tell(tally.dropped_astray, "ended at a switch that does not forward them");
+        tell(tally.on_the_way, "still waited for a gate at the end");
+    }
+    fates
+}
+
+fn drain_ns(network: &Network) -> u64 {
+    let ports = network.switches.iter().flat_map(|switch| &switch.ports);
+    let longest = ports.filter_map(|port| Some(port.schedule.as_ref()?.cycle_ns())).max().unwrap_or(0);
+    longest.saturating_mul(DRAIN_CYCLES).max(DRAIN_NS_MIN)
+}
+
+fn empty_run(request: &Request<'_>) -> Run {
+    let phases = request.phases.len() as u64;
+    let mut facts = tardy_record::facts::Facts::default();
+    request.version.clone_into(&mut facts.tardy.version);
+    let word = match request.options.mode {
+        Mode::Standard => "standard",
+        Mode::Linux => "linux",
+    };
+    Run {
+        schema_version: SCHEMA_VERSION,
+        origin: Origin {
+            id: format!("simulated-{word}-{}", request.options.seed),
+            command: request.command.to_vec(),
+            ..Origin::default()
+        },
+        progress: Progress { planned_ns: phases.saturating_mul(request.talk_ns), ..Progress::default() },
+        validity: validity::Validity::default(),
+        plan: plan(request),
+        facts,
+        lab: None,
+        switch: None,
+        phases: Vec::new(),
+        series: Vec::new(),
+        samples: None,
+        loads: Vec::new(),
+        environment: Default::default(),
+        self_cost: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
+fn plan(request: &Request<'_>) -> Plan {
+    let flow = |flow: &Flow| FlowPlan {
+        name: flow.name.value.clone(),
+        frame_bytes: flow.size.value,
+        period_ns: match flow.pace {
+            Pace::FlatOut => None,
+            Pace::Periodic { period_ns, frames, .. } => Some((period_ns / u64::from(frames.max(1))).max(1)),
+        },
+    };
+    let phase = |shaped: bool| PhasePlan {
+        label: label(shaped).to_owned(),
+        round: 1,
+        loads: Vec::new(),
+        warmup_ns: 0,
+        span: Span::DurationNs(request.talk_ns),
+        probe: ProbePlan::Switch(SwitchPlan {
+            shaped,
+            flows: request.network.flows.iter().map(flow).collect(),
+        }),
+    };
+    let about = Some(request.network.about.clone()).filter(|about| !about.is_empty());
+    Plan {
+        recipe: request.file.0.to_owned(),
+        about,
+        published: request.network.published.clone(),
+        scale: 1.0,
+        seed: request.options.seed,
+        phases: request.phases.iter().map(|shaped| phase(*shaped)).collect(),
+        ..Plan::default()
+    }
+}
+
+fn switch_record(request: &Request<'_>, remarks: Vec<String>) -> SwitchRecord {
+    let names: Vec<&str> = request.network.switches.iter().map(|switch| switch.name.value.as_str()).collect();
+    let mut ports = Vec::new();
+    for (number, switch) in request.network.switches.iter().enumerate() {
+        for (place, port) in switch.ports.iter().enumerate() {
+            let id = PortId { switch: number, port: place };
+            let schedule = port.schedule.as_ref();
+            ports.extend(schedule.map(|schedule| port_schedule(request, id, port, schedule)));
+        }
+    }
+    SwitchRecord {
+        name: names.join(", "),
+        file_name: request.file.0.to_owned(),
+        file: request.file.1.to_owned(),
+        place: SwitchPlace::Simulator,
+        ports,
+        ptp: Ptp::default(),
+        tai_minus_utc_s: Knowable::Unknown,
+        remarks,
+    }
+}
+
+/// The port's name: with that of its switch where there are several.
+fn port_name(network: &Network, id: PortId) -> String {
+    let switch = &network.switches[id.switch];
+    let interface = &switch.ports[id.port].interface.value;
+    if network.switches.len() == 1 { interface.clone() } else { format!("{}/{interface}", switch.name.value) }
+}
+
+/// The schedule as it operates in this mode: Linux ignores what a cycle has beyond its list, and the standard fills it with
+/// the last state.
+fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Schedule) -> PortSchedule {
+    let entry = |entry: &crate::network::GateEntry| switch::GateEntry {
+        gates: entry.gate_mask.value,
+        interval_ns: entry.duration_ns.value,
+    };
+    let mut entries: Vec<switch::GateEntry> = schedule.entries.iter().map(entry).collect();
+    let (sum_ns, written_ns) = (schedule.sum_ns(), schedule.cycle_ns());
+    let mut cycle_ns = if written_ns == 0 { sum_ns } else { written_ns };
+    match request.options.mode {
+        Mode::Linux => cycle_ns = cycle_ns.min(sum_ns),
+        Mode::Standard => {
+            let mut left_ns = cycle_ns.saturating_sub(sum_ns);
+            let gates = entries.last().map_or(0, |last| last.gates);
+            while left_ns > 0 {
+                let interval_ns = u32::try_from(left_ns).unwrap_or(u32::MAX);
+                entries.push(switch::GateEntry { gates, interval_ns });
+                left_ns -= u64::from(interval_ns);
+            }
+        }
+    }
+    let zero_ns = zero_ns(request.network, request.options);
+    let base_ns = schedule.base_time_ns.value;
+    // Where Linux repeats the list and not the cycle, the first list counts; see KernelSchedule::installed.
+    let base_ns = if base_ns > zero_ns || request.options.mode == Mode::Standard {
+        base_ns
+    } else {
+        let past_ns = i128::from(base_ns) - i128::from(zero_ns);
+        zero_ns.saturating_add((past_ns % i128::from(written_ns.max(1))) as i64)
+    };
+    PortSchedule {
+        port: port_name(request.network, id),
+        source: ScheduleSource::Simulated,
+        clock: schedule.clock.as_ref().map_or("", |clock| clock.name()).to_owned(),
+        base_ns,
+        cycle_ns,
+        entries,
+        link_bps: Knowable::from(port.speed.value.known()),
+        overhead_bytes: schedule.overhead.value,
+    }
+}
+
+/// One recorder a flow.
+struct Recorders<'f, F> {
+    flows: Vec<FlowRecorder>,
+    start_ns: u64,
+    zero_ns: i64,
+    each: &'f mut F,
+}
+
+impl<F: FnMut(&Arrival)> Listener for Recorders<'_, F> {
+    fn arrived(&mut self, arrival: &Arrival) {
+        let since_ns = arrival.arrived_ns.saturating_sub(self.zero_ns).max(0) as u64;
+        if let Some(recorder) = self.flows.get_mut(arrival.flow as usize) {
+            recorder.arrived(flow::Arrival {
+                sequence: arrival.sequence,
+                sent_ns: arrival.sent_ns,
+                received_ns: arrival.arrived_ns,
+                at_ns: self.start_ns + since_ns,
+                wire_bytes: u64::from(arrival.bytes),
+            });
+        }
+        (self.each)(arrival);
+    }
+}
+
+impl<'f, F> Recorders<'f, F> {
+    fn of(request: &Request<'_>, wiring: &Wiring, shaped: bool, start_ns: u64, each: &'f mut F) -> Self {
+        let recorder = |(number, flow)| recorder(request, wiring, number, flow, shaped, start_ns);
+        let flows = request.network.flows.iter().enumerate().map(recorder).collect();
+        Self { flows, start_ns, zero_ns: wiring.zero_ns, each }
+    }
+}
+
+fn recorder(
+    request: &Request<'_>,
+    wiring: &Wiring,
+    number: usize,
+    flow: &Flow,
+    shaped: bool,
+    start_ns: u64,
+) -> FlowRecorder {
+    let network = request.network;
+    let way = network.way_out(flow).unwrap_or_default();
+    let last = way.last().copied();
+    let known = schedule_of(network, flow);
+    let schedule = known.map(|(id, schedule)| {
+        port_schedule(request, id, &network.switches[id.switch].ports[id.port], schedule)
+    });
+    // Windows are those of the port that the flow leaves by, if it has any.
+    let keeps_slots = shaped && known.map(|(id, _)| id) == last;
+    let stream = &wiring.streams[number];
+    let end = (stream.first_hop + u32::from(stream.hops)).saturating_sub(1);
+    let wire_ns = wiring.hops.get(end as usize).map_or(0, |hop| hop.wire_ps.div_ceil(1000));
+    let class = last.map_or(0, |id| network.switches[id.switch].class_of(&flow.marks));
+    let own_cycle_ns = match flow.pace {
+        Pace::Periodic { period_ns, .. } => period_ns,
+        Pace::FlatOut => CYCLE_NS,
+    };
+    // A frame's phase is that at the port: what the last cable takes is no lateness.
+    let cable_ns = last.and_then(|id| network.links.iter().find(|link| ends_at(link, id)));
+    let cable_ns = cable_ns.map_or(0, |link| link.propagation_ns);
+    let base_ns = schedule.as_ref().map_or(wiring.zero_ns, |schedule| schedule.base_ns);
+    let about = FlowSeries {
+        flow: flow.name.value.clone(),
+        class,
+        port: last.map(|id| port_name(network, id)).unwrap_or_default(),
+        listener: network.hosts[flow.listener.value].name.value.clone(),
+        stamped_by: StampSource::Simulated,
+        cycle_ns: schedule.as_ref().map_or(own_cycle_ns, |schedule| schedule.cycle_ns),
+        phases: PhaseHistogram::default(),
+        windows: schedule
+            .filter(|_| keeps_slots)
+            .map_or_else(Vec::new, |schedule| schedule.windows(class, wire_ns)),
+        frames: FrameCount::default(),
+        early: OutOfSlot::default(),
+        late: OutOfSlot::default(),
+        drift: Vec::new(),
+        dequeue_to_receive: None,
+        tai_minus_utc_s: Knowable::Unknown,
+    };
+    FlowRecorder::new(about, base_ns.saturating_add_unsigned(cable_ns), start_ns, request.talk_ns)
+}
+
+fn ends_at(link: &crate::network::Link, id: PortId) -> bool {
+    let end = crate::network::End::Port(id);
+    link.a == end || link.b == end
+}

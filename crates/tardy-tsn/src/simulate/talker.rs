@@ -1,0 +1,112 @@
+//! When a talker with a period sends.
+
+use super::tournament::NEVER;
+use super::wiring::{Release, Stream};
+use crate::random::Random;
+
+/// A talker while the simulation runs.
+#[derive(Clone, Debug)]
+pub(super) struct Talker {
+    period_ns: u64,
+    offsets_ns: Vec<u64>,
+    frames: u32,
+    jitter_ns: u64,
+    /// The next: which of the offsets, when its period starts, and when the talker sends.
+    next: usize,
+    period_start_ns: u64,
+    next_ns: u64,
+    random: Random,
+}
+
+impl Talker {
+    /// The talker of a flow; one that is flat out never sends by the clock.
+    pub(super) fn of(stream: &Stream, seed: u64, flow: u64) -> Self {
+        let random = Random::of(seed ^ flow.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut talker = Self {
+            period_ns: 0,
+            offsets_ns: Vec::new(),
+            frames: 0,
+            jitter_ns: 0,
+            next: 0,
+            period_start_ns: 0,
+            next_ns: NEVER,
+            random,
+        };
+        if let Release::Periodic { period_ns, offsets_ns, frames, jitter_ns } = &stream.release
+            && let Some(first_ns) = offsets_ns.first()
+        {
+            (talker.period_ns, talker.frames, talker.jitter_ns) = ((*period_ns).max(1), *frames, *jitter_ns);
+            talker.offsets_ns.clone_from(offsets_ns);
+            talker.next_ns = talker.late(*first_ns, 0);
+        }
+        talker
+    }
+
+    /// When it sends next; [`NEVER`] for one that does not.
+    pub(super) fn next_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// How many frames.
+    pub(super) fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    /// It has sent: on to the next.
+    pub(super) fn went_at(&mut self) {
+        let before_ns = self.next_ns;
+        self.next += 1;
+        if self.next == self.offsets_ns.len() {
+            self.next = 0;
+            self.period_start_ns = self.period_start_ns.saturating_add(self.period_ns);
+        }
+        let due_ns = self.period_start_ns.saturating_add(self.offsets_ns[self.next]);
+        self.next_ns = self.late(due_ns, before_ns);
+    }
+
+    /// What is due at `due_ns`, as late as chance has it, but not before what went at `before_ns`.
+    fn late(&mut self, due_ns: u64, before_ns: u64) -> u64 {
+        let late_ns =
+            if self.jitter_ns == 0 { 0 } else { self.random.below(self.jitter_ns.saturating_add(1)) };
+        due_ns.saturating_add(late_ns).max(before_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talker(offsets_ns: Vec<u64>, jitter_ns: u64) -> Talker {
+        let release = Release::Periodic { period_ns: 100, offsets_ns, frames: 2, jitter_ns };
+        Talker::of(&Stream { first_hop: 0, hops: 1, wire_bytes: 64, release }, 1, 0)
+    }
+
+    fn times(mut talker: Talker, count: usize) -> Vec<u64> {
+        let mut times = Vec::new();
+        for _ in 0..count {
+            times.push(talker.next_ns());
+            talker.went_at();
+        }
+        times
+    }
+
+    #[test]
+    fn each_offset_in_each_period() {
+        assert_eq!(times(talker(vec![10, 60], 0), 5), [10, 60, 110, 160, 210]);
+        assert_eq!(talker(Vec::new(), 0).next_ns(), NEVER);
+    }
+
+    #[test]
+    fn jitter_is_bounded_in_order_and_the_same_again() {
+        let late = times(talker(vec![0, 10], 50), 400);
+        assert_eq!(late, times(talker(vec![0, 10], 50), 400));
+        assert!(late.is_sorted());
+        let lateness: Vec<u64> = late
+            .iter()
+            .enumerate()
+            .map(|(index, at)| at - (index as u64 / 2 * 100 + index as u64 % 2 * 10))
+            .collect();
+        assert!(lateness.iter().all(|late| *late <= 50));
+        assert!(lateness.contains(&0) && lateness.contains(&49));
+    }
+}

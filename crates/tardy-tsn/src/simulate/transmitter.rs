@@ -1,0 +1,297 @@
+//! A transmitter while the simulation runs: its queues, its device and its cable.
+
+use std::collections::VecDeque;
+
+use super::linux_gates::{KernelSchedule, Verdict};
+use super::standard_gates::Windows;
+use super::tournament::NEVER;
+use super::wiring::{ClassQueues, Device, Discipline, Hop, Transmitter};
+
+/// A frame on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) sent_ns: u64,
+    pub(super) sequence: u64,
+    pub(super) flow: u32,
+    /// Where it is: a place in [`Wiring::hops`](super::wiring::Wiring::hops).
+    pub(super) hop: u32,
+}
+
+/// What a transmitter can do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// Send the first frame of this queue of this class.
+    Send { class: u8, queue: u16 },
+    /// Nothing before this time, unless another frame comes.
+    Wait(u64),
+}
+
+/// Whether there was room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Enqueued {
+    Queued,
+    Full,
+    TooLong,
+}
+
+/// A transmitter.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    discipline: Discipline,
+    device: Device,
+    delay_ns: u64,
+    classes: Vec<ClassQueues>,
+    queue_frames: usize,
+    queues: Vec<VecDeque<Frame>>,
+    /// One bit for each class that has a frame.
+    waiting: u32,
+    /// The queue of each class whose turn it is, counted from its first.
+    turns: Vec<u16>,
+    /// When the device is done with its last frame.
+    free_ps: u64,
+    /// When the device will be done with each frame that it has taken into its ring.
+    ring: VecDeque<u64>,
+    /// Frames on the cable, and when each is at its other end.
+    cable: VecDeque<(u64, Frame)>,
+    /// Flows that always have a frame, and whose turn it is.
+    pub(super) flat_out: Vec<u32>,
+    flat_out_turn: usize,
+}
+
+impl Sender {
+    pub(super) fn of(transmitter: &Transmitter) -> Self {
+        let queues = transmitter.classes.iter().map(|class| class.first + class.count).max().unwrap_or(0);
+        Self {
+            discipline: transmitter.discipline.clone(),
+            device: transmitter.device,
+            delay_ns: transmitter.delay_ns,
+            classes: transmitter.classes.clone(),
+            queue_frames: transmitter.queue_frames as usize,
+            queues: vec![VecDeque::new(); usize::from(queues)],
+            waiting: 0,
+            turns: vec![0; transmitter.classes.len()],
+            free_ps: 0,
+            ring: VecDeque::new(),
+            cable: VecDeque::new(),
+            flat_out: Vec::new(),
+            flat_out_turn: 0,
+        }
+    }
+
+    /// Puts a frame into its queue.
+    #[inline]
+    pub(super) fn enqueue(&mut self, frame: Frame, hop: &Hop, now_ns: u64) -> Enqueued {
+        let too_long = match &mut self.discipline {
+            Discipline::Linux(schedule) => {
+                schedule.advance(now_ns);
+                hop.kernel_bytes > schedule.longest_bytes(hop.class)
+            }
+            Discipline::Standard(_) => hop.kernel_bytes > hop.longest_bytes,
+            Discipline::Priority => false,
+        };
+        if too_long {
+            return Enqueued::TooLong;
+        }
+        let queue = &mut self.queues[usize::from(hop.queue)];
+        if queue.len() >= self.queue_frames {
+            return Enqueued::Full;
+        }
+        queue.push_back(frame);
+        self.waiting |= 1 << hop.class;
+        Enqueued::Queued
+    }
+
+    /// Whether any frame waits in a queue.
+    #[inline]
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting != 0
+    }
+
+    /// When the device takes a frame again; nothing if it does now. `next_ps` is the wire's time of the frame that would
+    /// be next, where there is only one class.
+    #[inline]
+    pub(super) fn busy_until_ns(&mut self, now_ns: u64, next_ps: impl Fn(&Self) -> u64) -> Option<u64> {
+        let free_ns = match self.device {
+            Device::Ring(frames) => {
+                while self.ring.front().is_some_and(|done_ns| *done_ns <= now_ns) {
+                    self.ring.pop_front();
+                }
+                return self.ring.front().copied().filter(|_| self.ring.len() >= frames.max(1) as usize);
+            }
+            // The bucket is full at `free_ps`: what is missing to the next frame is there so much earlier.
+            Device::Bucket(burst_ps) => {
+                let next_ps = next_ps(self).min(burst_ps);
+                (self.free_ps + next_ps).saturating_sub(burst_ps).div_ceil(1000)
+            }
+            Device::Mac | Device::Instant(_) => self.free_ps.div_ceil(1000),
+        };
+        Some(free_ns).filter(|free_ns| *free_ns > now_ns)
+    }
+
+    /// The hop of the frame that is first in the first queue.
+    pub(super) fn first_waiting(&self) -> Option<u32> {
+        Some(self.queues.first()?.front()?.hop)
+    }
+
+    /// The flow that is next of those that always have a frame.
+    pub(super) fn coming_flat_out(&self) -> Option<u32> {
+        self.flat_out.get(self.flat_out_turn).copied()
+    }
+
+    /// What the discipline says, of a device that takes a frame.
+    #[inline]
+    pub(super) fn choose(&mut self, hops: &[Hop], now_ns: u64) -> Choice {
+        let start_ps = self.start_ps(now_ns);
+        match &mut self.discipline {
+            Discipline::Priority => {
+                let class = self.waiting.ilog2() as u8;
+                Choice::Send { class, queue: self.classes[usize::from(class)].first }
+            }
+            Discipline::Standard(windows) => {
+                let head = |class: u8| {
+                    let queue = self.classes[usize::from(class)].first;
+                    (queue, self.queues[usize::from(queue)].front())
+                };
+                choose_by_standard(windows, self.waiting, head, hops, now_ns, start_ps)
+            }
+            Discipline::Linux(schedule) => choose_by_kernel(
+                schedule,
+                self.waiting,
+                &self.classes,
+                &mut self.turns,
+                &self.queues,
+                hops,
+                now_ns,
+            ),
+        }
+    }
+
+    /// The next frame of those that always have one; `None` where there are none.
+    pub(super) fn next_flat_out(&mut self) -> Option<u32> {
+        let flow = *self.flat_out.get(self.flat_out_turn)?;
+        self.flat_out_turn = (self.flat_out_turn + 1) % self.flat_out.len();
+        Some(flow)
+    }
+
+    /// Takes the first frame of a queue.
+    #[inline]
+    pub(super) fn dequeue(&mut self, class: u8, queue: u16) -> Option<Frame> {
+        let frame = self.queues[usize::from(queue)].pop_front()?;
+        let ClassQueues { first, count } = self.classes[usize::from(class)];
+        let all = &self.queues[usize::from(first)..usize::from(first + count)];
+        if all.iter().all(VecDeque::is_empty) {
+            self.waiting &= !(1 << class);
+        }
+        Some(frame)
+    }
+
+    /// Gives the device a frame. Returns when its transmission starts and ends.
+    #[inline]
+    pub(super) fn send(&mut self, frame: Frame, wire_ps: u64, now_ns: u64) -> (u64, u64) {
+        if let Device::Bucket(_) = self.device {
+            self.free_ps = self.free_ps.max(now_ns.saturating_mul(1000)).saturating_add(wire_ps);
+            self.cable.push_back((now_ns.saturating_add(self.delay_ns), frame));
+            return (now_ns, now_ns);
+        }
+        let start_ps = self.start_ps(now_ns);
+        let end_ps = match self.device {
+            Device::Instant(cost_ns) => start_ps + cost_ns * 1000,
+            Device::Mac | Device::Ring(_) | Device::Bucket(_) => start_ps.saturating_add(wire_ps),
+        };
+        self.free_ps = end_ps;
+        let end_ns = end_ps.div_ceil(1000);
+        if matches!(self.device, Device::Ring(_)) {
+            self.ring.push_back(end_ns);
+        }
+        self.cable.push_back((end_ns.saturating_add(self.delay_ns), frame));
+        (start_ps / 1000, end_ns)
+    }
+
+    /// When the first frame on the cable is at its other end; [`NEVER`] where there is none.
+    #[inline]
+    pub(super) fn arrives_ns(&self) -> u64 {
+        self.cable.front().map_or(NEVER, |first| first.0)
+    }
+
+    /// Takes the first frame from the cable.
+    #[inline]
+    pub(super) fn arrived(&mut self) -> Option<Frame> {
+        self.cable.pop_front().map(|(_, frame)| frame)
+    }
+
+    /// When a frame that is given to the device now starts. One that follows another starts where that ended, within the
+    /// same ns: a cable's rate is kept to the ps however long it is busy.
+    #[inline]
+    fn start_ps(&self, now_ns: u64) -> u64 {
+        let now_ps = now_ns.saturating_mul(1000);
+        if self.free_ps.div_ceil(1000) >= now_ns { self.free_ps } else { now_ps }
+    }
+}
+
+/// The highest class whose gate is open for long enough (IEEE 802.1Q 8.6.8 and 8.6.8.4).
+#[inline]
+fn choose_by_standard<'a>(
+    windows: &mut Windows,
+    waiting: u32,
+    head: impl Fn(u8) -> (u16, Option<&'a Frame>),
+    hops: &[Hop],
+    now_ns: u64,
+    start_ps: u64,
+) -> Choice {
+    let mut left = waiting;
+    let mut wait_ns = NEVER;
+    while left != 0 {
+        let class = left.ilog2() as u8;
+        left &= !(1 << class);
+        let (queue, Some(frame)) = head(class) else { continue };
+        let wire_ps = hops[frame.hop as usize].wire_ps;
+        let opening = windows.at(class, now_ns);
+        if opening.open_ns > now_ns {
+            // A frame that no window is long enough for waits for ever.
+            if wire_ps.div_ceil(1000) <= windows.longest_ns(class) {
+                wait_ns = wait_ns.min(opening.open_ns);
+            }
+            continue;
+        }
+        if start_ps.saturating_add(wire_ps) <= opening.close_ns.saturating_mul(1000) {
+            return Choice::Send { class, queue };
+        }
+        if wire_ps.div_ceil(1000) <= windows.longest_ns(class) {
+            wait_ns = wait_ns.min(windows.opens_again_ns(class));
+        }
+    }
+    Choice::Wait(wait_ns)
+}
+
+/// The first frame that the kernel lets out: higher classes first, in a class each queue in its turn
+/// (`taprio_dequeue_tc_priority`).
+#[inline]
+fn choose_by_kernel(
+    schedule: &mut KernelSchedule,
+    waiting: u32,
+    classes: &[ClassQueues],
+    turns: &mut [u16],
+    queues: &[VecDeque<Frame>],
+    hops: &[Hop],
+    now_ns: u64,
+) -> Choice {
+    schedule.advance(now_ns);
+    let mut left = waiting & schedule.mask();
+    while left != 0 {
+        let class = left.ilog2() as u8;
+        left &= !(1 << class);
+        let ClassQueues { first, count } = classes[usize::from(class)];
+        // As often as there are queues the turn moves on, and so is back where it was if none has a frame that may go.
+        for _ in 0..count {
+            let turn = &mut turns[usize::from(class)];
+            let queue = first + *turn;
+            *turn = if *turn + 1 == count { 0 } else { *turn + 1 };
+            let Some(frame) = queues[usize::from(queue)].front() else { continue };
+            let charged_bytes = hops[frame.hop as usize].charged_bytes;
+            if schedule.ask(class, charged_bytes, now_ns) == Verdict::Pass {
+                return Choice::Send { class, queue };
+            }
+        }
+    }
+    Choice::Wait(schedule.next_change_ns())
+}

@@ -1,0 +1,152 @@
+//! `tardy tsn simulate`: what a switch would do, as the run that a test of it would be.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use tardy_measure::run::result_file::{ResultFile, is_same_place};
+use tardy_record::units::parse_duration_ns;
+use tardy_tsn::simulate::engine::Arrival;
+use tardy_tsn::simulate::of_network::{WiringError, wire};
+use tardy_tsn::simulate::recorded::{self, Request};
+use tardy_tsn::simulate::{Mode, Options, Ports};
+
+use super::switch_file::{self, SwitchFile};
+use crate::args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
+use crate::commands::{output, show};
+use crate::exit::Exit;
+use crate::resolve::wrong;
+
+/// Longest simulated time of a phase: 30 days.
+const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
+
+/// Simulates, shows what came of it, and writes what was asked for.
+pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
+    let file = switch_file::find(&arguments.switch.file)?;
+    let options = options(arguments)?;
+    let talk_ns = time("for", &arguments.duration)?;
+    if talk_ns == 0 {
+        return Err(wrong("for", "nothing happens in no time; give one such as 2s").into());
+    }
+    if file.network.flows.is_empty() {
+        bail!("{} has no [[flow]], so nothing would be sent; docs/tsn.md says what a flow is", file.name);
+    }
+    let wrong_file = |error: WiringError| anyhow!("{}:{}: {error}", file.name, error.span.line(&file.text));
+    // Before any file is claimed: what cannot be simulated leaves nothing behind.
+    wire(&file.network, &options, !arguments.without_shaper).map_err(wrong_file)?;
+    let run_file = arguments.output.as_deref().map(|path| claim(path, arguments)).transpose()?;
+    let mut frames =
+        arguments.frames.as_deref().map(|path| Frames::to(path, arguments, &file)).transpose()?;
+    let phases: &[bool] = match (arguments.with_shaper, arguments.without_shaper) {
+        (true, _) => &[true],
+        (_, true) => &[false],
+        _ => &[true, false],
+    };
+    let request = Request {
+        network: &file.network,
+        options: &options,
+        talk_ns,
+        phases,
+        file: (&file.name, &file.text),
+        command: &["tardy".to_owned(), "tsn".to_owned(), "simulate".to_owned(), file.name.clone()],
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let mut each = |arrival: &Arrival| frames.iter_mut().for_each(|frames| frames.add(arrival));
+    let simulated = recorded::simulate(&request, &mut each).map_err(wrong_file)?;
+    show::print(&simulated.run, arguments.json)?;
+    if let Some(run_file) = run_file {
+        run_file.write(tardy_record::file::to_text(&simulated.run).as_bytes())?;
+        output::tell(&format!("run file {}", run_file.path().display()));
+    }
+    frames.map_or(Ok(()), Frames::finish)?;
+    Ok(Exit::of_run(&simulated.run))
+}
+
+fn claim(path: &Path, arguments: &TsnSimulateArgs) -> Result<ResultFile> {
+    let file = Path::new(&arguments.switch.file);
+    if is_same_place(file, path)
+        || arguments.frames.as_ref().is_some_and(|frames| is_same_place(frames, path))
+    {
+        bail!("{} is given twice; choose another -o", path.display());
+    }
+    Ok(ResultFile::claim(path, arguments.force)?)
+}
+
+fn time(key: &'static str, text: &str) -> Result<u64> {
+    let ns = parse_duration_ns(text).map_err(|error| wrong(key, error))?;
+    if ns > DURATION_MAX_NS {
+        return Err(wrong(key, format!("{text} is more than the 30 days that are simulated at most")).into());
+    }
+    Ok(ns)
+}
+
+fn options(arguments: &TsnSimulateArgs) -> Result<Options> {
+    Ok(Options {
+        mode: match arguments.mode {
+            SimulatedGates::Standard => Mode::Standard,
+            SimulatedGates::Linux => Mode::Linux,
+        },
+        ports: match arguments.ports {
+            SimulatedPorts::Hardware => Ports::Hardware,
+            SimulatedPorts::Virtual => Ports::Virtual,
+        },
+        ring_frames: arguments.ring,
+        gate_latency_ns: time("gate-latency", &arguments.gate_latency)?,
+        frame_cost_ns: time("frame-cost", &arguments.frame_cost)?,
+        talker_jitter_ns: time("talker-jitter", &arguments.talker_jitter)?,
+        lead_ns: time("lead", &arguments.lead)?,
+        replaced_after_ns: arguments
+            .replace_after
+            .as_deref()
+            .map(|text| time("replace-after", text))
+            .transpose()?,
+        queue_frames: arguments.queue,
+        seed: arguments.seed,
+    })
+}
+
+/// A file with a line for every frame. What goes wrong while it is written is told at the end.
+struct Frames<'a> {
+    place: &'a Path,
+    names: Vec<&'a str>,
+    file: BufWriter<File>,
+    failed: Option<std::io::Error>,
+}
+
+impl<'a> Frames<'a> {
+    fn to(place: &'a Path, arguments: &TsnSimulateArgs, switch: &'a SwitchFile) -> Result<Self> {
+        if is_same_place(Path::new(&arguments.switch.file), place) {
+            bail!("{} is given twice; choose another --frames", place.display());
+        }
+        if !arguments.force && place.exists() {
+            bail!("{} exists already; choose another --frames, or say --force", place.display());
+        }
+        let context = || format!("{} cannot be written", place.display());
+        let mut open = File::options();
+        open.write(true);
+        if arguments.force {
+            open.create(true).truncate(true);
+        } else {
+            open.create_new(true);
+        }
+        let mut file = BufWriter::new(open.open(place).with_context(context)?);
+        writeln!(file, "flow,sequence,sent_ns,arrived_ns,wire_bytes").with_context(context)?;
+        let names = switch.network.flows.iter().map(|flow| flow.name.value.as_str()).collect();
+        Ok(Self { place, names, file, failed: None })
+    }
+
+    fn add(&mut self, arrival: &Arrival) {
+        let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = *arrival;
+        // A name may hold a comma; none of ours' readers needs more than this.
+        let name = self.names.get(flow as usize).copied().unwrap_or_default().replace('"', "\"\"");
+        let line = writeln!(self.file, "\"{name}\",{sequence},{sent_ns},{arrived_ns},{bytes}");
+        self.failed = self.failed.take().or(line.err());
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let flushed = self.file.flush();
+        let failed = self.failed.take().or(flushed.err());
+        failed.map_or(Ok(()), Err).with_context(|| format!("{} could not be written", self.place.display()))
+    }
+}

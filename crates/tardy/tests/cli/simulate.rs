@@ -1,0 +1,53 @@
+//! `tardy tsn simulate`: the article's switch, without a switch.
+
+use std::fs;
+
+use crate::bench::Bench;
+
+#[test]
+fn the_articles_switch_holds_its_slots_and_the_run_is_the_same_every_time() {
+    let bench = Bench::new();
+    let simulate = |output: &str| {
+        let words =
+            ["tsn", "simulate", "tsn-two-flows", "--for", "100ms", "--talker-jitter", "10us", "-o", output];
+        let printed = bench.run(&words).exits(0);
+        assert!(printed.out.contains("The slot of blue held"), "{}", printed.out);
+        assert!(printed.out.contains("Without the shaper"), "{}", printed.out);
+        fs::read(bench.path(output)).unwrap()
+    };
+    assert_eq!(simulate("one.run.json"), simulate("two.run.json"));
+    let series = bench.json("one.run.json")["series"].as_array().unwrap().len();
+    assert_eq!(series, 4, "two flows in two phases");
+    bench.run(&["show", "one.run.json"]).exits(0);
+    bench.run(&["report", "one.run.json", "-o", "one.html"]).exits(0);
+}
+
+#[test]
+fn every_frame_can_be_had() {
+    let bench = Bench::new();
+    let words =
+        ["tsn", "simulate", "tsn-two-flows", "--for", "10ms", "--with-shaper", "--frames", "frames.csv"];
+    bench.run(&words).exits(0);
+    let text = fs::read_to_string(bench.path("frames.csv")).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("flow,sequence,sent_ns,arrived_ns,wire_bytes"));
+    // 1038 bytes at 100 Mbit/s into the switch, and as long out of it.
+    assert_eq!(lines.next(), Some("\"blue\",0,0,166080,1038"));
+    let frames = lines.count();
+    // Nine or ten in a window of 800 us, two in one of 200 us.
+    assert!((60..=120).contains(&frames), "{frames}");
+}
+
+#[test]
+fn files_that_chance_made_up_are_simulated() {
+    let bench = Bench::new();
+    for seed in ["1", "2"] {
+        let file = bench.run(&["tsn", "generate", "--seed", seed]).exits(0).out;
+        fs::write(bench.path("made.toml"), file).unwrap();
+        for mode in ["standard", "linux"] {
+            let words =
+                ["tsn", "simulate", "./made.toml", "--mode", mode, "--ports", "virtual", "--for", "50ms"];
+            bench.run(&words).exits(0);
+        }
+    }
+}
