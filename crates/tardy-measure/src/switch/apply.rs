@@ -59,6 +59,7 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
         own_connection: request.even_own_connection,
     };
     let survey = Survey::look(settings, known.as_ref(), allowed)?;
+    let journals = journal.is_some();
     let mut ledger = Ledger::new(journal);
     let outcome = set_everything(request, &survey, known.as_ref(), &mut ledger);
     let (applied, mut state) = match outcome {
@@ -74,6 +75,7 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
             });
         }
     };
+    let is_new = known.is_none();
     let mut steps = known.map(|state| state.steps).unwrap_or_default();
     // A schedule that took another's place goes with its shaper.
     for step in ledger.steps().filter(|step| !matches!(step.change, Change::Schedule { .. })) {
@@ -83,7 +85,13 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
         }
     }
     state.steps = steps;
-    shelf.put(&state)?;
+    if is_new && journals {
+        // Killed from here on, it is undone by its journal, and must not be known as up.
+        let name = state.name.clone();
+        ledger.step(Change::WrittenDown { name }, || shelf.put(&state))?;
+    } else {
+        shelf.put(&state)?;
+    }
     Ok((applied, ledger))
 }
 

@@ -7,6 +7,7 @@ use tardy_sys::{network, qdiscs};
 
 use super::program;
 use super::shaper::{HANDLE, ShaperRecord};
+use super::state::Shelf;
 
 /// A change to the network, in the namespace that it was made in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +88,11 @@ pub enum Change {
         /// The chain and the rule.
         words: Vec<String>,
     },
+    /// A switch that had not been up was written down as one that is.
+    WrittenDown {
+        /// Its bridge's name.
+        name: String,
+    },
     /// A kernel file of /proc/sys was changed.
     Sysctl {
         /// The file.
@@ -155,6 +161,7 @@ impl Step {
             Change::NftTable { name } => format!("nft table bridge {name}"),
             Change::Filters { name } => format!("filters of {name}"),
             Change::IptablesRule { words } => format!("iptables rule {}", words.join(" ")),
+            Change::WrittenDown { name } => format!("switch {name}, written down"),
             Change::Sysctl { path, was } => format!("{path}, which was '{was}'"),
         }
     }
@@ -183,6 +190,7 @@ impl Step {
             Change::NftTable { name } => undo_table(name),
             Change::Filters { name } => undo_filters(name),
             Change::IptablesRule { words } => undo_rule(words),
+            Change::WrittenDown { name } => Shelf::own().take_off(name),
             Change::Sysctl { path, was } => tardy_sys::kernel_files::KernelFiles::real()
                 .write(path, was)
                 .map_err(|error| error.to_string()),
@@ -200,6 +208,7 @@ impl Step {
             | Change::Up { name }
             | Change::Shaper { name }
             | Change::Schedule { name, .. }
+            | Change::WrittenDown { name }
             | Change::Filters { name } => is_interface(name),
             Change::NftTable { name } => name.starts_with("tardy_") && is_word(name),
             Change::IptablesRule { words } => words.first().is_some_and(|word| word == "POSTROUTING"),

@@ -5,6 +5,7 @@ use tardy_sys::qdiscs::{self, ROOT};
 use tardy_tsn::settings::Settings;
 
 use super::own_connection;
+use super::program;
 use super::shaper::HANDLE;
 use super::state::SwitchState;
 
@@ -63,7 +64,11 @@ impl Survey {
 
     /// The name of the link of that number.
     pub(super) fn name_of(&self, index: u32) -> Option<&str> {
-        self.links.iter().find(|link| link.index == index).map(|link| link.name.as_str())
+        self.link_of(index).map(|link| link.name.as_str())
+    }
+
+    fn link_of(&self, index: u32) -> Option<&LinkInfo> {
+        self.links.iter().find(|link| link.index == index)
     }
 
     fn about_bridge(
@@ -90,9 +95,15 @@ impl Survey {
             let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
             return Some(format!("there is no interface {name}; there are {}", names.join(", ")));
         };
-        let master = link.master.and_then(|master| self.name_of(master))?;
-        (master != settings.bridge.name && !allowed.replace)
-            .then(|| format!("{name} is a port of {master}; take it out there, or say --replace"))
+        let master = link.master.and_then(|master| self.link_of(master))?;
+        // The kernel knows one datapath for all bridges of Open vSwitch.
+        let bridge = match master.kind.as_deref() {
+            Some("openvswitch") => program::output("ovs-vsctl", &["--timeout=30", "port-to-br", name], "").ok(),
+            _ => None,
+        };
+        let bridge = bridge.as_deref().map_or(master.name.as_str(), str::trim);
+        (bridge != settings.bridge.name && !allowed.replace)
+            .then(|| format!("{name} is a port of {bridge}; take it out there, or say --replace"))
     }
 
     fn about_shaper(&self, name: &str, classes: u8, allowed: Allowances) -> Option<String> {

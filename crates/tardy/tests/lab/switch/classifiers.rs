@@ -1,18 +1,12 @@
 //! What gives frames their priority: by the priority in their VLAN tags, as the article has it and as it works; and each
 //! of the programs that tardy can set a classifier with.
 
-use super::machine::{Guest, Part};
+use super::machine::Guest;
 use super::slots;
 use crate::guests;
 
-/// Frames of each of two flows.
+/// Frames of each of two flows: blue's leave by the first queue, red's by the second.
 const FRAMES: usize = 50;
-
-/// How many frames left by each queue: the first is blue's, the second red's.
-fn by_queue(part: &Part<'_>) -> (usize, usize) {
-    let of = |queue: &str| part.all("left").filter(|line| line.ends_with(queue)).count();
-    (of(" 0"), of(" 1"))
-}
 
 fn guest() -> Guest {
     Guest {
@@ -28,6 +22,7 @@ fn guest() -> Guest {
             ("tags.toml".to_owned(), include_str!("priority-tags.toml").to_owned()),
             ("ports.toml".to_owned(), include_str!("two-flows.toml").to_owned()),
         ],
+        ..Guest::default()
     }
 }
 
@@ -67,11 +62,11 @@ fn tags_are_classified_and_by_the_articles_rule_never() {
     "#;
     let said = guest().run(&guests, script);
     let u32 = said.part("u32");
-    assert_eq!(by_queue(&u32), (0, 2 * FRAMES), "every frame is red's");
+    assert_eq!(u32.by_queue(), (0, 2 * FRAMES), "every frame is red's");
     assert_eq!((u32.number("article"), u32.number("seen")), (0, 2 * FRAMES as u64), "{}", u32.text());
     // With the right number at the right place it looks at the sender's address.
     assert_eq!(u32.number("mended"), 0);
-    assert_eq!(by_queue(&said.part("tags")), (FRAMES, FRAMES));
+    assert_eq!(said.part("tags").by_queue(), (FRAMES, FRAMES));
     assert_eq!(said.part("slots").status(), 0, "{}", said.part("slots").text());
     slots::held(said.file("tags.run.json"));
 }
@@ -93,7 +88,7 @@ fn every_program_classifies_the_same() {
             part again with $1; answer tardy tsn apply /lab/ports.toml
             part through $1; before=$(sent swp1); send; until_true all_came; traced
             part removed $1; answer tardy tsn remove
-            part as before $1; everything | answer diff /tmp/before -
+            part as before $1; as_in /tmp/before
         }
         with nft
         mv /usr/sbin/nft /usr/sbin/nft.away
@@ -109,7 +104,7 @@ fn every_program_classifies_the_same() {
         assert!(applied.text().contains(program), "{}", applied.text());
         let again = said.part(&format!("again with {program}"));
         assert!(again.text().contains("nothing was changed"), "{}", again.text());
-        assert_eq!(by_queue(&said.part(&format!("through {program}"))), (FRAMES, FRAMES), "{program}");
+        assert_eq!(said.part(&format!("through {program}")).by_queue(), (FRAMES, FRAMES), "{program}");
         for after in ["removed", "as before"] {
             let part = said.part(&format!("{after} {program}"));
             assert_eq!(part.status(), 0, "{program}: {}", part.text());

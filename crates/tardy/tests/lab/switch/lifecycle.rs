@@ -32,14 +32,14 @@ fn nothing_is_changed_twice_and_everything_is_put_back() {
         everything > /tmp/applied
         part differs; answer diff /tmp/before /tmp/applied
         part again; answer tardy tsn apply /lab/switch.toml
-        part unchanged by that; everything | answer diff /tmp/applied -
+        part unchanged by that; as_in /tmp/applied
         sed /^max_sdu/d /lab/switch.toml > /tmp/unlimited.toml
         part unlimited; answer tardy tsn apply /tmp/unlimited.toml
         part unlimited again; answer tardy tsn apply /tmp/unlimited.toml
         part removed; answer tardy tsn remove
-        part as before; everything | answer diff /tmp/before -
+        part as before; as_in /tmp/before
         part for a time; answer tardy tsn apply /lab/switch.toml --for 100ms
-        part as before that; everything | answer diff /tmp/before -
+        part as before that; as_in /tmp/before
     ";
     let said = guest().run(&guests, script);
     for part in ["applied", "again", "unlimited", "unlimited again", "removed", "for a time"] {
@@ -80,14 +80,14 @@ END
         mv /usr/sbin/nft.real /usr/sbin/nft
         part left; everything | answer diff /tmp/before -
         part restored; answer tardy restore
-        part as before; everything | answer diff /tmp/before -
+        part as before; as_in /tmp/before
         tardy tsn apply /lab/switch.toml --for 100s > /tmp/applied 2>&1 &
         until_true grep -q shaper /tmp/applied
         kill -9 $!
         wait $!
         part left up; everything | answer diff /tmp/before -
         part restored again; answer tardy restore
-        part as before that; everything | answer diff /tmp/before -
+        part as before that; as_in /tmp/before
     "#;
     let said = guest().run(&guests, script);
     for part in ["left", "left up"] {
@@ -110,10 +110,10 @@ fn what_is_not_tardys_is_left_alone_unless_it_may_be_replaced() {
         refused() {
             everything > /tmp/before
             part refused: $1; answer tardy tsn apply /lab/switch.toml
-            part untouched: $1; everything | answer diff /tmp/before -
+            part untouched: $1; as_in /tmp/before
             part allowed: $1; answer tardy tsn apply /lab/switch.toml --replace
             tardy tsn remove > /dev/null
-            part put back: $1; everything | answer diff /tmp/before -
+            part put back: $1; as_in /tmp/before
         }
         ip link add tsn0 address 02:00:00:00:00:99 type bridge
         ip link set tsn0 up

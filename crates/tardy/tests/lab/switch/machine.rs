@@ -49,6 +49,8 @@ pub(super) struct Guest {
     pub(super) modules: Vec<&'static str>,
     /// Programs and what they load while they run, by package and path.
     pub(super) tools: Vec<(&'static str, &'static str)>,
+    /// Files that are no programs, by package and path.
+    pub(super) texts: Vec<(&'static str, &'static str)>,
     /// Files of the test's own, below /lab.
     pub(super) files: Vec<(String, String)>,
 }
@@ -95,6 +97,10 @@ impl Guest {
         files.extend(self.files.iter().map(|(name, text)| (format!("lab/{name}"), plain(text))));
         for (package, path) in TOOLS.iter().chain(&self.tools) {
             files.extend(libraries::tool(&root_of(package), path).unwrap());
+        }
+        for (package, path) in &self.texts {
+            let content = std::fs::read(root_of(package).join(path.trim_start_matches('/'))).unwrap();
+            files.push(((*path).to_owned(), Entry::File { content, executable: false }));
         }
         files
     }
@@ -162,6 +168,12 @@ impl Part<'_> {
             [text] => text.parse().unwrap_or_else(|error| panic!("{word} {text}: {error}")),
             _ => panic!("'{word}' stands {} times in part '{}':\n{}", texts.len(), self.name, self.text()),
         }
+    }
+
+    /// How many frames left by the first queue and by the second, of those that `traced` printed.
+    pub(super) fn by_queue(&self) -> (usize, usize) {
+        let of = |queue: &str| self.all("left").filter(|line| line.ends_with(queue)).count();
+        (of(" 0"), of(" 1"))
     }
 
     /// The exit status of its only command.

@@ -5,6 +5,7 @@ mod healing;
 mod lifecycle;
 mod lists;
 mod machine;
+mod openvswitch;
 mod refusals;
 mod replacement;
 mod slots;

@@ -24,6 +24,18 @@ everything() {
     find /run/tardy -type f 2> /dev/null
 }
 
+# as_in FILE: what differs from it by now. Links notice a while later that their ports are gone.
+as_in() {
+    tries=0
+    everything > /tmp/now
+    until cmp -s "$1" /tmp/now || [ $tries -gt 40 ]; do
+        tries=$((tries + 1))
+        usleep 50000
+        everything > /tmp/now
+    done
+    answer diff "$1" /tmp/now
+}
+
 # cable PORT HOST QUEUES: a veth pair, with the host's end set up. The port has been up: the first time leaves a trace,
 # the discipline that the kernel hangs up by itself.
 cable() {
