@@ -127,7 +127,7 @@ fn side(run: &Run, name: &str) -> Side {
         id: run.origin.id.clone(),
         name: name.to_owned(),
         lab: run.lab.as_ref().map(|lab| SideLab { machine: lab.machine.clone(), clock: lab.clock }),
-        headline: run.facts.headline(),
+        headline: run.headline(),
         valid: run.validity.valid,
         measured_ns: run.progress.measured_ns,
     }

@@ -71,7 +71,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
 
 /// What the kernel is; then, before any number, whether the numbers may be used.
 fn head(run: &Run, meaningless_because: Option<&str>, width: usize, ink: Ink) -> Vec<String> {
-    let mut lines = folded(&harmless(&run.facts.headline()), width);
+    let mut lines = folded(&harmless(&run.headline()), width);
     lines = lines.iter().map(|line| ink.strong(line)).collect();
     for reason in sentence::spoilt(run) {
         lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));

@@ -94,7 +94,7 @@ pub(super) fn of(
     );
     let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {
         name: name.clone(),
-        headline: harmless(&run.facts.headline()),
+        headline: harmless(&run.headline()),
         valid: run.validity.valid,
         alarm: lab::alarm(run),
         anchor: format!("{prefix}run{}", index + 1),
