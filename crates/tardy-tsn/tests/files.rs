@@ -154,7 +154,7 @@ const SLIPS: &[(&str, &str)] = &[
     ("flat_out = true", "flat_out = true\nframes = 3"),
     ("class = \"red\"", "class = \"green\""),
     ("name = \"red\"\ntalker", "name = \"blue\"\ntalker"),
-    ("[switch]", "[netns]\nports = \"tun\"\ningress_rate = \"fast\"\n[switch]"),
+    ("ports = \"veth\"\ningress_rate = \"50Mbit/s\"", "ports = \"tun\"\ningress_rate = \"fast\""),
     ("[switch]", "[[host]]\nname = \"a/b\"\naddress = \"here\"\n[switch]"),
 ];
 
