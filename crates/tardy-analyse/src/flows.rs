@@ -86,6 +86,12 @@ pub enum SlotVerdict {
     },
     /// Frames came outside their slot.
     Broken,
+    /// Frames came outside their slot, but one takes so long from its gate to its receipt that this says nothing about the
+    /// gate: longer than half of the time that it is shut.
+    CannotTell {
+        /// For how long the gate is shut in a cycle, in ns.
+        shut_ns: u64,
+    },
     /// Nothing arrived.
     NothingCame,
     /// No schedule was in operation: there was no slot to hold.
@@ -194,12 +200,16 @@ fn rate_bps<'a>(bins: impl Iterator<Item = &'a PhaseBin>, over_ns: f64) -> f64 {
 
 fn verdict(flow: &FlowSeries) -> SlotVerdict {
     let takes_ns = flow.dequeue_to_receive.map_or(0, |cost| cost.max_ns);
+    let open_ns: u64 = flow.windows.iter().map(|window| window.close_ns - window.open_ns).sum();
+    let shut_ns = flow.cycle_ns.saturating_sub(open_ns);
     if flow.windows.is_empty() {
         SlotVerdict::NotShaped
     } else if flow.frames.received == 0 {
         SlotVerdict::NothingCame
     } else if flow.out_of_slot() == 0 {
         SlotVerdict::Held
+    } else if takes_ns > shut_ns / 2 {
+        SlotVerdict::CannotTell { shut_ns }
     } else if flow.early.frames == 0 && flow.late.worst_ns <= takes_ns {
         SlotVerdict::HeldAtTheGate { late: flow.late.frames }
     } else {
@@ -313,6 +323,9 @@ mod tests {
         assert_eq!(findings(unexplained).verdict, SlotVerdict::Broken);
         let early = series(slot(), &[990_000], Some(20_000));
         assert_eq!(findings(early).verdict, SlotVerdict::Broken);
+        // The gate is shut for 200 us: what takes more than half of that to arrive could have left at any time.
+        let slow = series(slot(), &[10_000, 815_000], Some(100_001));
+        assert_eq!(findings(slow).verdict, SlotVerdict::CannotTell { shut_ns: 200_000 });
     }
 
     #[test]

@@ -46,12 +46,14 @@ fn word(verdict: SlotVerdict) -> &'static str {
         SlotVerdict::Held => "held",
         SlotVerdict::HeldAtTheGate { .. } => "held at the gate",
         SlotVerdict::Broken => "BROKEN",
+        SlotVerdict::CannotTell { .. } => "cannot tell",
         SlotVerdict::NothingCame => "nothing came",
         SlotVerdict::NotShaped => "-",
     }
 }
 
-/// Whether the slots of all flows that were shaped held; absent where none was.
+/// Whether the slots of all flows that were shaped held; absent where none was, and where nothing worse is known of one than
+/// that it cannot be told.
 pub(crate) fn all_held(phases: &[FlowPhase]) -> Option<bool> {
     let verdicts: Vec<SlotVerdict> = phases
         .iter()
@@ -61,7 +63,10 @@ pub(crate) fn all_held(phases: &[FlowPhase]) -> Option<bool> {
         .collect();
     let holds =
         |verdict: &SlotVerdict| matches!(verdict, SlotVerdict::Held | SlotVerdict::HeldAtTheGate { .. });
-    (!verdicts.is_empty()).then(|| verdicts.iter().all(holds))
+    let is_told = |verdict: &&SlotVerdict| !matches!(verdict, SlotVerdict::CannotTell { .. });
+    let told: Vec<&SlotVerdict> = verdicts.iter().filter(is_told).collect();
+    let all_hold = told.iter().all(|verdict| holds(verdict));
+    (!told.is_empty() && (told.len() == verdicts.len() || !all_hold)).then_some(all_hold)
 }
 
 /// What the test came to, a sentence for each flow whose slot says something.
@@ -98,6 +103,13 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             format!("The slot of {name} was broken: of {of}, {}.", parts.join(", and "))
         }
+        SlotVerdict::CannotTell { shut_ns } => format!(
+            "Whether the slot of {name} held cannot be told: of {of} frames {} came outside it, but from its gate to its \
+             listener one takes up to {}, and the gate is shut for {} only.",
+            count(flow.early.frames + flow.late.frames),
+            with_unit(flow.dequeue_to_receive.map_or(0, |cost| cost.max_ns) as f64),
+            with_unit(shut_ns as f64),
+        ),
         SlotVerdict::NothingCame => format!("Nothing of {name} came in phase {}.", harmless(&phase.label)),
         SlotVerdict::NotShaped => format!(
             "Without the shaper {} % of the frames of {name} came outside what is its slot with it.",

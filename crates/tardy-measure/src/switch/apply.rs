@@ -9,7 +9,7 @@ use tardy_tsn::settings::{Settings, Taprio};
 use super::ledger::Ledger;
 use super::missing::explained;
 use super::shaper::{ShaperRecord, is_changeable, is_same, to_kernel};
-use super::state::{Shelf, SwitchState};
+use super::state::{self, Shelf, SwitchState};
 use super::step::Change;
 use super::survey::{Allowances, Survey};
 use super::timing::{self, Leak};
@@ -50,7 +50,7 @@ pub struct Applied {
 /// In words, what stands in the way or what the kernel says, a line for each; and what could not be undone.
 pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result<(Applied, Ledger), String> {
     let settings = &request.settings;
-    let known = shelf.find(&settings.bridge.name)?;
+    let known = state::up(shelf, &settings.bridge.name)?;
     let allowed = Allowances { replace: request.replace, own_connection: request.even_own_connection };
     let survey = Survey::look(settings, known.as_ref(), allowed)?;
     let mut ledger = Ledger::new(journal);
@@ -144,10 +144,14 @@ fn shape(
     let running = shown.as_ref().filter(|shown| is_changeable(shown, &wanted));
     let clock = wanted.clock_id.and_then(Clock::of_id);
     if let (Some(Shown { operating: Some(operating), .. }), Some(clock)) = (running, clock) {
-        let (entries, classes) = (wanted.schedule.entries.len(), wanted.classes.queues.len());
+        let classes = wanted.classes.queues.len();
+        // With another clock the kernel reads all of it and then refuses: the clock of a running shaper cannot change.
+        let refused = taprio::Taprio { clock_id: Some(another_clock(&wanted)), ..wanted.clone() };
+        let refused = taprio::prepare(name, &refused).map_err(|error| in_words_of(&about, error))?;
+        let rehearse = || drop(refused.send());
         let Some(was) = shown.as_ref().and_then(ShaperRecord::of) else { return Ok(()) };
         ledger.step(Change::Schedule { name: name.to_owned(), was: Box::new(was) }, || {
-            let leak = timing::replace(name, operating, clock, entries, classes, send)?;
+            let leak = timing::replace(name, operating, clock, classes, rehearse, send)?;
             applied.leaks.push(leak);
             Ok(())
         })?;
@@ -164,6 +168,13 @@ fn shape(
     ledger.step(Change::Shaper { name: name.to_owned() }, send)?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
     Ok(())
+}
+
+/// A clock that the kernel knows, and that is not the shaper's.
+fn another_clock(shaper: &taprio::Taprio) -> i32 {
+    /// CLOCK_MONOTONIC and CLOCK_TAI.
+    const CLOCKS: [i32; 2] = [1, 11];
+    if shaper.clock_id == Some(CLOCKS[0]) { CLOCKS[1] } else { CLOCKS[0] }
 }
 
 /// Whether the port has a shaper of tardy's, shown or too long to be shown.

@@ -7,11 +7,21 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tardy_sys::links;
 
 use super::step::{Step, namespace};
 
 /// Where the administrator's tardy keeps them.
 const DIRECTORY: &str = "/run/tardy/switches";
+
+/// The switch `name`, if it is up: a file whose bridge is gone was left by one that was restored after a crash.
+///
+/// # Errors
+/// In words, if its file is there and cannot be read, or the links cannot be listed.
+pub fn up(shelf: &Shelf, name: &str) -> Result<Option<SwitchState>, String> {
+    let is_there = links::find(name).map_err(|error| error.to_string())?.is_some();
+    Ok(shelf.find(name)?.filter(|_| is_there))
+}
 
 /// Where the files of switches lie.
 #[derive(Clone, Debug)]

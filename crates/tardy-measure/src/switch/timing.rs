@@ -10,11 +10,12 @@ use tardy_sys::clock::Clock;
 use tardy_sys::taprio::{self, Schedule};
 use tardy_sys::waiting;
 
-/// How long before the boundary the request is sent, and how much longer for each entry: what the kernel needs to read it.
-const LEAD_NS: i64 = 100_000;
-const LEAD_NS_PER_ENTRY: i64 = 500;
-/// From the decision to the request at least: what is between must be over by then.
-const NOTICE_NS: i64 = 2_000_000;
+/// How long before the boundary the request is sent, beyond what the kernel took to read and refuse its like.
+const MARGIN_NS: i64 = 5_000;
+/// Before that it spins on the clock instead of sleeping: a wake-up is later than all else here.
+const SPIN_NS: i64 = 1_000_000;
+/// How often the request is rehearsed.
+const REHEARSALS: usize = 3;
 
 /// For how long gates may have been open that should not have been.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +36,9 @@ struct Moment {
     gates: u32,
 }
 
-/// Waits for the moment at which replacing `running`, on `clock`, by a list of `entries` entries does the least harm, does
-/// `replace`, and tells what may have leaked of `classes` classes.
+/// Waits for the moment at which replacing `running`, on `clock`, does the least harm, does `replace`, and tells what may
+/// have leaked of `classes` classes. `rehearse` sends the kernel the like of it that it refuses: how long that takes is
+/// how long before the boundary the request has to be sent.
 ///
 /// # Errors
 /// What `replace` says.
@@ -44,16 +46,25 @@ pub(super) fn replace<E>(
     port: &str,
     running: &Schedule,
     clock: Clock,
-    entries: usize,
     classes: usize,
+    rehearse: impl Fn(),
     replace: impl FnOnce() -> Result<(), E>,
 ) -> Result<Leak, E> {
     let every_class = (1u32 << classes.min(31)) - 1;
-    let lead_ns = LEAD_NS + LEAD_NS_PER_ENTRY * entries as i64;
-    let moment = moment(running, clock.now_ns() + NOTICE_NS, lead_ns, every_class);
+    let took_ns = |_| {
+        let before_ns = clock.now_ns();
+        rehearse();
+        clock.now_ns() - before_ns
+    };
+    let longest_ns = (0..REHEARSALS).map(took_ns).max().unwrap_or(0);
+    let lead_ns = longest_ns + longest_ns / 4 + MARGIN_NS;
+    let moment = moment(running, clock.now_ns() + 2 * SPIN_NS, lead_ns, every_class);
     if let Some(moment) = moment {
-        // Interrupted by a signal it is sent early, and the bound says so.
-        let _ = waiting::sleep_until(clock, moment.send_ns);
+        // Interrupted by a signal it spins for longer.
+        let _ = waiting::sleep_until(clock, moment.send_ns - SPIN_NS);
+        while clock.now_ns() < moment.send_ns {
+            std::hint::spin_loop();
+        }
     }
     let before_ns = clock.now_ns();
     replace()?;

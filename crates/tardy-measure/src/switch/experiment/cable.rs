@@ -6,7 +6,6 @@
 //! is a real-time one where that is granted: what it is late, every frame is late.
 
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,9 +108,20 @@ fn carry(ends: &[TapEnd; 2], stop: &AtomicBool) {
     let mut buffer = vec![0; FRAME_BYTES_MAX];
     let fds: Vec<i32> =
         ends.iter().flat_map(|end| end.tap.descriptors()).map(|descriptor| descriptor.as_raw_fd()).collect();
+    let queues: Vec<(usize, usize)> = ends
+        .iter()
+        .enumerate()
+        .flat_map(|(end, taps)| (0..taps.queues).map(move |queue| (end, queue)))
+        .collect();
     while !stop.load(Ordering::Relaxed) {
-        for (end, wire) in ends.iter().zip(&mut wires) {
-            take_all(end, wire, &mut buffer);
+        let next_ns = wires.iter().filter_map(|wire| wire.frames.front().map(|(due_ns, _)| *due_ns)).min();
+        let wait_ns = next_ns.map_or(LOOK_NS, |due_ns| {
+            (due_ns - Clock::Monotonic.now_ns()).clamp(0, LOOK_NS.cast_signed()).unsigned_abs()
+        });
+        let Ok(ready) = wait_readable(&fds, wait_ns) else { return };
+        // One of each that has any, so that no queue waits for another to be empty.
+        for ((end, queue), _) in queues.iter().zip(ready).filter(|(_, ready)| *ready) {
+            take_one(&ends[*end], *queue, &mut wires[*end], &mut buffer);
         }
         let now_ns = Clock::Monotonic.now_ns();
         for (index, wire) in wires.iter_mut().enumerate() {
@@ -121,29 +131,15 @@ fn carry(ends: &[TapEnd; 2], stop: &AtomicBool) {
                 let _ = ends[1 - index].tap.give(&frame);
             }
         }
-        let next_ns = wires.iter().filter_map(|wire| wire.frames.front().map(|(due_ns, _)| *due_ns)).min();
-        let wait_ns = next_ns.map_or(LOOK_NS, |due_ns| {
-            (due_ns - Clock::Monotonic.now_ns()).clamp(0, LOOK_NS.cast_signed()).unsigned_abs()
-        });
-        if wait_ns > 0 && wait_readable(&fds, wait_ns).is_err() {
-            return;
-        }
     }
 }
 
-/// Takes all that an end has sent and puts it on the wire, each frame behind the one before.
-fn take_all(end: &TapEnd, wire: &mut Wire, buffer: &mut [u8]) {
-    for queue in 0..end.queues {
-        while let Ok(Some(length)) = take_one(end, queue, buffer) {
-            let bytes = length.max(FRAME_BYTES_MIN) as u64 + u64::from(WIRE_OVERHEAD_BYTES);
-            let takes_ns = end.speed_bps.map_or(0, |bps| bytes * 8 * 1_000_000_000 / bps.max(1));
-            let start_ns = Clock::Monotonic.now_ns().max(wire.free_from_ns);
-            wire.free_from_ns = start_ns + takes_ns.cast_signed();
-            wire.frames.push_back((wire.free_from_ns, buffer[..length].to_vec()));
-        }
-    }
-}
-
-fn take_one(end: &TapEnd, queue: usize, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    Ok(end.tap.take(queue, buffer)?.filter(|length| *length > 0))
+/// Takes a frame that an end has sent and puts it on the wire, behind the one before.
+fn take_one(end: &TapEnd, queue: usize, wire: &mut Wire, buffer: &mut [u8]) {
+    let Ok(Some(length @ 1..)) = end.tap.take(queue, buffer) else { return };
+    let bytes = length.max(FRAME_BYTES_MIN) as u64 + u64::from(WIRE_OVERHEAD_BYTES);
+    let takes_ns = end.speed_bps.map_or(0, |bps| bytes * 8 * 1_000_000_000 / bps.max(1));
+    let start_ns = Clock::Monotonic.now_ns().max(wire.free_from_ns);
+    wire.free_from_ns = start_ns + takes_ns.cast_signed();
+    wire.frames.push_back((wire.free_from_ns, buffer[..length].to_vec()));
 }

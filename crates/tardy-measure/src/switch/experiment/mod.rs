@@ -2,7 +2,7 @@
 //!
 //! Everything happens on one machine. Talkers, switches and listeners are network namespaces, and cables are veth pairs,
 //! or tap devices with this process as the wire between them where a port shall have a speed of its own
-//! ([`cable`]). Frames carry their number and when they were sent; the listener's kernel says when they came. The result
+//! (`cable.rs`). Frames carry their number and when they were sent; the listener's kernel says when they came. The result
 //! is a run like any other: a series for each flow in each phase.
 
 mod build;

@@ -2,7 +2,10 @@
 
 use anyhow::{Result, anyhow, bail};
 use tardy_measure::journal::Place;
-use tardy_measure::switch::{self, Applied, Leak, Request, state::Shelf};
+use tardy_measure::switch::{
+    self, Applied, Leak, Request,
+    state::{Shelf, up},
+};
 use tardy_present::tsn::check as shown;
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::check::{self, Finding, Kind};
@@ -27,7 +30,7 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
     };
     let end = arguments.duration.as_deref().map(|duration| End::after(Some(duration))).transpose()?;
     let (shelf, name) = (Shelf::own(), &request.settings.bridge.name);
-    if end.is_some() && shelf.find(name).map_err(|reason| anyhow!(reason))?.is_some() {
+    if end.is_some() && up(&shelf, name).map_err(|reason| anyhow!(reason))?.is_some() {
         bail!(
             "the switch {name} is up already, and --for would take back what others rely on; 'tardy tsn remove {name}' first"
         );
