@@ -154,19 +154,20 @@ fn shape(
     }
     warn_of_speed(name, applied);
     let wanted = shown.as_ref().map_or_else(|| wanted.clone(), |shown| lifting_limits(&wanted, shown));
-    let prepared = taprio::prepare(name, &wanted).map_err(|error| in_words_of(&about, error))?;
-    let send = || prepared.send().map(drop).map_err(|error| in_words_of(&about, error));
     let running = shown.as_ref().filter(|shown| is_changeable(shown, &wanted));
     let clock = wanted.clock_id.and_then(Clock::of_id);
     if let (Some(Shown { operating: Some(operating), .. }), Some(clock)) = (running, clock) {
         let classes = wanted.classes.queues.len();
+        let prepared = taprio::prepare(name, &wanted).map_err(|error| in_words_of(&about, error))?;
+        let send = || prepared.send().map(drop).map_err(|error| in_words_of(&about, error));
         // With another clock the kernel reads all of it and then refuses: the clock of a running shaper cannot change.
         let refused = taprio::Taprio { clock_id: Some(another_clock(&wanted)), ..wanted.clone() };
         let refused = taprio::prepare(name, &refused).map_err(|error| in_words_of(&about, error))?;
         let rehearse = || drop(refused.send());
         let Some(was) = shown.as_ref().and_then(ShaperRecord::of) else { return Ok(()) };
         ledger.step(Change::Schedule { name: name.to_owned(), was: Box::new(was) }, || {
-            let leak = timing::replace(name, operating, clock, classes, rehearse, send)?;
+            let schedules = timing::Pair { running: operating, wanted: &wanted.schedule };
+            let leak = timing::replace(name, schedules, clock, classes, rehearse, send)?;
             applied.leaks.push(leak);
             Ok(())
         })?;
@@ -180,7 +181,9 @@ fn shape(
             "{name}: its shaper was taken away and made anew, and between the two every gate was open"
         ));
     }
-    ledger.step(Change::Shaper { name: name.to_owned() }, send)?;
+    ledger.step(Change::Shaper { name: name.to_owned() }, || {
+        taprio::replace(name, &wanted).map(drop).map_err(|error| in_words_of(&about, error))
+    })?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
     Ok(())
 }

@@ -47,7 +47,8 @@ impl ShaperRecord {
         let queues = self.queues.iter().map(|&(count, first)| taprio::Queues { count, first });
         let entries =
             self.entries.iter().map(|&(command, gates, interval_ns)| Entry { command, gates, interval_ns });
-        let limit = |class: u32| self.max_sdu.iter().find(|(of, _)| *of == class).map_or(0, |(_, bytes)| *bytes);
+        let limit =
+            |class: u32| self.max_sdu.iter().find(|(of, _)| *of == class).map_or(0, |(_, bytes)| *bytes);
         // Of every class: the kernel keeps limits of which nothing is said.
         let options = (0..self.queues.len() as u32).map(|class| ClassOption {
             class,
@@ -112,7 +113,8 @@ pub fn is_same(shown: &Shown, wanted: &taprio::Taprio) -> bool {
     let schedule = shown.admin.as_ref().or(shown.operating.as_ref());
     is_changeable(shown, wanted)
         && shown.overhead_bytes == wanted.overhead_bytes
-        && shown.class_options == wanted.class_options
+        // The kernel shows them with the schedule that runs: not before there is one.
+        && (shown.operating.is_none() || shown.class_options == wanted.class_options)
         && schedule.is_some_and(|shown| is_same_schedule(shown, &wanted.schedule))
 }
 

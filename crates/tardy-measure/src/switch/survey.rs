@@ -98,7 +98,9 @@ impl Survey {
         let master = link.master.and_then(|master| self.link_of(master))?;
         // The kernel knows one datapath for all bridges of Open vSwitch.
         let bridge = match master.kind.as_deref() {
-            Some("openvswitch") => program::output("ovs-vsctl", &["--timeout=30", "port-to-br", name], "").ok(),
+            Some("openvswitch") => {
+                program::output("ovs-vsctl", &["--timeout=30", "port-to-br", name], "").ok()
+            }
             _ => None,
         };
         let bridge = bridge.as_deref().map_or(master.name.as_str(), str::trim);

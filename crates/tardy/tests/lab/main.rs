@@ -11,3 +11,4 @@ mod guests;
 mod runs;
 mod same_bytes;
 mod switch;
+mod two_flows;

@@ -55,10 +55,6 @@ fn tags_are_classified_and_by_the_articles_rule_never() {
         tardy tsn remove
         tardy tsn apply /lab/tags.toml
         part tags; both
-        tardy tsn remove
-
-        part slots
-        answer tardy tsn test --netns /lab/tags.toml --with-shaper --for 500ms -o /lab/results/tags.run.json
     "#;
     let said = guest().run(&guests, script);
     let u32 = said.part("u32");
@@ -67,6 +63,17 @@ fn tags_are_classified_and_by_the_articles_rule_never() {
     // With the right number at the right place it looks at the sender's address.
     assert_eq!(u32.number("mended"), 0);
     assert_eq!(said.part("tags").by_queue(), (FRAMES, FRAMES));
+}
+
+#[test]
+fn flows_that_differ_by_their_tags_keep_to_their_slots() {
+    let Some(guests) = guests::directory() else { return };
+    let files = vec![("tags.toml".to_owned(), include_str!("priority-tags.toml").to_owned())];
+    let script = r"
+        part slots
+        answer tardy tsn test --netns /lab/tags.toml --with-shaper --for 1s -o /lab/results/tags.run.json
+    ";
+    let said = Guest { files, ..Guest::default() }.run(&guests, script);
     assert_eq!(said.part("slots").status(), 0, "{}", said.part("slots").text());
     slots::held(said.file("tags.run.json"));
 }

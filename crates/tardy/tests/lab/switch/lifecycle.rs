@@ -50,7 +50,12 @@ fn nothing_is_changed_twice_and_everything_is_put_back() {
         assert!(differs.contains(what), "no {what} in what was changed:\n{differs}");
     }
     let is_idle = |part: &str| said.part(part).text().contains("nothing was changed");
-    assert_eq!(["again", "unlimited", "unlimited again"].map(is_idle), [true, false, true], "{}", said.text());
+    assert_eq!(
+        ["again", "unlimited", "unlimited again"].map(is_idle),
+        [true, false, true],
+        "{}",
+        said.text()
+    );
     is_unchanged(&said, "unchanged by that");
     is_unchanged(&said, "as before");
     is_unchanged(&said, "as before that");

@@ -64,7 +64,11 @@ const ROWS: &[Row] = &[
         "Invalid traffic class in priority to traffic class mapping",
         &[("[0, 1, 0", "[0, 1, 2")],
     ),
-    row("max-sdu-beyond-mtu", "TC max SDU exceeds device max MTU", &[("\"1@1\"", "\"1@1\"\nmax_sdu = 65536")]),
+    row(
+        "max-sdu-beyond-mtu",
+        "TC max SDU exceeds device max MTU",
+        &[("\"1@1\"", "\"1@1\"\nmax_sdu = 65536")],
+    ),
     row("interval-too-short", "Invalid interval for schedule entry", &[("200us", "47ns")]),
     row(
         "interval-too-short",
@@ -137,9 +141,8 @@ impl Row {
         let refusals: Vec<&Value> =
             findings["findings"].as_array().into_iter().flatten().filter(is_refusal).collect();
         // The kernel says one at a time, the check all of them by their lines.
-        let is_foretold = |finding: &&Value| {
-            finding["rule"] == self.rule && finding["kind"]["message"] == self.words
-        };
+        let is_foretold =
+            |finding: &&Value| finding["rule"] == self.rule && finding["kind"]["message"] == self.words;
         if !refusals.iter().any(is_foretold) {
             return Err(format!("check does not say {} ('{}'): {refusals:?}", self.rule, self.words));
         }

@@ -7,9 +7,8 @@ use super::machine::{Guest, Part};
 use crate::guests;
 
 const CYCLE_NS: u64 = 40_000_000;
-/// When blue may be sent under one of the two schedules at least, and red, in ns of the cycle.
-const BLUE_NS: [u64; 2] = [0, 30_000_000];
-const RED_NS: [u64; 2] = [20_000_000, 40_000_000];
+/// When a class may be sent under one of two schedules at least: from when in the cycle, and for how long, in ns.
+type Window = (u64, u64);
 /// The kernel's trace has microseconds, rounded.
 const ROUNDING_NS: u64 = 1_000;
 /// For how long gates may be open while tardy replaces a schedule in the lab: what the kernel needs for the request.
@@ -22,18 +21,16 @@ fn file(gates: &str) -> String {
     text.replace(usual, gates)
 }
 
-/// A frame's queue, and by how much it left outside its class's windows, in ns.
-fn margins(part: &Part<'_>) -> Vec<(u64, u64)> {
-    let margin = |line: &str| -> Option<(u64, u64)> {
+/// By how much each frame left outside its class's window, in ns.
+fn margins_ns(part: &Part<'_>, windows: [Window; 2]) -> Vec<u64> {
+    let margin = |line: &str| -> Option<u64> {
         let (at, queue) = line.split_once(' ')?;
         let (seconds, microseconds) = at.split_once('.')?;
         let at_ns = seconds.parse::<u64>().ok()? * 1_000_000_000 + microseconds.parse::<u64>().ok()? * 1_000;
-        let (phase, queue) = (at_ns % CYCLE_NS, queue.parse().ok()?);
-        let [open, shut] = if queue == 0 { BLUE_NS } else { RED_NS };
-        let before = |edge: u64| (edge % CYCLE_NS + CYCLE_NS - phase) % CYCLE_NS;
-        let after = |edge: u64| (phase + CYCLE_NS - edge % CYCLE_NS) % CYCLE_NS;
-        let outside = !(open..shut).contains(&phase);
-        Some((queue, if outside { before(open).min(after(shut)) } else { 0 }))
+        let (open, length) = windows[queue.parse::<usize>().ok()?];
+        let since_opening = (at_ns % CYCLE_NS + CYCLE_NS - open) % CYCLE_NS;
+        let outside = since_opening.checked_sub(length);
+        Some(outside.map_or(0, |late| late.min(CYCLE_NS - since_opening)))
     };
     part.all("left").map(|line| margin(line).unwrap_or_else(|| panic!("what is '{line}'?"))).collect()
 }
@@ -41,40 +38,46 @@ fn margins(part: &Part<'_>) -> Vec<(u64, u64)> {
 /// The longest of the bounds that tardy told, in ns; 0 where nothing leaked.
 fn told_ns(part: &Part<'_>) -> u64 {
     let text = part.text();
-    let bounds = text.lines().filter_map(|line| line.split_once("were open for at most ")?.1.split(' ').next());
+    let bounds =
+        text.lines().filter_map(|line| line.split_once("were open for at most ")?.1.split(' ').next());
     bounds.map(|bound| parse_duration_ns(bound).unwrap()).max().unwrap_or(0)
 }
 
 #[test]
 fn no_gate_opens_early_when_a_schedule_is_replaced() {
     let Some(guests) = guests::directory() else { return };
-    let two = |blue: u32, red: u32| {
-        file(&format!("  {{ open = [\"blue\"], for = \"{blue}ms\" }},\n  {{ open = [\"red\"], for = \"{red}ms\" }},\n"))
-    };
-    let three = |blue: u32, red: u32| {
+    let two_windows = |blue: u32, red: u32| {
         file(&format!(
-            "  {{ open = [\"blue\"], for = \"{blue}ms\" }},\n  {{ open = \"all\", for = \"5ms\" }},\n  \
-             {{ open = [\"red\"], for = \"{red}ms\" }},\n"
+            "  {{ open = [\"blue\"], for = \"{blue}ms\" }},\n  {{ open = [\"red\"], for = \"{red}ms\" }},\n"
+        ))
+    };
+    let three_windows = |blue: u32, red: u32| {
+        file(&format!(
+            "  {{ open = [\"blue\"], for = \"{blue}ms\" }},\n  {{ open = [\"red\"], for = \"{red}ms\" }},\n  \
+             {{ open = \"all\", for = \"5ms\" }},\n"
         ))
     };
     let files = vec![
-        ("two-old.toml".to_owned(), two(30, 10)),
-        ("two-new.toml".to_owned(), two(20, 20)),
-        ("three-old.toml".to_owned(), three(25, 10)),
-        ("three-new.toml".to_owned(), three(20, 15)),
+        ("two-old.toml".to_owned(), two_windows(30, 10)),
+        ("two-new.toml".to_owned(), two_windows(20, 20)),
+        ("three-old.toml".to_owned(), three_windows(25, 10)),
+        ("three-new.toml".to_owned(), three_windows(20, 15)),
     ];
     let script = r"
         cable swp0 talker 2
         cable swp1 listener 2
         trace swp1
+        all_came() { [ $(sent swp1) -ge $((before + 5000)) ]; }
         # under_load NAME: runs replace_NAME six times to and fro while both flows are sent.
         under_load() {
             flow 0 6666 2500 400000; flow 1 7777 2500 400000
             part $1
+            before=$(sent swp1)
             send &
             sending=$!
             for which in new old new old new old; do replace_$1 $which; done
             wait $sending
+            until_true all_came
             traced
         }
         replace_two() { tardy tsn apply /lab/two-$1.toml 2>&1; }
@@ -88,21 +91,27 @@ fn no_gate_opens_early_when_a_schedule_is_replaced() {
         tardy tsn apply /lab/three-old.toml; under_load three
     ";
     let said = Guest { files, ..Guest::default() }.run(&guests, script);
-    let of = |name: &str| {
+    let of = |name: &str, windows: [Window; 2]| {
         let part = said.part(name);
-        let margins = margins(&part);
-        let early: Vec<u64> = margins.iter().map(|(_, margin)| *margin).filter(|ns| *ns > ROUNDING_NS).collect();
-        let worst = early.iter().copied().max().unwrap_or(0);
-        println!("{name}: {} frames, {} early, by {worst} ns at most; told {} ns", margins.len(), early.len(), told_ns(&part));
-        assert!(margins.len() > 4000, "{name}: only {} frames left", margins.len());
-        (early.len(), worst, told_ns(&part), part.text().matches("schedule replaced while it ran").count())
+        let (margins_ns, told_ns) = (margins_ns(&part, windows), told_ns(&part));
+        let early = margins_ns.iter().filter(|ns| **ns > ROUNDING_NS).count();
+        let worst_ns = margins_ns.iter().copied().max().unwrap_or(0);
+        let frames = margins_ns.len();
+        println!("{name}: {frames} frames, {early} early, {worst_ns} ns at most; told {told_ns} ns");
+        assert_eq!(frames, 5000, "{name}");
+        (early, worst_ns, told_ns, part.text().matches("schedule replaced while it ran").count())
     };
-    let (_, worst_ns, told_ns, replaced) = of("two");
+    let two = [(0, 30_000_000), (20_000_000, 20_000_000)];
+    let (_, worst_ns, told_ns, replaced) = of("two", two);
     assert_eq!(replaced, 6);
     assert!(told_ns > 0 && told_ns <= BOUND_NS_MAX, "gates were open for {told_ns} ns");
     assert!(worst_ns <= told_ns + ROUNDING_NS, "{worst_ns} ns early, and tardy told {told_ns}");
     // Behind an entry with every gate open nothing can leak.
-    assert_eq!(of("three"), (0, 0, 0, 6));
-    let (early, worst_ns, ..) = of("naive");
-    assert!(early > 0 && worst_ns > BOUND_NS_MAX, "a naive replacement leaks nothing: this test sees nothing");
+    let (early, _, told_ns, replaced) = of("three", [(35_000_000, 30_000_000), (20_000_000, 20_000_000)]);
+    assert_eq!((early, told_ns, replaced), (0, 0, 6));
+    let (early, worst_ns, ..) = of("naive", two);
+    assert!(
+        early > 0 && worst_ns > BOUND_NS_MAX,
+        "a naive replacement leaks nothing: this test sees nothing"
+    );
 }
