@@ -180,7 +180,10 @@ pub(crate) struct TsnTestArgs {
     /// Where the run file goes.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<std::path::PathBuf>,
-    /// Replace the run file if it is there.
+    /// Also write every frame that arrived, warm-up included, as CSV: the first 262,144 of each listener and phase.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) frames: Option<std::path::PathBuf>,
+    /// Replace files that are there.
     #[arg(long)]
     pub(crate) force: bool,
     /// The run's numbers as JSON.

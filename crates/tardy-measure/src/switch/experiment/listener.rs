@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tardy_record::flow::{Arrival, FlowRecorder};
 use tardy_sys::packet::{PacketSocket, Received};
 use tardy_sys::signals::wait_readable;
+use tardy_tsn::simulate::engine::Arrival as FrameArrival;
 
 use super::frame;
 use super::talker::Times;
@@ -16,6 +17,8 @@ const LOOK_NS: u64 = 20_000_000;
 const FRAME_BYTES_MAX: usize = 1 << 14;
 /// How many times of arrival are kept, to be held against the kernel's times of dequeueing.
 pub(super) const STAMPS_MAX: usize = 1 << 17;
+/// How many frames a listener keeps one by one where that is asked for: 10 MiB of them.
+pub(super) const FRAMES_MAX: usize = 1 << 18;
 
 /// One flow at its listener.
 pub(super) struct Heard {
@@ -47,6 +50,27 @@ pub(super) struct Listener<'a> {
     pub(super) came: &'a AtomicU64,
     /// Whether to stop.
     pub(super) stop: &'a AtomicBool,
+    /// Every frame, if they are to be kept.
+    pub(super) frames: Option<KeptFrames>,
+}
+
+/// The first frames that came, one by one, those of the warm-up included.
+#[derive(Debug, Default)]
+pub(super) struct KeptFrames {
+    /// No more than [`FRAMES_MAX`], in the order in which they were read.
+    pub(super) frames: Vec<FrameArrival>,
+    /// How many came after those.
+    pub(super) left_out: u64,
+}
+
+impl KeptFrames {
+    fn keep(&mut self, frame: FrameArrival) {
+        if self.frames.len() < FRAMES_MAX {
+            self.frames.push(frame);
+        } else {
+            self.left_out += 1;
+        }
+    }
 }
 
 /// What a listener heard.
@@ -55,6 +79,8 @@ pub(super) struct Harvest {
     pub(super) flows: Vec<(u8, Heard)>,
     /// When every frame came, of whatever kind, in ns of CLOCK_REALTIME, in order; no more than [`STAMPS_MAX`].
     pub(super) stamps_ns: Vec<i64>,
+    /// Every frame of the flows, if they were to be kept.
+    pub(super) frames: Option<KeptFrames>,
 }
 
 impl Listener<'_> {
@@ -76,13 +102,22 @@ impl Listener<'_> {
                 self.take(&buffer[..received.length], &received);
             }
         }
-        Ok(Harvest { flows: self.flows, stamps_ns })
+        Ok(Harvest { flows: self.flows, stamps_ns, frames: self.frames })
     }
 
     fn take(&mut self, bytes: &[u8], received: &Received) {
         let Some(payload) = frame::read(bytes).filter(|payload| payload.phase == self.phase) else { return };
         let flow = self.flows.iter_mut().find(|(flow, _)| *flow == payload.flow);
         let Some((_, heard)) = flow else { return };
+        if let (Some(kept), Some(realtime_ns)) = (&mut self.frames, received.software_ns) {
+            kept.keep(FrameArrival {
+                flow: u32::from(payload.flow),
+                sequence: u64::from(payload.sequence),
+                sent_ns: payload.sent_ns,
+                arrived_ns: realtime_ns + heard.ahead_of_realtime_ns,
+                bytes: heard.wire_bytes as u32,
+            });
+        }
         let counts = (heard.times.start_ns..heard.times.end_ns).contains(&payload.sent_ns);
         if !counts {
             return;

@@ -11,6 +11,7 @@ mod dequeue;
 mod flow_paths;
 mod frame;
 mod listener;
+mod observed;
 mod phase;
 mod plan;
 mod readings;
@@ -28,6 +29,7 @@ use tardy_sys::clock_discipline;
 use tardy_tsn::network::Network;
 
 use build::Scene;
+pub use observed::ObservedFrame;
 pub use plan::plan;
 
 /// What is asked for.
@@ -47,16 +49,20 @@ pub struct Request {
     pub origin: Origin,
     /// What is known of the machine.
     pub facts: Facts,
+    /// Whether every frame is told of, one by one. They are kept in memory until their phase is over, 262,144 of each
+    /// listener at most; the phase's remarks say how many more there were.
+    pub keep_frames: bool,
 }
 
-/// Builds the network, sends the flows, and tears it down again: what came of it. `tell` is told how it goes on,
-/// `interrupted` is asked whether to stop between phases.
+/// Builds the network, sends the flows, and tears it down again: what came of it. `tell` is told how it goes on, `each` of
+/// every frame if they are kept, `interrupted` is asked whether to stop between phases.
 ///
 /// # Errors
 /// In words: what is missing to build it, or what the kernel says.
 pub fn conduct(
     request: &Request,
     tell: &mut dyn FnMut(&str),
+    each: &mut dyn FnMut(&ObservedFrame),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Run, String> {
     let network = &request.network;
@@ -86,6 +92,7 @@ pub fn conduct(
         );
         tell(&format!("{label}: sending {} flows", network.flows.len()));
         let outcome = phase::run(request, &scene, index, start_ns)?;
+        outcome.frames.iter().for_each(&mut *each);
         event::push(&mut run.events, phase_event(outcome.start_ns, &label));
         run.phases.push(Phase {
             label,

@@ -13,7 +13,8 @@ use super::build::{HOST_INTERFACE, Scene};
 use super::dequeue::DequeueWatch;
 use super::flow_paths::{self, FlowPath};
 use super::frame::{self, Template};
-use super::listener::{Harvest, Heard, Listener};
+use super::listener::{FRAMES_MAX, Harvest, Heard, KeptFrames, Listener};
+use super::observed::{self, ObservedFrame};
 use super::plan::warmup_ns;
 use super::talker::{Talker, Times};
 use super::{Request, tai_minus_utc};
@@ -35,6 +36,8 @@ pub(super) struct Outcome {
     pub(super) end_ns: u64,
     /// The flows.
     pub(super) series: Vec<Series>,
+    /// Every frame in the order of its arrival, if they are to be kept.
+    pub(super) frames: Vec<ObservedFrame>,
     /// What a reader should know.
     pub(super) remarks: Vec<String>,
     /// What spoilt it.
@@ -157,6 +160,7 @@ impl Phase<'_> {
                     + Clock::Realtime.ahead_of_ns(Clock::Monotonic),
                 came,
                 stop,
+                frames: self.request.keep_frames.then(KeptFrames::default),
             };
             Ok((host, listener))
         };
@@ -260,7 +264,20 @@ impl Phase<'_> {
             }
         }
         let costs = watch.map(DequeueWatch::end).unwrap_or_default();
+        let mut frames: Vec<ObservedFrame> = Vec::new();
         for (host, harvest) in harvests {
+            if let Some(kept) = harvest.frames {
+                let ahead_ns = harvest.flows.first().map_or(0, |(_, heard)| heard.ahead_of_realtime_ns);
+                if kept.left_out > 0 {
+                    remarks.push(format!(
+                        "the list of frames has the first {FRAMES_MAX} that {} received, warm-up included; {} more are not in it",
+                        self.network().hosts[host].name.value,
+                        kept.left_out
+                    ));
+                }
+                let classes: Vec<u8> = self.paths.iter().map(|path| path.class).collect();
+                frames.extend(observed::of(kept, &classes, costs.get(&host), &harvest.stamps_ns, ahead_ns));
+            }
             let cost = costs.get(&host).and_then(|times| times.cost(&harvest.stamps_ns));
             for (flow, heard) in harvest.flows {
                 let name = &self.network().flows[usize::from(flow)].name.value;
@@ -279,6 +296,7 @@ impl Phase<'_> {
             }
         }
         series.sort_by_key(|(flow, _)| *flow);
+        frames.sort_by_key(|frame| frame.arrival.arrived_ns);
         let start_ns = self.start_ns - self.run_start_ns;
         Outcome {
             start_ns,
@@ -290,6 +308,7 @@ impl Phase<'_> {
                     series
                 })
                 .collect(),
+            frames,
             remarks,
             spoilt_by,
         }
