@@ -8,6 +8,7 @@ use tardy_tsn::settings::{Settings, Taprio};
 
 use super::ledger::Ledger;
 use super::missing::explained;
+use super::open_vswitch::OpenVSwitch;
 use super::shaper::{ShaperRecord, is_changeable, is_same, to_kernel};
 use super::state::{self, Shelf, SwitchState};
 use super::step::Change;
@@ -29,6 +30,8 @@ pub struct Request {
     pub even_own_connection: bool,
     /// Whether ports get their shapers; without, every gate is open all the time.
     pub shaped: bool,
+    /// Whose Open vSwitch makes the bridge, where it is one of that.
+    pub open_vswitch: OpenVSwitch,
 }
 
 /// What came of it.
@@ -52,7 +55,7 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
     let settings = &request.settings;
     let known = state::up(shelf, &settings.bridge.name)?;
     let allowed = Allowances { replace: request.replace, own_connection: request.even_own_connection };
-    let survey = Survey::look(settings, known.as_ref(), allowed)?;
+    let survey = Survey::look(settings, known.as_ref(), allowed, &request.open_vswitch)?;
     let mut ledger = Ledger::new(journal);
     let outcome = set_everything(request, &survey, known.as_ref(), &mut ledger);
     let (applied, mut state) = match outcome {
@@ -88,7 +91,10 @@ fn set_everything(
     ledger: &mut Ledger,
 ) -> Result<(Applied, SwitchState), String> {
     let settings = &request.settings;
-    let mut applied = Applied { changed: bridge::set_up(settings, survey, ledger)?, ..Applied::default() };
+    let mut applied = Applied {
+        changed: bridge::set_up(settings, survey, &request.open_vswitch, ledger)?,
+        ..Applied::default()
+    };
     let classified = classifier::set(settings, known, ledger)?;
     applied.changed.extend(classified.changed);
     applied.remarks.extend(classified.remarks);

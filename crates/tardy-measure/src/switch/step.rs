@@ -5,8 +5,8 @@ use tardy_sys::links::{self, PortVlan};
 use tardy_sys::netlink::NetlinkError;
 use tardy_sys::{network, qdiscs};
 
-use super::program;
 use super::shaper::{HANDLE, ShaperRecord};
+use super::{open_vswitch, program};
 
 /// A change to the network, in the namespace that it was made in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,20 @@ pub enum Change {
     OpenVSwitch {
         /// Its name.
         name: String,
+    },
+    /// An interface became a port of an Open vSwitch bridge.
+    OpenVSwitchPort {
+        /// The interface.
+        name: String,
+        /// The bridge.
+        bridge: String,
+    },
+    /// A port of an Open vSwitch bridge got other VLANs.
+    OpenVSwitchVlans {
+        /// The port.
+        name: String,
+        /// Those that it had, as columns of ovs-vswitchd.conf.db(5).
+        columns: Vec<String>,
     },
     /// A bridge that was there filters VLANs, or not any more.
     Filtering {
@@ -103,6 +117,7 @@ impl Change {
             (Self::Filtering { name: one, .. }, Self::Filtering { name: two, .. })
             | (Self::Port { name: one, .. }, Self::Port { name: two, .. })
             | (Self::Vlans { name: one, .. }, Self::Vlans { name: two, .. })
+            | (Self::OpenVSwitchVlans { name: one, .. }, Self::OpenVSwitchVlans { name: two, .. })
             | (Self::Sysctl { path: one, .. }, Self::Sysctl { path: two, .. }) => one == two,
             _ => self == other,
         }
@@ -146,6 +161,8 @@ impl Step {
         match &self.change {
             Change::Bridge { name } => format!("bridge {name}"),
             Change::OpenVSwitch { name } => format!("Open vSwitch bridge {name}"),
+            Change::OpenVSwitchPort { name, bridge } => format!("{name} as a port of {bridge}"),
+            Change::OpenVSwitchVlans { name, .. } => format!("VLANs of {name}"),
             Change::Filtering { name, .. } => format!("VLAN filtering of bridge {name}"),
             Change::Port { name, .. } => format!("{name} as a port"),
             Change::Vlans { name, .. } => format!("VLANs of {name}"),
@@ -173,7 +190,9 @@ impl Step {
         self.check()?;
         match &self.change {
             Change::Bridge { name } => gone(links::delete(name)),
-            Change::OpenVSwitch { name } => program::run("ovs-vsctl", &["--if-exists", "del-br", name]),
+            Change::OpenVSwitch { name } => open_vswitch::take_away(name),
+            Change::OpenVSwitchPort { name, bridge } => open_vswitch::leave(name, bridge),
+            Change::OpenVSwitchVlans { name, columns } => open_vswitch::put_back(name, columns),
             Change::Filtering { name, was } => gone(links::set_vlan_filtering(name, *was)),
             Change::Port { name, was_of, vlans } => undo_port(name, was_of.as_deref(), vlans),
             Change::Vlans { name, vlans } => set_vlans(name, vlans),
@@ -201,6 +220,10 @@ impl Step {
             | Change::Shaper { name }
             | Change::Schedule { name, .. }
             | Change::Filters { name } => is_interface(name),
+            Change::OpenVSwitchPort { name, bridge } => is_interface(name) && is_interface(bridge),
+            Change::OpenVSwitchVlans { name, columns } => {
+                is_interface(name) && open_vswitch::are_columns(columns)
+            }
             Change::NftTable { name } => name.starts_with("tardy_") && is_word(name),
             Change::IptablesRule { words } => words.first().is_some_and(|word| word == "POSTROUTING"),
             Change::Sysctl { path, .. } => path.starts_with("/proc/sys/net/") && !path.contains(".."),

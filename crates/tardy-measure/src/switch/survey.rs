@@ -2,8 +2,10 @@
 
 use tardy_sys::links::{self, LinkInfo};
 use tardy_sys::qdiscs::{self, ROOT};
+use tardy_tsn::network::Bridge;
 use tardy_tsn::settings::Settings;
 
+use super::open_vswitch::{self, OpenVSwitch};
 use super::own_connection;
 use super::shaper::HANDLE;
 use super::state::SwitchState;
@@ -32,6 +34,7 @@ impl Survey {
         settings: &Settings,
         known: Option<&SwitchState>,
         allowed: Allowances,
+        switch: &OpenVSwitch,
     ) -> Result<Self, String> {
         let links = links::all().map_err(|error| format!("the links cannot be listed: {error}"))?;
         let survey = Self { links };
@@ -39,7 +42,7 @@ impl Survey {
         problems.extend(survey.about_bridge(settings, known, allowed));
         let own = if allowed.own_connection { None } else { own_connection::interface() };
         for port in &settings.ports {
-            problems.extend(survey.about_port(&port.interface, settings, allowed));
+            problems.extend(survey.about_port(&port.interface, settings, allowed, switch));
             if own.as_deref() == Some(port.interface.as_str()) {
                 problems.push(format!(
                     "{}: your own SSH connection runs over it, and a port of a bridge loses its addresses; \
@@ -72,9 +75,18 @@ impl Survey {
     ) -> Option<String> {
         let name = &settings.bridge.name;
         let link = self.link(name)?;
-        let is_bridge = matches!(link.kind.as_deref(), Some("bridge" | "openvswitch"));
-        if !is_bridge {
+        let (wanted, word) = match settings.bridge.kind {
+            Bridge::Kernel => ("bridge", "kernel"),
+            Bridge::OpenVSwitch => ("openvswitch", "openvswitch"),
+        };
+        let kind = link.kind.as_deref().unwrap_or("");
+        if !["bridge", "openvswitch"].contains(&kind) {
             return Some(format!("{name} is an interface, and no bridge; give the switch another name"));
+        }
+        if kind != wanted {
+            return Some(format!(
+                "{name} is there as a bridge of another kind than bridge = \"{word}\"; give the switch another name, or take it away first"
+            ));
         }
         (known.is_none() && !allowed.replace).then(|| {
             format!(
@@ -83,12 +95,28 @@ impl Survey {
         })
     }
 
-    fn about_port(&self, name: &str, settings: &Settings, allowed: Allowances) -> Option<String> {
+    fn about_port(
+        &self,
+        name: &str,
+        settings: &Settings,
+        allowed: Allowances,
+        switch: &OpenVSwitch,
+    ) -> Option<String> {
         let Some(link) = self.link(name) else {
             let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
             return Some(format!("there is no interface {name}; there are {}", names.join(", ")));
         };
         let master = link.master.and_then(|master| self.name_of(master))?;
+        if master == open_vswitch::DATAPATH {
+            return match switch.bridge_of(name) {
+                Ok(bridge) if bridge == settings.bridge.name => None,
+                // The kernel lets none but Open vSwitch take it out.
+                Ok(bridge) => Some(format!(
+                    "{name} is a port of Open vSwitch's bridge {bridge}; take it out there: ovs-vsctl del-port {bridge} {name}"
+                )),
+                Err(reason) => Some(format!("{name} is a port of Open vSwitch: {reason}")),
+            };
+        }
         (master != settings.bridge.name && !allowed.replace)
             .then(|| format!("{name} is a port of {master}; take it out there, or say --replace"))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tardy_record::Knowable;
 use tardy_record::switch::{GateEntry, PortSchedule, ScheduleSource};
 use tardy_sys::clock::monotonic_ns;
-use tardy_sys::links;
+use tardy_sys::links::{self, LinkInfo};
 use tardy_sys::network::Namespace;
 use tardy_sys::{qdiscs, taprio};
 use tardy_tsn::network::{Bridge, End, Network, Port, Switch, VirtualPorts};
@@ -15,9 +15,10 @@ use tardy_tsn::settings;
 
 use super::cable::{Cable, TapEnd};
 use super::flow_paths;
+use super::own_open_vswitch::OwnOpenVSwitch;
 use crate::switch::missing::explained;
 use crate::switch::state::Shelf;
-use crate::switch::{self, Applied};
+use crate::switch::{self, Applied, OpenVSwitch};
 
 /// The interface of every host.
 pub(super) const HOST_INTERFACE: &str = "eth0";
@@ -27,6 +28,8 @@ const INGRESS_QUEUE_BYTES: u32 = 4 << 20;
 /// A network that is up. Dropping it takes it down: what is in a namespace goes with it.
 #[derive(Debug)]
 pub(super) struct Scene {
+    /// Ended before the namespaces go.
+    _open_vswitches: Vec<OwnOpenVSwitch>,
     switches: Vec<Namespace>,
     hosts: Vec<Namespace>,
     /// Wires that this process is.
@@ -53,6 +56,7 @@ impl Scene {
         }
         let shelf = ShelfOfOwn::new();
         let mut scene = Self {
+            _open_vswitches: Vec::new(),
             switches,
             hosts,
             _cables: cables,
@@ -66,17 +70,22 @@ impl Scene {
 
     fn set_switches_up(&mut self, network: &Network, file: &str, shaped: bool) -> Result<(), String> {
         for (switch, namespace) in network.switches.iter().zip(&self.switches) {
-            if switch.bridge == Bridge::OpenVSwitch {
-                return Err("Open vSwitch runs in one namespace only, so that --netns has no such switch; \
-                            'tardy tsn apply' sets one up on real ports"
-                    .to_owned());
-            }
+            let open_vswitch = match switch.bridge {
+                Bridge::Kernel => OpenVSwitch::System,
+                Bridge::OpenVSwitch => {
+                    let own = inside(namespace, OwnOpenVSwitch::start)??;
+                    let handle = own.handle();
+                    self._open_vswitches.push(own);
+                    handle
+                }
+            };
             let request = switch::Request {
                 settings: settings::of(switch),
                 file: file.to_owned(),
                 replace: false,
                 even_own_connection: true,
                 shaped,
+                open_vswitch,
             };
             let shelf = &self._shelf.shelf;
             let (applied, schedules) = inside(namespace, || -> Result<_, String> {
@@ -167,8 +176,12 @@ fn wait_for_ports(switch: &Switch) -> Result<(), String> {
     let deadline_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
     loop {
         let links = links::all().map_err(|error| error.to_string())?;
+        // Open vSwitch forwards as soon as there is a carrier.
+        let is_kernels = switch.bridge == Bridge::Kernel;
+        let is_ready =
+            |link: &LinkInfo| if is_kernels { link.forwards } else { link.is_up && link.has_carrier };
         let forwards =
-            |port: &&Port| links.iter().any(|link| link.name == port.interface.value && link.forwards);
+            |port: &&Port| links.iter().any(|link| link.name == port.interface.value && is_ready(link));
         let Some(port) = switch.ports.iter().find(|port| !forwards(port)) else { return Ok(()) };
         if monotonic_ns() > deadline_ns {
             let (port, switch) = (&port.interface.value, &switch.name.value);

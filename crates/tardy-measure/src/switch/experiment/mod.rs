@@ -11,6 +11,7 @@ mod dequeue;
 mod flow_paths;
 mod frame;
 mod listener;
+mod own_open_vswitch;
 mod phase;
 mod plan;
 mod readings;
