@@ -150,6 +150,19 @@ pub fn set_token_bucket(name: &str, bucket: TokenBucket) -> Result<(), NetlinkEr
     })
 }
 
+/// Makes a queueing discipline of `kind` the root of the device `name`, with `major` as the upper half of its handle and with
+/// `options`, the settings as [`Qdisc::options`] has them.
+///
+/// # Errors
+/// ENOENT where the kernel has none of that kind, EINVAL for settings that it does not take.
+pub fn set_root(name: &str, kind: &str, major: u16, options: &[u8]) -> Result<(), NetlinkError> {
+    set(name, ROOT, major, kind, |request| {
+        if !options.is_empty() {
+            request.attribute(TCA_OPTIONS, options);
+        }
+    })
+}
+
 /// Takes away the root queueing discipline of the device `name`; the kernel puts its default in its place.
 ///
 /// # Errors

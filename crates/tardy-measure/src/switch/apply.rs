@@ -6,6 +6,7 @@ use tardy_sys::taprio::{self, Shown, TaprioError};
 use tardy_sys::{links, qdiscs};
 use tardy_tsn::settings::{Settings, Taprio};
 
+use super::displaced::Displaced;
 use super::ledger::Ledger;
 use super::missing::explained;
 use super::open_vswitch::OpenVSwitch;
@@ -171,7 +172,16 @@ fn shape(
             "{name}: its shaper was taken away and made anew, and between the two every gate was open"
         ));
     }
-    ledger.step(Change::Shaper { name: name.to_owned() }, send)?;
+    let was = Displaced::at(name);
+    if let Some(was) = &was {
+        let later = if was.returns() {
+            "comes back when the switch is taken away"
+        } else {
+            "is lost: it cannot be brought back, set it again by hand when the switch is taken away"
+        };
+        applied.remarks.push(format!("{name}: {} was there, and {later}", was.in_words()));
+    }
+    ledger.step(Change::Shaper { name: name.to_owned(), was }, send)?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
     Ok(())
 }
@@ -216,3 +226,6 @@ fn in_words_of(about: &str, error: TaprioError) -> String {
         long @ TaprioError::TooLong { .. } => format!("{about}: {long}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 mod apply;
 mod bridge;
 mod classifier;
+mod displaced;
 pub mod experiment;
 mod ledger;
 mod missing;

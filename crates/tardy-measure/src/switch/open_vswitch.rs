@@ -57,6 +57,14 @@ impl OpenVSwitch {
         })
     }
 
+    /// Waits until ovs-vswitchd has noticed that `port` is up, before which it forwards nothing to it.
+    ///
+    /// # Errors
+    /// In words, if that does not come in time.
+    pub(super) fn wait_for(&self, port: &str) -> Result<(), String> {
+        self.ask(&["wait-until", "interface", port, "link_state=up"]).map(drop)
+    }
+
     /// The bridge that `port` is in.
     ///
     /// # Errors

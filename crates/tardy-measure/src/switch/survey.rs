@@ -1,13 +1,12 @@
 //! What stands in the way, found out before anything is changed.
 
 use tardy_sys::links::{self, LinkInfo};
-use tardy_sys::qdiscs::{self, ROOT};
 use tardy_tsn::network::Bridge;
 use tardy_tsn::settings::Settings;
 
+use super::displaced::Displaced;
 use super::open_vswitch::{self, OpenVSwitch};
 use super::own_connection;
-use super::shaper::HANDLE;
 use super::state::SwitchState;
 
 /// What is there already.
@@ -129,14 +128,12 @@ impl Survey {
                  a veth has several when it is made with 'numtxqueues N numrxqueues N', a network card when its driver has them"
             ));
         }
-        let root = qdiscs::of(name).ok()?.into_iter().find(|qdisc| qdisc.parent == ROOT)?;
-        // What the kernel hangs up by itself has no handle.
-        let is_foreign = root.handle >> 16 != 0 && root.handle >> 16 != u32::from(HANDLE);
-        (is_foreign && !allowed.replace).then(|| {
+        let there = Displaced::at(name)?;
+        let (there, later) =
+            (there.in_words(), if there.returns() { "have it back later" } else { "lose it" });
+        (!allowed.replace).then(|| {
             format!(
-                "{name} has a queueing discipline already ({} {:x}:); take it away, or say --replace to lose it",
-                root.kind,
-                root.handle >> 16
+                "{name} has a queueing discipline already ({there}); take it away, or say --replace to {later}"
             )
         })
     }

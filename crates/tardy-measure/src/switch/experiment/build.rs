@@ -92,7 +92,7 @@ impl Scene {
                 let (applied, ledger) = switch::apply(None, shelf, &request)?;
                 // It goes with its namespace.
                 ledger.keep();
-                wait_for_ports(switch)?;
+                wait_for_ports(switch, &request.open_vswitch)?;
                 let ports = if shaped { &switch.ports[..] } else { &[] };
                 Ok((applied, ports.iter().filter_map(operating).collect::<Vec<_>>()))
             })??;
@@ -170,19 +170,18 @@ fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> T + Send) -> Re
 }
 
 /// Waits until every port forwards: the kernel notices a carrier up to a second after it came (net/core/link_watch.c).
-fn wait_for_ports(switch: &Switch) -> Result<(), String> {
+fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), String> {
     const PATIENCE: Duration = Duration::from_secs(10);
     const TURN: Duration = Duration::from_millis(20);
     let deadline_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
     loop {
         let links = links::all().map_err(|error| error.to_string())?;
-        // Open vSwitch forwards as soon as there is a carrier.
         let is_kernels = switch.bridge == Bridge::Kernel;
         let is_ready =
             |link: &LinkInfo| if is_kernels { link.forwards } else { link.is_up && link.has_carrier };
         let forwards =
             |port: &&Port| links.iter().any(|link| link.name == port.interface.value && is_ready(link));
-        let Some(port) = switch.ports.iter().find(|port| !forwards(port)) else { return Ok(()) };
+        let Some(port) = switch.ports.iter().find(|port| !forwards(port)) else { break };
         if monotonic_ns() > deadline_ns {
             let (port, switch) = (&port.interface.value, &switch.name.value);
             return Err(format!(
@@ -191,6 +190,12 @@ fn wait_for_ports(switch: &Switch) -> Result<(), String> {
             ));
         }
         std::thread::sleep(TURN);
+    }
+    match switch.bridge {
+        Bridge::Kernel => Ok(()),
+        Bridge::OpenVSwitch => {
+            switch.ports.iter().try_for_each(|port| open_vswitch.wait_for(&port.interface.value))
+        }
     }
 }
 
