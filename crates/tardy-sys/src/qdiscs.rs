@@ -35,6 +35,15 @@ pub struct Qdisc {
     pub dropped: u32,
 }
 
+/// A queueing discipline that sends each frame at the time given with it (tc-etf(8)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Etf {
+    /// How long before its time a frame is given to the driver, in ns.
+    pub delta_ns: i32,
+    /// The clock of the times, as clock_gettime(2) has it.
+    pub clock_id: i32,
+}
+
 impl Qdisc {
     /// Reads a message of a dump; nothing from one of another kind.
     pub fn read(message: &Message) -> Option<Self> {
@@ -61,6 +70,16 @@ impl Qdisc {
             waiting_frames: count(0),
             dropped: count(8),
         })
+    }
+
+    /// An ETF's settings; nothing of another kind.
+    pub fn etf(&self) -> Option<Etf> {
+        // TCA_ETF_PARMS, the first attribute: struct tc_etf_qopt, delta, clock, flags.
+        let number = |at: usize| Some(i32::from_ne_bytes(self.options.get(at..at + 4)?.try_into().ok()?));
+        if self.kind != "etf" {
+            return None;
+        }
+        Some(Etf { delta_ns: number(4)?, clock_id: number(8)? })
     }
 
     /// A pfifo's or bfifo's limit, in frames or bytes.
