@@ -8,7 +8,7 @@ use tardy_record::{Run, Series};
 
 use crate::comparability;
 use crate::difference::{self, Differences};
-use crate::name;
+use crate::name::{self, Readings};
 use crate::pool;
 use crate::row::{self, Row};
 use crate::shape::{self, Shape};
@@ -84,6 +84,8 @@ pub struct RowPair {
     pub label: String,
     /// For `all`, the series that it pools where one side has others too: only those that both have.
     pub only: Option<Vec<String>>,
+    /// What is counted.
+    pub readings: Readings,
     /// Its numbers in the base.
     pub base: Row,
     /// Its numbers in the candidate.
@@ -127,7 +129,7 @@ fn side(run: &Run, name: &str) -> Side {
         id: run.origin.id.clone(),
         name: name.to_owned(),
         lab: run.lab.as_ref().map(|lab| SideLab { machine: lab.machine.clone(), clock: lab.clock }),
-        headline: run.facts.headline(),
+        headline: run.headline(),
         valid: run.validity.valid,
         measured_ns: run.progress.measured_ns,
     }
@@ -256,7 +258,8 @@ fn phase_rows(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: u
     if let (Ok(a), Ok(b)) = (row::of_several("all", &ours), row::of_several("all", &theirs)) {
         let shape = pool::of(&ours).ok().zip(pool::of(&theirs).ok());
         let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
-        rows.push(RowPair { only, shape, ..row_pair(label, a, b) });
+        let readings = Readings::of(ours[0]);
+        rows.push(RowPair { only, readings, shape, ..row_pair(label, a, b) });
     }
     let levels = lower_levels(base, base_phase, &cpus);
     rows.extend(level_rows(label, &levels, &lower_levels(candidate, candidate_phase, &cpus)));
@@ -279,6 +282,7 @@ fn row_pair(phase: &str, base: Row, candidate: Row) -> RowPair {
         phase: phase.to_owned(),
         label: base.label.clone(),
         only: None,
+        readings: Readings::default(),
         base,
         candidate,
         ratios,

@@ -2,6 +2,7 @@
 
 use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair, Side};
 use tardy_analyse::difference::Difference;
+use tardy_analyse::name::Readings;
 use tardy_analyse::shape::Shape;
 
 use crate::lab;
@@ -95,9 +96,18 @@ fn all_block(row: &RowPair, names: &Names, width: usize) -> Vec<String> {
 
 /// Which series a pooled row is of: `all CPUs`, or `only cpu 1, which both have`.
 pub(crate) fn pooled(row: &RowPair) -> String {
-    row.only
-        .as_ref()
-        .map_or_else(|| "all CPUs".to_owned(), |only| format!("only {}, which both have", only.join(" + ")))
+    row.only.as_ref().map_or_else(
+        || all_of(row.readings).to_owned(),
+        |only| format!("only {}, which both have", only.join(" + ")),
+    )
+}
+
+/// What all series of a phase are.
+fn all_of(readings: Readings) -> &'static str {
+    match readings {
+        Readings::Frames => "all flows",
+        Readings::WakeUps | Readings::Periods => "all CPUs",
+    }
 }
 
 /// How far the distributions lie apart, in words.

@@ -4,8 +4,8 @@ use tardy_analyse::cost::WakeCost;
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::flows::FlowPhase;
 use tardy_analyse::loads::{LoadFindings, PartFindings};
-use tardy_analyse::pool;
 use tardy_analyse::row::Row;
+use tardy_analyse::{name, pool};
 use tardy_record::plan::Wake;
 use tardy_record::run::State;
 use tardy_record::units::format_duration_ns;
@@ -69,9 +69,21 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     blocks.join("\n\n") + "\n"
 }
 
+/// Whether the slots of a switch held, of a run that is shown beside others; absent where it tested none.
+pub fn slots(run: &Run, findings: &Findings, width: usize, colour: bool) -> Option<String> {
+    if findings.flows.is_empty() {
+        return None;
+    }
+    let (width, ink) = (width.max(WIDTH_MIN), Ink { colour });
+    let mut blocks = vec![vec![ink.strong(&harmless(&name::of_run(run)))]];
+    blocks.extend(findings.flows.iter().map(|phase| flow_table(phase, width)));
+    blocks.push(folded_all(&flows::sentences(&findings.flows), width, |line| ink.strong(line)));
+    Some(blocks.iter().map(|lines| lines.join("\n")).collect::<Vec<_>>().join("\n\n") + "\n")
+}
+
 /// What the kernel is; then, before any number, whether the numbers may be used.
 fn head(run: &Run, meaningless_because: Option<&str>, width: usize, ink: Ink) -> Vec<String> {
-    let mut lines = folded(&harmless(&run.facts.headline()), width);
+    let mut lines = folded(&harmless(&run.headline()), width);
     lines = lines.iter().map(|line| ink.strong(line)).collect();
     for reason in sentence::spoilt(run) {
         lines.extend(folded(&format!("INVALID: {reason}"), width).iter().map(|line| ink.alarm(line)));
@@ -192,18 +204,19 @@ fn levels_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
 
 /// A table of flows for each phase of a switch's test, then what they mean.
 fn flow_blocks(run: &Run, findings: &Findings, width: usize, ink: Ink) -> Vec<Vec<String>> {
-    let table = |phase: &FlowPhase| {
-        let mut table = Table::new(&flows::HEADS);
-        flows::rows(phase).into_iter().for_each(|row| table.push(row));
-        let mut lines = vec![format!("Slots, {}", short(&harmless(&phase.label), LABEL_MAX)), String::new()];
-        lines.extend(table.lines(width));
-        lines
-    };
-    let mut blocks: Vec<Vec<String>> = findings.flows.iter().map(table).collect();
+    let mut blocks: Vec<Vec<String>> = findings.flows.iter().map(|phase| flow_table(phase, width)).collect();
     if !blocks.is_empty() {
         blocks.push(folded_all(&flows::notes(run, &findings.flows), width, |line| ink.faint(line)));
     }
     blocks
+}
+
+fn flow_table(phase: &FlowPhase, width: usize) -> Vec<String> {
+    let mut table = Table::new(&flows::HEADS);
+    flows::rows(phase).into_iter().for_each(|row| table.push(row));
+    let mut lines = vec![format!("Slots, {}", short(&harmless(&phase.label), LABEL_MAX)), String::new()];
+    lines.extend(table.lines(width));
+    lines
 }
 
 fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {

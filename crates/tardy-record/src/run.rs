@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
-use crate::switch::SwitchRecord;
+use crate::switch::{SwitchPlace, SwitchRecord};
 use crate::validity::Validity;
 
 /// The version of the file format that this tardy writes.
@@ -124,6 +124,16 @@ impl Run {
     /// The series that are measurements of their own: all but those of lower levels, which stand beside them.
     pub fn own_series(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|series| !series.stands_beside())
+    }
+
+    /// What it is a run of, in a sentence: the kernel, or that there was none.
+    pub fn headline(&self) -> String {
+        match &self.switch {
+            Some(switch) if switch.place == SwitchPlace::Simulator => {
+                "No kernel was measured: a simulator computed what the switch would do".to_owned()
+            }
+            _ => self.facts.headline(),
+        }
     }
 
     /// Counts anew how far the run got.

@@ -31,7 +31,7 @@ const LABEL_BESIDE: f64 = 60.0;
 /// The latency plot of `runs`.
 pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
     let title = match runs {
-        [run] => run.facts.headline(),
+        [run] => run.headline(),
         runs => format!("Latency of {} runs", runs.len()),
     };
     let options = Options {

@@ -40,7 +40,7 @@ struct ChapterView {
 /// One experiment, on a page of its own.
 pub(super) fn of(runs: &[&Run], options: &findings::Options<'_>) -> PageView {
     let title = match runs {
-        [run] => harmless(&run.facts.headline()),
+        [run] => harmless(&run.headline()),
         runs => format!("{} runs compared", runs.len()),
     };
     let found = found(runs, options);

@@ -99,7 +99,7 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
     let plot_id = |name: &str| format!("{id}-{name}");
     RunView {
         kicker: kicker(run),
-        headline: harmless(&run.facts.headline()),
+        headline: harmless(&run.headline()),
         spoilt: sentence::spoilt(run),
         alarm: lab::alarm(run),
         whose: lab::whose(run),

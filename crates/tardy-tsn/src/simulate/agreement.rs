@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tardy_record::flow::{PhaseClock, Window};
+use tardy_record::Run;
+use tardy_record::flow::{FlowSeries, PhaseClock, Window};
 
 use super::engine::Arrival;
 
@@ -16,6 +17,26 @@ pub struct FlowRule {
     pub windows: Vec<Window>,
     /// How much an arrival's time may differ, in ns: one frame's time and what was measured of the gates' latency.
     pub tolerance_ns: u64,
+}
+
+/// The rules for the flows of a phase of `run`, in their order there: times may differ by a frame's time on the wire and
+/// `latency_ns`.
+pub fn rules(run: &Run, phase: usize, latency_ns: u64) -> Vec<FlowRule> {
+    let ports = run.switch.as_ref().map_or(&[][..], |switch| &switch.ports);
+    let flows = run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.flow());
+    let rule = |flow: &FlowSeries| {
+        let schedule = ports.iter().find(|port| port.port == flow.port);
+        let frame_ns = flow.windows.iter().map(|window| window.guard_ns).max().unwrap_or(0);
+        FlowRule {
+            clock: PhaseClock {
+                base_ns: schedule.map_or(0, |schedule| schedule.base_ns),
+                cycle_ns: flow.cycle_ns,
+            },
+            windows: flow.windows.clone(),
+            tolerance_ns: frame_ns.saturating_add(latency_ns),
+        }
+    };
+    flows.map(rule).collect()
 }
 
 /// What became of a comparison.

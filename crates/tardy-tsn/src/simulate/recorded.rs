@@ -58,7 +58,11 @@ pub struct Simulated {
 pub fn simulate(request: &Request<'_>, each: &mut impl FnMut(&Arrival)) -> Result<Simulated, WiringError> {
     let mut run = empty_run(request);
     let (mut tallies, mut frame_hops, mut start_ns) = (Vec::new(), 0, 0);
-    let mut remarks = Vec::new();
+    let gates = match request.options.mode {
+        Mode::Standard => "The gates are those of IEEE 802.1Q",
+        Mode::Linux => "The gates are those of the kernel's software TAPRIO",
+    };
+    let mut remarks = vec![gates.to_owned()];
     for (number, shaped) in request.phases.iter().copied().enumerate() {
         let Wired { wiring, remarks: of_phase } = wire(request.network, request.options, shaped)?;
         let mut recorders = Recorders::of(request, &wiring, shaped, start_ns, each);

@@ -1,22 +1,35 @@
 //! `tardy compare`: what differs between runs.
 
 use anyhow::{Context, Result};
-use tardy_analyse::compare;
+use tardy_analyse::compare::{self, Comparison};
+use tardy_analyse::findings;
+use tardy_present::summary;
 use tardy_record::Run;
 
 use super::output;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
+use crate::published;
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     let runs = output::open_runs(&arguments.runs)?;
     let runs: Vec<&Run> = runs.iter().collect();
     let comparison = compare::of(&runs).context("a comparison needs at least two runs")?;
-    if arguments.json {
-        output::print_json(&comparison)?;
-    } else {
-        output::print(&tardy_present::compare::text(&comparison, output::width()))?;
-    }
+    print(&runs, &comparison, arguments.json)?;
     Ok(Exit::Done)
+}
+
+/// Shows a comparison on standard output; of tests of a switch, what each came to first.
+pub(super) fn print(runs: &[&Run], comparison: &Comparison, json: bool) -> Result<()> {
+    if json {
+        return output::print_json(comparison);
+    }
+    for run in runs {
+        let findings = findings::of(run, &published::options()?);
+        if let Some(slots) = summary::slots(run, &findings, output::width(), output::colour()) {
+            output::print(&(slots + "\n"))?;
+        }
+    }
+    output::print(&tardy_present::compare::text(comparison, output::width()))
 }

@@ -10,3 +10,4 @@ mod early_ends;
 mod guests;
 mod runs;
 mod same_bytes;
+mod two_flows;

@@ -19,7 +19,7 @@ use tardy_sys::signals::EndSignals;
 use super::prepare::{Guest, Prepared, prepare, prepare_chapters, tell_notice};
 use super::results::{Files, run_of};
 use crate::args::LabRunArgs;
-use crate::commands::{output, report, show};
+use crate::commands::{compare as compare_command, output, report, show};
 use crate::exit::Exit;
 
 /// One guest of one recipe, and where its results go.
@@ -176,8 +176,7 @@ fn seconds(ns: u64) -> String {
 fn present(runs: &[Run], json: bool) -> Result<Exit> {
     let all: Vec<&Run> = runs.iter().collect();
     match compare::of(&all) {
-        Some(comparison) if json => output::print_json(&comparison)?,
-        Some(comparison) => output::print(&tardy_present::compare::text(&comparison, output::width()))?,
+        Some(comparison) => compare_command::print(&all, &comparison, json)?,
         None => show::print(&runs[0], json)?,
     }
     let invalid = runs.iter().any(|run| !run.validity.valid);
