@@ -8,11 +8,13 @@ use std::os::fd::AsRawFd;
 use crate::netlink::{NetlinkError, Request, RouteSocket};
 
 mod ethtool;
+mod hardware_stamps;
 mod info;
 mod steering;
 mod tap;
 
 pub use ethtool::{set_speed_mbps, speed_mbps};
+pub use hardware_stamps::{DeviceClock, HardwareStamps, clock_of_stamps};
 pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, vlans_of};
 pub use tap::Tap;
 

@@ -6,8 +6,10 @@ use tardy_sys::taprio::{self, Shown, TaprioError};
 use tardy_sys::{links, qdiscs};
 use tardy_tsn::settings::{Settings, Taprio};
 
+use super::displaced::Displaced;
 use super::ledger::Ledger;
 use super::missing::explained;
+use super::open_vswitch::OpenVSwitch;
 use super::shaper::{ShaperRecord, is_changeable, is_same, to_kernel};
 use super::state::{self, Shelf, SwitchState};
 use super::step::Change;
@@ -29,6 +31,8 @@ pub struct Request {
     pub even_own_connection: bool,
     /// Whether ports get their shapers; without, every gate is open all the time.
     pub shaped: bool,
+    /// Whose Open vSwitch makes the bridge, where it is one of that.
+    pub open_vswitch: OpenVSwitch,
 }
 
 /// What came of it.
@@ -52,7 +56,7 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
     let settings = &request.settings;
     let known = state::up(shelf, &settings.bridge.name)?;
     let allowed = Allowances { replace: request.replace, own_connection: request.even_own_connection };
-    let survey = Survey::look(settings, known.as_ref(), allowed)?;
+    let survey = Survey::look(settings, known.as_ref(), allowed, &request.open_vswitch)?;
     let mut ledger = Ledger::new(journal);
     let outcome = set_everything(request, &survey, known.as_ref(), &mut ledger);
     let (applied, mut state) = match outcome {
@@ -88,7 +92,10 @@ fn set_everything(
     ledger: &mut Ledger,
 ) -> Result<(Applied, SwitchState), String> {
     let settings = &request.settings;
-    let mut applied = Applied { changed: bridge::set_up(settings, survey, ledger)?, ..Applied::default() };
+    let mut applied = Applied {
+        changed: bridge::set_up(settings, survey, &request.open_vswitch, ledger)?,
+        ..Applied::default()
+    };
     let classified = classifier::set(settings, known, ledger)?;
     applied.changed.extend(classified.changed);
     applied.remarks.extend(classified.remarks);
@@ -165,7 +172,16 @@ fn shape(
             "{name}: its shaper was taken away and made anew, and between the two every gate was open"
         ));
     }
-    ledger.step(Change::Shaper { name: name.to_owned() }, send)?;
+    let was = Displaced::at(name);
+    if let Some(was) = &was {
+        let later = if was.returns() {
+            "comes back when the switch is taken away"
+        } else {
+            "is lost: it cannot be brought back, set it again by hand when the switch is taken away"
+        };
+        applied.remarks.push(format!("{name}: {} was there, and {later}", was.in_words()));
+    }
+    ledger.step(Change::Shaper { name: name.to_owned(), was }, send)?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
     Ok(())
 }
@@ -210,3 +226,6 @@ fn in_words_of(about: &str, error: TaprioError) -> String {
         long @ TaprioError::TooLong { .. } => format!("{about}: {long}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,8 @@ pub struct Curve {
     pub max_ns: Option<i64>,
 }
 
-/// The lines for `runs`: of several runs one each, of one run with several phases one a phase, else one a CPU.
+/// The lines for `runs`: of several runs one each, or where they have the same few phases one for each run and phase; of
+/// one run with several phases one a phase, else one a CPU.
 ///
 /// Empty ones are left out.
 pub fn curves(runs: &[&Run]) -> Vec<Curve> {
@@ -53,13 +54,29 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
             let shared = shared(runs);
             let drawn =
                 |one: &&Series| shared.as_ref().is_none_or(|shared| shared.contains(&one.label.as_str()));
-            let curve = |(run, name): (&&Run, String)| pooled(name, run.own_series().filter(drawn).collect());
+            let phases = shared_phases(runs);
+            let curve = |(run, name): (&&Run, String)| -> Vec<Option<Curve>> {
+                let of = |phase: Option<usize>| {
+                    let wanted =
+                        |series: &&Series| drawn(series) && phase.is_none_or(|phase| series.phase == phase);
+                    run.own_series().filter(wanted).collect::<Vec<_>>()
+                };
+                match &phases {
+                    None => vec![pooled(name, of(None))],
+                    Some(labels) => {
+                        let labelled = labels.iter().enumerate();
+                        labelled
+                            .map(|(phase, label)| pooled(format!("{name}, {label}"), of(Some(phase))))
+                            .collect()
+                    }
+                }
+            };
             let marked = |(run, name): (&&Run, String)| match lab::meaningless_because(run) {
                 Some(_) => format!("{name}, means nothing"),
                 None => name,
             };
             let marked = runs.iter().zip(names(runs)).map(marked);
-            runs.iter().zip(marked).map(curve).collect()
+            runs.iter().zip(marked).flat_map(curve).collect()
         }
     };
     coloured(curves.into_iter().flatten().filter(|curve| !curve.histogram.is_empty()).collect())
@@ -75,6 +92,15 @@ pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
     let shared: Vec<&str> =
         first.iter().copied().filter(|label| others.iter().all(|other| other.contains(label))).collect();
     (!shared.is_empty() && all.iter().any(|labels| labels.len() > shared.len())).then_some(shared)
+}
+
+/// The phases that all of several runs have, by their labels, where there are so few that each can have a line of its own:
+/// an idle phase and a loaded one in one line would be neither.
+pub fn shared_phases(runs: &[&Run]) -> Option<Vec<String>> {
+    let labels = |run: &Run| run.phases.iter().map(|phase| phase.label.clone()).collect::<Vec<_>>();
+    let first = labels(runs.first()?);
+    let same = runs.iter().all(|run| labels(run) == first);
+    (same && first.len() > 1 && first.len() * runs.len() <= COLOURS).then_some(first)
 }
 
 /// A name for each of several runs: the kernel of one of the lab; of others the kernel's release if that tells them

@@ -89,7 +89,11 @@ pub(super) fn of(
     let curves = curve::curves(runs);
     let phased = runs.iter().any(|run| run.phases.len() > 1);
     let curves_of = curve::shared(runs).map_or_else(
-        || if phased { "All CPUs and phases of each run" } else { "All CPUs of each run" }.to_owned(),
+        || match (phased, curve::shared_phases(runs)) {
+            (true, None) => "All CPUs and phases of each run".to_owned(),
+            (true, Some(_)) => "Each phase of each run, all its CPUs".to_owned(),
+            (false, _) => "All CPUs of each run".to_owned(),
+        },
         |shared| format!("Only {}, which all runs have", harmless(&shared.join(" + "))),
     );
     let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {

@@ -57,7 +57,8 @@ pub fn set_speed_mbps(name: &str, speed: u32) -> io::Result<()> {
     ask(name, &mut command)
 }
 
-fn ask(name: &str, command: &mut Command) -> io::Result<()> {
+/// Gives `command`, one of ethtool's structures, to the device `name`, which writes its answer there.
+pub(super) fn ask<T: Copy>(name: &str, command: &mut T) -> io::Result<()> {
     // SAFETY: socket(2) takes integers only.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {

@@ -165,7 +165,8 @@ pub(crate) struct TsnTestArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// Build talkers, switches and listeners of network namespaces on this machine.
+    /// Build talkers, switches and listeners of network namespaces on this machine; without, the switch is up already, and
+    /// `[[host]] interface = "eth1"` in the file says which interfaces of this machine are cabled to it.
     #[arg(long)]
     pub(crate) netns: bool,
     /// For how long frames are counted, with the shaper and again without.

@@ -9,6 +9,7 @@ use tardy_sys::signals::wait_readable;
 use tardy_tsn::simulate::engine::Arrival as FrameArrival;
 
 use super::frame;
+use super::stamps::DeviceStamps;
 use super::talker::Times;
 
 /// How often it looks whether it shall stop.
@@ -40,6 +41,10 @@ pub(super) struct Heard {
 pub(super) struct Listener<'a> {
     /// Its socket.
     pub(super) socket: PacketSocket,
+    /// The device's own times of arrival, where it has them.
+    pub(super) device: Option<DeviceStamps>,
+    /// Why it has not, where it could.
+    pub(super) remark: Option<String>,
     /// Index of the phase.
     pub(super) phase: u8,
     /// Its flows, by their index in the file.
@@ -81,6 +86,10 @@ pub(super) struct Harvest {
     pub(super) stamps_ns: Vec<i64>,
     /// Every frame of the flows, if they were to be kept.
     pub(super) frames: Option<KeptFrames>,
+    /// How far CLOCK_REALTIME was ahead of the device's clock at the end, in ns, where the device gave the times.
+    pub(super) behind_ns: Option<i64>,
+    /// What a reader should know.
+    pub(super) remark: Option<String>,
 }
 
 impl Listener<'_> {
@@ -94,6 +103,9 @@ impl Listener<'_> {
         let fd = self.socket.as_fd().as_raw_fd();
         while !self.stop.load(Ordering::Relaxed) {
             wait_readable(&[fd], LOOK_NS).map_err(|error| error.to_string())?;
+            if let Some(device) = &mut self.device {
+                device.compare();
+            }
             while let Some(received) = self.socket.receive(&mut buffer).map_err(|error| error.to_string())? {
                 self.came.fetch_add(1, Ordering::Relaxed);
                 if let Some(at_ns) = received.software_ns.filter(|_| stamps_ns.len() < STAMPS_MAX) {
@@ -102,14 +114,19 @@ impl Listener<'_> {
                 self.take(&buffer[..received.length], &received);
             }
         }
-        Ok(Harvest { flows: self.flows, stamps_ns, frames: self.frames })
+        let behind_ns = self.device.as_ref().map(DeviceStamps::behind_ns);
+        Ok(Harvest { flows: self.flows, stamps_ns, behind_ns, remark: self.remark, frames: self.frames })
     }
 
     fn take(&mut self, bytes: &[u8], received: &Received) {
         let Some(payload) = frame::read(bytes).filter(|payload| payload.phase == self.phase) else { return };
         let flow = self.flows.iter_mut().find(|(flow, _)| *flow == payload.flow);
         let Some((_, heard)) = flow else { return };
-        if let (Some(kept), Some(realtime_ns)) = (&mut self.frames, received.software_ns) {
+        let noted_ns = match &self.device {
+            Some(device) => received.hardware_ns.map(|at_ns| device.to_realtime_ns(at_ns)),
+            None => received.software_ns,
+        };
+        if let (Some(kept), Some(realtime_ns)) = (&mut self.frames, noted_ns) {
             kept.keep(FrameArrival {
                 flow: u32::from(payload.flow),
                 sequence: u64::from(payload.sequence),
@@ -123,7 +140,7 @@ impl Listener<'_> {
             return;
         }
         heard.stamped_by_device += u64::from(received.hardware_ns.is_some());
-        let Some(realtime_ns) = received.software_ns else {
+        let Some(realtime_ns) = noted_ns else {
             heard.unstamped += 1;
             return;
         };

@@ -11,10 +11,13 @@ mod dequeue;
 mod flow_paths;
 mod frame;
 mod listener;
+mod machine;
 mod observed;
+mod own_open_vswitch;
 mod phase;
 mod plan;
 mod readings;
+mod stamps;
 mod talker;
 
 use std::collections::BTreeMap;
@@ -43,6 +46,9 @@ pub struct Request {
     pub file: String,
     /// For how long frames are counted in each phase, in ns.
     pub duration_ns: u64,
+    /// Whether everything is built of network namespaces; otherwise talkers and listeners are interfaces of this machine,
+    /// and the switch is up already.
+    pub namespaces: bool,
     /// The phases: whether each has the shaper.
     pub phases: Vec<bool>,
     /// Whose run it is.
@@ -77,13 +83,7 @@ pub fn conduct(
             break;
         }
         let label = run.plan.phases[index].label.clone();
-        tell(&format!(
-            "{label}: building {} switches and {} hosts",
-            network.switches.len(),
-            network.hosts.len()
-        ));
-        // Built anew for each: nothing that waits in one phase arrives in the next.
-        let scene = Scene::build(network, &request.file, *shaped)?;
+        let scene = set_scene(request, &label, *shaped, tell)?;
         for schedule in scene.schedules() {
             schedules.insert(schedule.port.clone(), schedule.clone());
         }
@@ -107,7 +107,7 @@ pub fn conduct(
         name: network.switches.first().map(|switch| switch.name.value.clone()).unwrap_or_default(),
         file_name: request.file_name.clone(),
         file: request.file.clone(),
-        place: SwitchPlace::Namespaces,
+        place: if request.namespaces { SwitchPlace::Namespaces } else { SwitchPlace::Ports },
         ports: schedules.into_values().collect(),
         ptp: readings::ptp(),
         tai_minus_utc_s: clock_discipline::read().map(|clock| clock.tai_minus_utc_s).ok().into(),
@@ -117,6 +117,22 @@ pub fn conduct(
     run.refresh_progress();
     run.validity = validity::judge(&run);
     Ok(run)
+}
+
+/// The network, built anew for each phase, so that nothing that waits in one arrives in the next; or what is there.
+fn set_scene(
+    request: &Request,
+    label: &str,
+    shaped: bool,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Scene, String> {
+    let network = &request.network;
+    if !request.namespaces {
+        return Scene::of_machine(network, shaped);
+    }
+    let (switches, hosts) = (network.switches.len(), network.hosts.len());
+    tell(&format!("{label}: building {switches} switches and {hosts} hosts"));
+    Scene::build(network, &request.file, shaped)
 }
 
 fn phase_event(at_ns: u64, label: &str) -> Event {
