@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
-use tardy_sys::child;
+use tardy_sys::clock::Clock;
+use tardy_sys::{child, waiting};
 
 use crate::switch::OpenVSwitch;
 use crate::switch::open_vswitch::database_in;
@@ -16,6 +17,10 @@ use crate::switch::program;
 
 /// Where the package openvswitch-switch puts the tables of the database.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+
+/// Before the monotonic clock has come to 10 s ovs-vswitchd takes itself to be on a machine without CPUs, starts no thread for
+/// frames whose way is not known yet, and all of them are lost (count_cpu_cores() in lib/ovs-thread.c of Open vSwitch 3.1).
+const COUNTS_CPUS_FROM_NS: i64 = 10_100_000_000;
 
 /// An Open vSwitch that runs. Dropping it ends it.
 #[derive(Debug)]
@@ -84,6 +89,8 @@ fn start_programs(directory: &Path, children: &mut Vec<Child>) -> Result<(), Str
     children.push(spawn("ovsdb-server", directory, &[&tables, &remote, &control])?);
     let database = format!("--db={socket}");
     program::run("ovs-vsctl", &[&database, "--retry", "--timeout=10", "--no-wait", "init"])?;
+    // A machine that has just booted, as the lab's guests have.
+    waiting::sleep_until(Clock::Monotonic, COUNTS_CPUS_FROM_NS).map_err(|error| error.to_string())?;
     let control = format!("--unixctl={}", file("switch.ctl"));
     children.push(spawn("ovs-vswitchd", directory, &[&socket, &control])?);
     Ok(())
