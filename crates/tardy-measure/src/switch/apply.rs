@@ -111,6 +111,9 @@ fn set_everything(
     }
     let state = SwitchState {
         name: settings.bridge.name.clone(),
+        bridge_index: links::find(&settings.bridge.name)
+            .map_err(|error| error.to_string())?
+            .map(|link| link.index),
         file: request.file.clone(),
         steps: Vec::new(),
         shapers,

@@ -115,6 +115,20 @@ pub enum Change {
 }
 
 impl Change {
+    /// Whether it is of a bridge itself or of what is a port of it.
+    pub(super) fn is_of_the_bridge(&self) -> bool {
+        matches!(
+            self,
+            Self::Bridge { .. }
+                | Self::OpenVSwitch { .. }
+                | Self::OpenVSwitchPort { .. }
+                | Self::OpenVSwitchVlans { .. }
+                | Self::Filtering { .. }
+                | Self::Port { .. }
+                | Self::Vlans { .. }
+        )
+    }
+
     /// Whether both change the same thing, whatever it was before.
     pub(super) fn is_of_the_same(&self, other: &Self) -> bool {
         match (self, other) {

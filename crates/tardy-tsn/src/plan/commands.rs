@@ -63,7 +63,7 @@ fn bridge(settings: &Settings, script: &mut String) {
             // With filtering every membership is written out, none left to the bridge's default.
             let filtering =
                 if settings.bridge.vlan_filtering { " vlan_filtering 1 vlan_default_pvid 0" } else { "" };
-            let _ = writeln!(script, "ip link add name {name} type bridge{filtering}");
+            let _ = writeln!(script, "ip link add name {name} type bridge mcast_snooping 0{filtering}");
             for port in &settings.ports {
                 let _ = writeln!(script, "ip link set dev {} master {name}", port.interface);
                 vlans(port, script);

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_record::units::parse_duration_ns;
+use tardy_tsn::check;
 use tardy_tsn::simulate::engine::Arrival;
 use tardy_tsn::simulate::of_network::{WiringError, wire};
 use tardy_tsn::simulate::recorded::{self, Request};
@@ -20,6 +21,21 @@ use crate::resolve::wrong;
 /// Longest simulated time of a phase: 30 days.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 
+/// What the kernel refuses cannot be simulated as the kernel does it.
+fn refuse_what_the_kernel_would(file: &SwitchFile) -> Result<()> {
+    let findings = check::check(&file.network, &file.text, &check::Machine::default());
+    let refused = |finding: &&check::Finding| matches!(finding.kind, check::Kind::Refused { .. });
+    match findings.iter().find(refused) {
+        Some(finding) => bail!(
+            "{}:{}: the kernel would refuse this: {}; 'tardy tsn check' says more, and --mode standard does without it",
+            file.name,
+            finding.line,
+            finding.what
+        ),
+        None => Ok(()),
+    }
+}
+
 /// Simulates, shows what came of it, and writes what was asked for.
 pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
@@ -32,6 +48,9 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         bail!("{} has no [[flow]], so nothing would be sent; docs/tsn.md says what a flow is", file.name);
     }
     let wrong_file = |error: WiringError| anyhow!("{}:{}: {error}", file.name, error.span.line(&file.text));
+    if options.mode == Mode::Linux && !arguments.without_shaper {
+        refuse_what_the_kernel_would(&file)?;
+    }
     // Before any file is claimed: what cannot be simulated leaves nothing behind.
     wire(&file.network, &options, !arguments.without_shaper).map_err(wrong_file)?;
     let run_file = arguments.output.as_deref().map(|path| claim(path, arguments)).transpose()?;
