@@ -12,7 +12,7 @@ use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
 use super::frames::{Frames, List};
-use super::switch_file;
+use super::switch_file::{self, SwitchFile};
 use crate::args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 use crate::commands::{output, show};
 use crate::exit::Exit;
