@@ -156,7 +156,7 @@ fn stamps(phases: &[FlowPhase]) -> String {
 
 fn of_switch(switch: &SwitchRecord) -> Vec<String> {
     let place = match switch.place {
-        SwitchPlace::Ports => "the machine's own ports",
+        SwitchPlace::Ports => "real ports, cabled to interfaces of this machine",
         SwitchPlace::Namespaces => "network namespaces and virtual links of one machine",
         SwitchPlace::Simulator => "a simulator",
     };
@@ -165,6 +165,7 @@ fn of_switch(switch: &SwitchRecord) -> Vec<String> {
         let source = match port.source {
             ScheduleSource::ReadBack => "read back from the kernel",
             ScheduleSource::Sent => "as sent: the kernel cannot show so many entries",
+            ScheduleSource::File => "as the switch file has it: the switch itself was not asked",
             ScheduleSource::Simulated => "simulated",
         };
         format!(

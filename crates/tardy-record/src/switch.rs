@@ -37,7 +37,7 @@ pub struct SwitchRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SwitchPlace {
-    /// The machine's own ports.
+    /// Real ports: talkers and listeners were interfaces of the machine, cabled to them.
     Ports,
     /// Network namespaces of one machine, and virtual links.
     Namespaces,
@@ -74,6 +74,8 @@ pub enum ScheduleSource {
     ReadBack,
     /// Sent to the kernel, which accepted it and cannot show it (it shows none of more than about 880 entries).
     Sent,
+    /// As the switch file has it: the switch is another machine, or has no shaper that shows it.
+    File,
     /// Computed by a simulator.
     Simulated,
 }

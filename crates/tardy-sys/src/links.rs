@@ -8,11 +8,13 @@ use std::os::fd::AsRawFd;
 use crate::netlink::{NetlinkError, Request, RouteSocket};
 
 mod ethtool;
+mod hardware_stamps;
 mod info;
 mod steering;
 mod tap;
 
-pub use ethtool::{has_ptp_clock, set_speed_mbps, speed_mbps};
+pub use ethtool::{set_speed_mbps, speed_mbps};
+pub use hardware_stamps::{DeviceClock, HardwareStamps, clock_of_stamps, has_clock};
 pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, vlans_of};
 pub use tap::Tap;
 
@@ -80,9 +82,10 @@ pub fn make_bridge(name: &str, options: BridgeOptions) -> Result<(), NetlinkErro
     let mut request = Request::new(libc::RTM_NEWLINK, CREATE, &link(0, 0, 0));
     request.text(libc::IFLA_IFNAME, name).nest(libc::IFLA_LINKINFO, |info| {
         info.text(IFLA_INFO_KIND, "bridge").nest(IFLA_INFO_DATA, |data| {
-            data.attribute(IFLA_BR_VLAN_FILTERING, &[u8::from(options.vlan_filtering)]);
             data.attribute(IFLA_BR_MCAST_SNOOPING, &[0]);
+            // A kernel without CONFIG_BRIDGE_VLAN_FILTERING refuses even to be told not to.
             if options.vlan_filtering {
+                data.attribute(IFLA_BR_VLAN_FILTERING, &[1]);
                 data.attribute(IFLA_BR_VLAN_DEFAULT_PVID, &options.default_pvid.to_ne_bytes());
             }
         });

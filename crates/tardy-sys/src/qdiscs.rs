@@ -35,6 +35,15 @@ pub struct Qdisc {
     pub dropped: u32,
 }
 
+/// A queueing discipline that sends each frame at the time given with it (tc-etf(8)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Etf {
+    /// How long before its time a frame is given to the driver, in ns.
+    pub delta_ns: i32,
+    /// The clock of the times, as clock_gettime(2) has it.
+    pub clock_id: i32,
+}
+
 impl Qdisc {
     /// Reads a message of a dump; nothing from one of another kind.
     pub fn read(message: &Message) -> Option<Self> {
@@ -61,6 +70,16 @@ impl Qdisc {
             waiting_frames: count(0),
             dropped: count(8),
         })
+    }
+
+    /// An ETF's settings; nothing of another kind.
+    pub fn etf(&self) -> Option<Etf> {
+        // TCA_ETF_PARMS, the first attribute: struct tc_etf_qopt, delta, clock, flags.
+        let number = |at: usize| Some(i32::from_ne_bytes(self.options.get(at..at + 4)?.try_into().ok()?));
+        if self.kind != "etf" {
+            return None;
+        }
+        Some(Etf { delta_ns: number(4)?, clock_id: number(8)? })
     }
 
     /// A pfifo's or bfifo's limit, in frames or bytes.
@@ -147,6 +166,19 @@ pub fn set_token_bucket(name: &str, bucket: TokenBucket) -> Result<(), NetlinkEr
                 options.attribute(RATE64, &bytes_per_second.to_ne_bytes());
             }
         });
+    })
+}
+
+/// Makes a queueing discipline of `kind` the root of the device `name`, with `major` as the upper half of its handle and with
+/// `options`, the settings as [`Qdisc::options`] has them.
+///
+/// # Errors
+/// ENOENT where the kernel has none of that kind, EINVAL for settings that it does not take.
+pub fn set_root(name: &str, kind: &str, major: u16, options: &[u8]) -> Result<(), NetlinkError> {
+    set(name, ROOT, major, kind, |request| {
+        if !options.is_empty() {
+            request.attribute(TCA_OPTIONS, options);
+        }
     })
 }
 

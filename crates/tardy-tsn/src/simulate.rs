@@ -10,6 +10,7 @@ pub mod linux_gates;
 pub mod of_network;
 mod path;
 pub mod recorded;
+pub mod replay;
 pub mod standard_gates;
 mod talker;
 mod tournament;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tardy_sys::kernel_files::KernelFiles;
 
+use crate::switch::state::Shelf;
+
 use super::{Line, Owner, Place, Setting};
 
 /// What became of one entry.
@@ -62,6 +64,9 @@ fn one(place: &Place, files: &KernelFiles, path: &Path) -> Restored {
     }
     let fate = match setting.undo(files) {
         Ok(()) => {
+            if let Setting::Network(step) = &setting {
+                Shelf::own().forget(step);
+            }
             let _ = fs::remove_file(path);
             Fate::Undone
         }

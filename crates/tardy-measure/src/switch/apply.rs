@@ -6,8 +6,10 @@ use tardy_sys::taprio::{self, Shown, TaprioError};
 use tardy_sys::{links, qdiscs};
 use tardy_tsn::settings::{Settings, Taprio};
 
+use super::displaced::Displaced;
 use super::ledger::Ledger;
 use super::missing::explained;
+use super::open_vswitch::OpenVSwitch;
 use super::shaper::{ShaperRecord, is_changeable, is_same, lifting_limits, to_kernel};
 use super::state::{self, Shelf, SwitchState};
 use super::step::Change;
@@ -31,6 +33,8 @@ pub struct Request {
     pub even_own_connection: bool,
     /// Whether ports get their shapers; without, every gate is open all the time.
     pub shaped: bool,
+    /// Whose Open vSwitch makes the bridge, where it is one of that.
+    pub open_vswitch: OpenVSwitch,
 }
 
 /// What came of it.
@@ -58,8 +62,7 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
         unchecked: request.unchecked,
         own_connection: request.even_own_connection,
     };
-    let survey = Survey::look(settings, known.as_ref(), allowed)?;
-    let journals = journal.is_some();
+    let survey = Survey::look(settings, known.as_ref(), allowed, &request.open_vswitch)?;
     let mut ledger = Ledger::new(journal);
     let outcome = set_everything(request, &survey, known.as_ref(), &mut ledger);
     let (applied, mut state) = match outcome {
@@ -75,7 +78,6 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
             });
         }
     };
-    let is_new = known.is_none();
     let mut steps = known.map(|state| state.steps).unwrap_or_default();
     // A schedule that took another's place goes with its shaper.
     for step in ledger.steps().filter(|step| !matches!(step.change, Change::Schedule { .. })) {
@@ -85,13 +87,7 @@ pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result
         }
     }
     state.steps = steps;
-    if is_new && journals {
-        // Killed from here on, it is undone by its journal, and must not be known as up.
-        let name = state.name.clone();
-        ledger.step(Change::WrittenDown { name }, || shelf.put(&state))?;
-    } else {
-        shelf.put(&state)?;
-    }
+    shelf.put(&state)?;
     Ok((applied, ledger))
 }
 
@@ -102,7 +98,10 @@ fn set_everything(
     ledger: &mut Ledger,
 ) -> Result<(Applied, SwitchState), String> {
     let settings = &request.settings;
-    let mut applied = Applied { changed: bridge::set_up(settings, survey, ledger)?, ..Applied::default() };
+    let mut applied = Applied {
+        changed: bridge::set_up(settings, survey, &request.open_vswitch, ledger)?,
+        ..Applied::default()
+    };
     let classified = classifier::set(settings, known, ledger)?;
     applied.changed.extend(classified.changed);
     applied.remarks.extend(classified.remarks);
@@ -118,6 +117,9 @@ fn set_everything(
     }
     let state = SwitchState {
         name: settings.bridge.name.clone(),
+        bridge_index: links::find(&settings.bridge.name)
+            .map_err(|error| error.to_string())?
+            .map(|link| link.index),
         file: request.file.clone(),
         steps: Vec::new(),
         shapers,
@@ -181,7 +183,16 @@ fn shape(
             "{name}: its shaper was taken away and made anew, and between the two every gate was open"
         ));
     }
-    ledger.step(Change::Shaper { name: name.to_owned() }, || {
+    let was = Displaced::at(name);
+    if let Some(was) = &was {
+        let later = if was.returns() {
+            "comes back when the switch is taken away"
+        } else {
+            "is lost: it cannot be brought back, set it again by hand when the switch is taken away"
+        };
+        applied.remarks.push(format!("{name}: {} was there, and {later}", was.in_words()));
+    }
+    ledger.step(Change::Shaper { name: name.to_owned(), was }, || {
         taprio::replace(name, &wanted).map(drop).map_err(|error| in_words_of(&about, error))
     })?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
@@ -228,3 +239,6 @@ fn in_words_of(about: &str, error: TaprioError) -> String {
         long @ TaprioError::TooLong { .. } => format!("{about}: {long}"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use tardy_tsn::settings::{PortSettings, Settings};
 
 use super::ledger::Ledger;
 use super::missing::explained;
-use super::program;
+use super::open_vswitch::{self, OpenVSwitch};
 use super::step::{Change, Vlan, set_vlans};
 use super::survey::Survey;
 
@@ -14,12 +14,13 @@ use super::survey::Survey;
 pub(super) fn set_up(
     settings: &Settings,
     survey: &Survey,
+    switch: &OpenVSwitch,
     ledger: &mut Ledger,
 ) -> Result<Vec<String>, String> {
     let mut changed = Vec::new();
     match settings.bridge.kind {
         Bridge::Kernel => kernels_bridge(settings, survey, ledger, &mut changed)?,
-        Bridge::OpenVSwitch => open_vswitch(settings, survey, ledger, &mut changed)?,
+        Bridge::OpenVSwitch => open_vswitch::set_up(settings, survey, switch, ledger, &mut changed)?,
     }
     for name in
         std::iter::once(&settings.bridge.name).chain(settings.ports.iter().map(|port| &port.interface))
@@ -112,45 +113,4 @@ fn join(
 fn vlans_of(name: &str) -> Result<Vec<Vlan>, String> {
     let vlans = links::vlans_of(name).map_err(|error| explained(&format!("VLANs of {name}"), &error))?;
     Ok(vlans.into_iter().map(Vlan::from).collect())
-}
-
-fn open_vswitch(
-    settings: &Settings,
-    survey: &Survey,
-    ledger: &mut Ledger,
-    changed: &mut Vec<String>,
-) -> Result<(), String> {
-    let name = &settings.bridge.name;
-    if survey.link(name).is_none() {
-        ledger.step(Change::OpenVSwitch { name: name.clone() }, || {
-            program::run("ovs-vsctl", &["--timeout=30", "add-br", name])
-        })?;
-        changed.push(format!("{name}: Open vSwitch bridge made"));
-    }
-    let ports = program::output("ovs-vsctl", &["--timeout=30", "list-ports", name], "")?;
-    for port in &settings.ports {
-        let interface = &port.interface;
-        if ports.lines().any(|line| line == interface) {
-            continue;
-        }
-        // It leaves with the bridge.
-        program::run("ovs-vsctl", &["--timeout=30", "add-port", name, interface])?;
-        let pvid = port.vlans.iter().find(|vlan| vlan.pvid).map(|vlan| format!("tag={}", vlan.id));
-        let trunks: Vec<String> =
-            port.vlans.iter().filter(|vlan| !vlan.untagged).map(|vlan| vlan.id.to_string()).collect();
-        let mut words =
-            vec!["--timeout=30".to_owned(), "set".to_owned(), "port".to_owned(), interface.clone()];
-        if pvid.is_some() && !trunks.is_empty() {
-            words.push("vlan_mode=native-untagged".to_owned());
-        }
-        words.extend(pvid);
-        if !trunks.is_empty() {
-            words.push(format!("trunks={}", trunks.join(",")));
-        }
-        if words.len() > 4 {
-            program::run("ovs-vsctl", &words.iter().map(String::as_str).collect::<Vec<_>>())?;
-        }
-        changed.push(format!("{interface}: port of {name}"));
-    }
-    Ok(())
 }

@@ -54,7 +54,8 @@ pub(super) fn set(
                 classified.sent = Some(sent);
                 return Ok(classified);
             }
-            Err(reason) => refused.push(reason),
+            // What a program says of its own use is long.
+            Err(reason) => refused.push(reason.lines().next().unwrap_or_default().to_owned()),
         }
     }
     Err(format!("nothing here can classify frames: {}", refused.join("; ")))

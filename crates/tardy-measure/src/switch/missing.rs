@@ -45,7 +45,7 @@ fn advice(about: &str, error: &NetlinkError) -> String {
     let kind = KINDS.iter().find(|(kind, ..)| about.contains(kind)).filter(|_| error.is_unknown_kind());
     kind.map_or_else(String::new, |(_, option, module)| {
         format!(
-            "this kernel lacks {option}, or its module was not loaded ('modprobe {module}'); 'tardy lab tsn' has kernels with it"
+            "this kernel lacks {option}, or its module was not loaded ('modprobe {module}'); 'tardy lab run FILE' tries it on kernels that have it"
         )
     })
 }

@@ -8,9 +8,11 @@
 mod apply;
 mod bridge;
 mod classifier;
+mod displaced;
 pub mod experiment;
 mod ledger;
 mod missing;
+mod open_vswitch;
 mod own_connection;
 mod program;
 mod remove;
@@ -24,6 +26,7 @@ mod watch;
 
 pub use apply::{Applied, Request, apply};
 pub use ledger::Ledger;
+pub use open_vswitch::OpenVSwitch;
 pub use remove::remove;
 pub use shaper::{HANDLE, is_same, to_kernel};
 pub use show::{PortView, ScheduleView, ShaperView, SwitchView, show};

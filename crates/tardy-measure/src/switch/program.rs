@@ -1,4 +1,4 @@
-//! Running nft, tc, iptables and ovs-vsctl.
+//! Running nft, tc, iptables and Open vSwitch's programs.
 
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Output, Stdio};
@@ -24,11 +24,8 @@ pub(super) fn feed(program: &str, arguments: &[&str], text: &str) -> Result<(), 
 /// # Errors
 /// As [`run`].
 pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<String, String> {
-    let mut command = Command::new(program);
+    let mut command = command(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Administrators' programs are not on every user's path.
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{path}:/usr/sbin:/sbin:/usr/bin:/bin"));
     let mut run = || {
         let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {
@@ -44,14 +41,24 @@ pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<St
     Err(format!("{program} {}: {}", arguments.join(" "), what_it_says(&output)))
 }
 
-fn not_run(program: &str, error: &std::io::Error) -> String {
+/// `program`, to be found also where administrators' programs are, which is not on every user's path; ovs-vswitchd of
+/// Debian lies in a directory of its own.
+pub(super) fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin:/usr/bin:/bin:/usr/lib/openvswitch-switch"));
+    command
+}
+
+/// Why `program` was not run, in words.
+pub(super) fn not_run(program: &str, error: &std::io::Error) -> String {
     if error.kind() != ErrorKind::NotFound {
         return format!("{program} cannot be run: {error}");
     }
     let package = match program {
         "nft" => "nftables",
         "tc" => "iproute2",
-        "ovs-vsctl" => "openvswitch-switch",
+        "ovs-vsctl" | "ovs-vswitchd" | "ovsdb-server" | "ovsdb-tool" => "openvswitch-switch",
         other => other,
     };
     format!("{program} is not installed; on Debian the package {package} brings it")

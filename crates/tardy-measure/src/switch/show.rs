@@ -95,7 +95,7 @@ pub fn show(shelf: &Shelf, name: &str) -> Result<Option<SwitchView>, String> {
 /// The ports that it was given.
 pub(super) fn ports_of(state: &SwitchState) -> Vec<String> {
     let port = |change: &Change| match change {
-        Change::Port { name, .. } => Some(name.clone()),
+        Change::Port { name, .. } | Change::OpenVSwitchPort { name, .. } => Some(name.clone()),
         _ => None,
     };
     let mut ports: Vec<String> = state.steps.iter().filter_map(|step| port(&step.change)).collect();

@@ -3,7 +3,7 @@
 //! It lies in memory (`/run`), as the settings do: neither outlives a boot.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,18 @@ use super::step::{Step, namespace};
 /// Where the administrator's tardy keeps them.
 const DIRECTORY: &str = "/run/tardy/switches";
 
-/// The switch `name`, if it is up: a file whose bridge is gone was left by one that was restored after a crash.
+/// The switch `name`, if it is up: one whose bridge is gone is not, nor is it where somebody made another of that name.
 ///
 /// # Errors
 /// In words, if its file is there and cannot be read, or the links cannot be listed.
 pub fn up(shelf: &Shelf, name: &str) -> Result<Option<SwitchState>, String> {
-    let is_there = links::find(name).map_err(|error| error.to_string())?.is_some();
-    Ok(shelf.find(name)?.filter(|_| is_there))
+    let there = links::find(name).map_err(|error| error.to_string())?.map(|link| link.index);
+    Ok(shelf.find(name)?.filter(|state| there.is_some() && there == state.bridge_index))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    let root = if error.kind() == ErrorKind::PermissionDenied { "; this needs root" } else { "" };
+    format!("{} cannot be read: {error}{root}", path.display())
 }
 
 /// Where the files of switches lie.
@@ -34,6 +39,8 @@ pub struct Shelf {
 pub struct SwitchState {
     /// Its bridge's name.
     pub name: String,
+    /// The index of its bridge, by which it is told from another of that name.
+    pub bridge_index: Option<u32>,
     /// The switch file as it was given.
     pub file: String,
     /// What takes it back, in the order in which it was done.
@@ -66,7 +73,7 @@ impl Shelf {
                 .map(Some)
                 .map_err(|error| format!("{} is damaged: {error}; remove it by hand", path.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+            Err(error) => Err(unreadable(&path, &error)),
         }
     }
 
@@ -79,7 +86,7 @@ impl Shelf {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(format!("{} cannot be read: {error}", self.directory.display())),
+            Err(error) => return Err(unreadable(&self.directory, &error)),
         };
         let mut names: Vec<String> = entries
             .flatten()
@@ -102,7 +109,22 @@ impl Shelf {
             fs::write(&new, text)?;
             fs::rename(&new, &path)
         };
-        write().map_err(|error| format!("{} cannot be written: {error}", path.display()))
+        write().map_err(|error: io::Error| format!("{} cannot be written: {error}", path.display()))
+    }
+
+    /// Takes a step that was undone after a crash out of the switches that it was part of; one with no step left is not
+    /// up any more. What cannot be read or written is left as it is: nothing relies on it but what [`up`] finds true.
+    pub(crate) fn forget(&self, step: &Step) {
+        for name in self.names().unwrap_or_default() {
+            let Ok(Some(mut state)) = self.find(&name) else { continue };
+            let before = state.steps.len();
+            state.steps.retain(|one| one != step);
+            let _ = match (state.steps.len(), before) {
+                (0, _) => self.take_off(&name),
+                (now, before) if now < before => self.put(&state),
+                _ => Ok(()),
+            };
+        }
     }
 
     /// Takes a switch off the shelf.

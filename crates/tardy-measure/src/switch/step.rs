@@ -5,9 +5,9 @@ use tardy_sys::links::{self, PortVlan};
 use tardy_sys::netlink::NetlinkError;
 use tardy_sys::{network, qdiscs};
 
-use super::program;
+use super::displaced::Displaced;
 use super::shaper::{HANDLE, ShaperRecord};
-use super::state::Shelf;
+use super::{open_vswitch, program};
 
 /// A change to the network, in the namespace that it was made in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,20 @@ pub enum Change {
     OpenVSwitch {
         /// Its name.
         name: String,
+    },
+    /// An interface became a port of an Open vSwitch bridge.
+    OpenVSwitchPort {
+        /// The interface.
+        name: String,
+        /// The bridge.
+        bridge: String,
+    },
+    /// A port of an Open vSwitch bridge got other VLANs.
+    OpenVSwitchVlans {
+        /// The port.
+        name: String,
+        /// Those that it had, as columns of ovs-vswitchd.conf.db(5).
+        columns: Vec<String>,
     },
     /// A bridge that was there filters VLANs, or not any more.
     Filtering {
@@ -65,6 +79,9 @@ pub enum Change {
     Shaper {
         /// The port.
         name: String,
+        /// What somebody else had set there.
+        #[serde(default)]
+        was: Option<Displaced>,
     },
     /// A shaper that ran got another schedule.
     Schedule {
@@ -88,11 +105,6 @@ pub enum Change {
         /// The chain and the rule.
         words: Vec<String>,
     },
-    /// A switch that had not been up was written down as one that is.
-    WrittenDown {
-        /// Its bridge's name.
-        name: String,
-    },
     /// A kernel file of /proc/sys was changed.
     Sysctl {
         /// The file.
@@ -103,12 +115,28 @@ pub enum Change {
 }
 
 impl Change {
+    /// Whether it is of a bridge itself or of what is a port of it.
+    pub(super) fn is_of_the_bridge(&self) -> bool {
+        matches!(
+            self,
+            Self::Bridge { .. }
+                | Self::OpenVSwitch { .. }
+                | Self::OpenVSwitchPort { .. }
+                | Self::OpenVSwitchVlans { .. }
+                | Self::Filtering { .. }
+                | Self::Port { .. }
+                | Self::Vlans { .. }
+        )
+    }
+
     /// Whether both change the same thing, whatever it was before.
     pub(super) fn is_of_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Filtering { name: one, .. }, Self::Filtering { name: two, .. })
             | (Self::Port { name: one, .. }, Self::Port { name: two, .. })
+            | (Self::Shaper { name: one, .. }, Self::Shaper { name: two, .. })
             | (Self::Vlans { name: one, .. }, Self::Vlans { name: two, .. })
+            | (Self::OpenVSwitchVlans { name: one, .. }, Self::OpenVSwitchVlans { name: two, .. })
             | (Self::Sysctl { path: one, .. }, Self::Sysctl { path: two, .. }) => one == two,
             _ => self == other,
         }
@@ -152,16 +180,28 @@ impl Step {
         match &self.change {
             Change::Bridge { name } => format!("bridge {name}"),
             Change::OpenVSwitch { name } => format!("Open vSwitch bridge {name}"),
+            Change::OpenVSwitchPort { name, bridge } => format!("{name} as a port of {bridge}"),
+            Change::OpenVSwitchVlans { name, .. } => format!("VLANs of {name}"),
             Change::Filtering { name, .. } => format!("VLAN filtering of bridge {name}"),
             Change::Port { name, .. } => format!("{name} as a port"),
             Change::Vlans { name, .. } => format!("VLANs of {name}"),
             Change::Up { name } => format!("{name} set up"),
-            Change::Shaper { name } => format!("time-aware shaper of {name}"),
+            Change::Shaper { name, was } => {
+                let shaper = format!("time-aware shaper of {name}");
+                match was {
+                    None => shaper,
+                    Some(was) if was.returns() => {
+                        format!("{shaper}, in whose place {} comes back", was.in_words())
+                    }
+                    Some(was) => {
+                        format!("{shaper}; {} was there before and cannot be brought back", was.in_words())
+                    }
+                }
+            }
             Change::Schedule { name, .. } => format!("schedule of {name}"),
             Change::NftTable { name } => format!("nft table bridge {name}"),
             Change::Filters { name } => format!("filters of {name}"),
             Change::IptablesRule { words } => format!("iptables rule {}", words.join(" ")),
-            Change::WrittenDown { name } => format!("switch {name}, written down"),
             Change::Sysctl { path, was } => format!("{path}, which was '{was}'"),
         }
     }
@@ -180,17 +220,18 @@ impl Step {
         self.check()?;
         match &self.change {
             Change::Bridge { name } => gone(links::delete(name)),
-            Change::OpenVSwitch { name } => program::run("ovs-vsctl", &["--if-exists", "del-br", name]),
+            Change::OpenVSwitch { name } => open_vswitch::take_away(name),
+            Change::OpenVSwitchPort { name, bridge } => open_vswitch::leave(name, bridge),
+            Change::OpenVSwitchVlans { name, columns } => open_vswitch::put_back(name, columns),
             Change::Filtering { name, was } => gone(links::set_vlan_filtering(name, *was)),
             Change::Port { name, was_of, vlans } => undo_port(name, was_of.as_deref(), vlans),
             Change::Vlans { name, vlans } => set_vlans(name, vlans),
             Change::Up { name } => gone(links::set_down(name)),
-            Change::Shaper { name } => undo_shaper(name),
+            Change::Shaper { name, was } => undo_shaper(name, was.as_ref()),
             Change::Schedule { name, was } => was.send(name),
             Change::NftTable { name } => undo_table(name),
             Change::Filters { name } => undo_filters(name),
             Change::IptablesRule { words } => undo_rule(words),
-            Change::WrittenDown { name } => Shelf::own().take_off(name),
             Change::Sysctl { path, was } => tardy_sys::kernel_files::KernelFiles::real()
                 .write(path, was)
                 .map_err(|error| error.to_string()),
@@ -206,10 +247,13 @@ impl Step {
             | Change::Port { name, .. }
             | Change::Vlans { name, .. }
             | Change::Up { name }
-            | Change::Shaper { name }
+            | Change::Shaper { name, .. }
             | Change::Schedule { name, .. }
-            | Change::WrittenDown { name }
             | Change::Filters { name } => is_interface(name),
+            Change::OpenVSwitchPort { name, bridge } => is_interface(name) && is_interface(bridge),
+            Change::OpenVSwitchVlans { name, columns } => {
+                is_interface(name) && open_vswitch::are_columns(columns)
+            }
             Change::NftTable { name } => name.starts_with("tardy_") && is_word(name),
             Change::IptablesRule { words } => words.first().is_some_and(|word| word == "POSTROUTING"),
             Change::Sysctl { path, .. } => path.starts_with("/proc/sys/net/") && !path.contains(".."),
@@ -271,14 +315,17 @@ pub(super) fn set_vlans(name: &str, wanted: &[Vlan]) -> Result<(), String> {
     Ok(())
 }
 
-fn undo_shaper(name: &str) -> Result<(), String> {
+fn undo_shaper(name: &str, was: Option<&Displaced>) -> Result<(), String> {
     let classes = match qdiscs::classes_of(name) {
         Err(error) if error.is_absent() => return Ok(()),
         classes => classes.map_err(|error| error.to_string())?,
     };
     // Only tardy's own: another may have been put in its place.
     let is_ours = |(kind, handle): &(String, u32)| kind == "taprio" && handle >> 16 == u32::from(HANDLE);
-    if classes.iter().any(is_ours) { gone(qdiscs::delete_root(name)) } else { Ok(()) }
+    if classes.iter().any(is_ours) {
+        gone(qdiscs::delete_root(name))?;
+    }
+    was.map_or(Ok(()), |was| was.bring_back(name))
 }
 
 fn undo_table(name: &str) -> Result<(), String> {

@@ -1,12 +1,12 @@
 //! What stands in the way, found out before anything is changed.
 
 use tardy_sys::links::{self, LinkInfo};
-use tardy_sys::qdiscs::{self, ROOT};
+use tardy_tsn::network::Bridge;
 use tardy_tsn::settings::Settings;
 
+use super::displaced::Displaced;
+use super::open_vswitch::{self, OpenVSwitch};
 use super::own_connection;
-use super::program;
-use super::shaper::HANDLE;
 use super::state::SwitchState;
 
 /// What is there already.
@@ -35,6 +35,7 @@ impl Survey {
         settings: &Settings,
         known: Option<&SwitchState>,
         allowed: Allowances,
+        switch: &OpenVSwitch,
     ) -> Result<Self, String> {
         let links = links::all().map_err(|error| format!("the links cannot be listed: {error}"))?;
         let survey = Self { links };
@@ -42,7 +43,7 @@ impl Survey {
         problems.extend(survey.about_bridge(settings, known, allowed));
         let own = if allowed.own_connection { None } else { own_connection::interface() };
         for port in &settings.ports {
-            problems.extend(survey.about_port(&port.interface, settings, allowed));
+            problems.extend(survey.about_port(&port.interface, settings, allowed, switch));
             if own.as_deref() == Some(port.interface.as_str()) {
                 problems.push(format!(
                     "{}: your own SSH connection runs over it, and a port of a bridge loses its addresses; \
@@ -64,11 +65,7 @@ impl Survey {
 
     /// The name of the link of that number.
     pub(super) fn name_of(&self, index: u32) -> Option<&str> {
-        self.link_of(index).map(|link| link.name.as_str())
-    }
-
-    fn link_of(&self, index: u32) -> Option<&LinkInfo> {
-        self.links.iter().find(|link| link.index == index)
+        self.links.iter().find(|link| link.index == index).map(|link| link.name.as_str())
     }
 
     fn about_bridge(
@@ -79,9 +76,18 @@ impl Survey {
     ) -> Option<String> {
         let name = &settings.bridge.name;
         let link = self.link(name)?;
-        let is_bridge = matches!(link.kind.as_deref(), Some("bridge" | "openvswitch"));
-        if !is_bridge {
+        let (wanted, word) = match settings.bridge.kind {
+            Bridge::Kernel => ("bridge", "kernel"),
+            Bridge::OpenVSwitch => ("openvswitch", "openvswitch"),
+        };
+        let kind = link.kind.as_deref().unwrap_or("");
+        if !["bridge", "openvswitch"].contains(&kind) {
             return Some(format!("{name} is an interface, and no bridge; give the switch another name"));
+        }
+        if kind != wanted {
+            return Some(format!(
+                "{name} is there as a bridge of another kind than bridge = \"{word}\"; give the switch another name, or take it away first"
+            ));
         }
         (known.is_none() && !allowed.replace).then(|| {
             format!(
@@ -90,22 +96,30 @@ impl Survey {
         })
     }
 
-    fn about_port(&self, name: &str, settings: &Settings, allowed: Allowances) -> Option<String> {
+    fn about_port(
+        &self,
+        name: &str,
+        settings: &Settings,
+        allowed: Allowances,
+        switch: &OpenVSwitch,
+    ) -> Option<String> {
         let Some(link) = self.link(name) else {
             let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
             return Some(format!("there is no interface {name}; there are {}", names.join(", ")));
         };
-        let master = link.master.and_then(|master| self.link_of(master))?;
-        // The kernel knows one datapath for all bridges of Open vSwitch.
-        let bridge = match master.kind.as_deref() {
-            Some("openvswitch") => {
-                program::output("ovs-vsctl", &["--timeout=30", "port-to-br", name], "").ok()
-            }
-            _ => None,
-        };
-        let bridge = bridge.as_deref().map_or(master.name.as_str(), str::trim);
-        (bridge != settings.bridge.name && !allowed.replace)
-            .then(|| format!("{name} is a port of {bridge}; take it out there, or say --replace"))
+        let master = link.master.and_then(|master| self.name_of(master))?;
+        if master == open_vswitch::DATAPATH {
+            return match switch.bridge_of(name) {
+                Ok(bridge) if bridge == settings.bridge.name => None,
+                // The kernel lets none but Open vSwitch take it out.
+                Ok(bridge) => Some(format!(
+                    "{name} is a port of Open vSwitch's bridge {bridge}; take it out there: ovs-vsctl del-port {bridge} {name}"
+                )),
+                Err(reason) => Some(format!("{name} is a port of Open vSwitch: {reason}")),
+            };
+        }
+        (master != settings.bridge.name && !allowed.replace)
+            .then(|| format!("{name} is a port of {master}; take it out there, or say --replace"))
     }
 
     fn about_shaper(&self, name: &str, classes: u8, allowed: Allowances) -> Option<String> {
@@ -116,14 +130,12 @@ impl Survey {
                  a veth has several when it is made with 'numtxqueues N numrxqueues N', a network card when its driver has them"
             ));
         }
-        let root = qdiscs::of(name).ok()?.into_iter().find(|qdisc| qdisc.parent == ROOT)?;
-        // What the kernel hangs up by itself has no handle.
-        let is_foreign = root.handle >> 16 != 0 && root.handle >> 16 != u32::from(HANDLE);
-        (is_foreign && !allowed.replace).then(|| {
+        let there = Displaced::at(name)?;
+        let (there, later) =
+            (there.in_words(), if there.returns() { "have it back later" } else { "lose it" });
+        (!allowed.replace).then(|| {
             format!(
-                "{name} has a queueing discipline already ({} {:x}:); take it away, or say --replace to lose it",
-                root.kind,
-                root.handle >> 16
+                "{name} has a queueing discipline already ({there}); take it away, or say --replace to {later}"
             )
         })
     }

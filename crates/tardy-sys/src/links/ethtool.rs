@@ -1,5 +1,4 @@
-//! A link's speed and its clock (ethtool(8)), by the older of the two ways: it fits in one call, and every kernel
-//! translates it.
+//! A link's speed (ethtool(8)), by the older of the two ways: it fits in one call, and every kernel translates it.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -27,22 +26,8 @@ struct Command {
     reserved: [u32; 2],
 }
 
-/// `struct ethtool_ts_info`, of the same file.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Timestamping {
-    command: u32,
-    capabilities: u32,
-    clock_index: i32,
-    transmit_kinds: u32,
-    transmit_reserved: [u32; 3],
-    receive_filters: u32,
-    receive_reserved: [u32; 3],
-}
-
 const GET: u32 = 1;
 const SET: u32 = 2;
-const GET_TIMESTAMPING: u32 = 0x41;
 const FULL_DUPLEX: u8 = 1;
 
 /// The speed of the link `name` in Mbit/s; nothing where it is unknown, which the time-aware shaper takes for 10.
@@ -72,18 +57,8 @@ pub fn set_speed_mbps(name: &str, speed: u32) -> io::Result<()> {
     ask(name, &mut command)
 }
 
-/// Whether the link `name` has a PTP hardware clock.
-///
-/// # Errors
-/// EOPNOTSUPP for a device that cannot be asked, ENODEV when there is none of that name.
-pub fn has_ptp_clock(name: &str) -> io::Result<bool> {
-    let mut about = Timestamping { command: GET_TIMESTAMPING, clock_index: -1, ..Timestamping::default() };
-    ask(name, &mut about)?;
-    Ok(about.clock_index >= 0)
-}
-
-/// `command` is one of the structures above: plain integers, of which the first says what is asked.
-fn ask<T: Copy>(name: &str, command: &mut T) -> io::Result<()> {
+/// Gives `command`, one of ethtool's structures, to the device `name`, which writes its answer there.
+pub(super) fn ask<T: Copy>(name: &str, command: &mut T) -> io::Result<()> {
     // SAFETY: socket(2) takes integers only.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
@@ -93,8 +68,7 @@ fn ask<T: Copy>(name: &str, command: &mut T) -> io::Result<()> {
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     let mut request = super::tap::request_for(name)?;
     request.ifr_ifru.ifru_data = std::ptr::from_mut(command).cast();
-    // SAFETY: the request names a device, and its data points at a command, as long as the kernel takes the one that its
-    // first word names to be, which lives as long as the call.
+    // SAFETY: the request names a device, and its data points at a command that lives as long as the call.
     if unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -39,7 +39,7 @@ fn a_veth_has_the_queues_that_were_asked_for() {
         let here = find("here").unwrap().unwrap();
         assert_eq!((here.mtu, here.address), (1200, vec![2, 0, 0, 0, 0, 7]));
         assert_eq!(speed_mbps("here").unwrap(), Some(10_000));
-        assert!(!has_ptp_clock("here").unwrap());
+        assert!(!has_clock("here").unwrap());
         delete("there").unwrap();
         assert_eq!(find("here").unwrap(), None);
     });

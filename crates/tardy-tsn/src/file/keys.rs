@@ -185,7 +185,8 @@ impl<'t> Keys<'t> {
         value.parsed(problems, |text| {
             let wrong = || {
                 format!(
-                    "'{text}' is no name of a network interface: 1 to 15 bytes without space, slash or colon"
+                    "'{text}' is no name of a network interface: 1 to 15 letters, digits, '_', '-', '.' or '@', and neither \
+                     '-' nor '.' first"
                 )
             };
             if values::is_interface_name(text) { Ok(text.to_owned()) } else { Err(wrong()) }

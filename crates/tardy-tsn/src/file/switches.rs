@@ -218,5 +218,12 @@ pub(super) fn carried_marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Mar
     if marks.udp_port.is_some() && marks.tcp_port.is_some() {
         problems.add(span, "no frame has both a udp_port and a tcp_port; write one of them".to_owned());
     }
+    if marks.ethertype.is_some()
+        && (marks.udp_port.is_some() || marks.tcp_port.is_some() || marks.dscp.is_some())
+    {
+        let why =
+            "udp_port, tcp_port and dscp are of IP alone, whose EtherType they imply; leave ethertype out";
+        problems.add(span, why.to_owned());
+    }
     marks
 }

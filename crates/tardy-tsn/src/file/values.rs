@@ -71,10 +71,11 @@ pub(super) fn mac(text: &str) -> Result<[u8; 6], String> {
     if parts.next().is_some() { Err(wrong()) } else { Ok(mac) }
 }
 
-/// Whether the kernel takes `name` for a network interface (`dev_valid_name` in `net/core/dev.c`).
+/// Whether `name` may be a network interface's. The kernel takes more (`dev_valid_name` in `net/core/dev.c`), but names stand
+/// in scripts and rules that people run as root, where none may mean anything else.
 pub(super) fn is_interface_name(name: &str) -> bool {
-    let forbidden = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
-    !name.is_empty() && name.len() < 16 && name != "." && name != ".." && !name.contains(forbidden)
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
+    (1..16).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with(['-', '.'])
 }
 
 /// How many letters must change to make `a` of `b`.

@@ -47,7 +47,10 @@ pub fn script(settings: &Settings, classifying: Classifying) -> Result<String, S
     let name = &settings.bridge.name;
     let _ = match settings.bridge.kind {
         Bridge::Kernel => writeln!(script, "#   ip link del dev {name}"),
-        Bridge::OpenVSwitch => writeln!(script, "#   ovs-vsctl del-br {name}"),
+        Bridge::OpenVSwitch => writeln!(
+            script,
+            "#   ovs-vsctl del-br {name}\n#   for record in $(ovs-vsctl --bare --columns=_uuid find qos external_ids:tardy={name}); do ovs-vsctl destroy qos $record; done"
+        ),
     };
     Ok(script)
 }
@@ -60,7 +63,7 @@ fn bridge(settings: &Settings, script: &mut String) {
             // With filtering every membership is written out, none left to the bridge's default.
             let filtering =
                 if settings.bridge.vlan_filtering { " vlan_filtering 1 vlan_default_pvid 0" } else { "" };
-            let _ = writeln!(script, "ip link add name {name} type bridge{filtering}");
+            let _ = writeln!(script, "ip link add name {name} type bridge mcast_snooping 0{filtering}");
             for port in &settings.ports {
                 let _ = writeln!(script, "ip link set dev {} master {name}", port.interface);
                 vlans(port, script);
@@ -68,8 +71,15 @@ fn bridge(settings: &Settings, script: &mut String) {
         }
         Bridge::OpenVSwitch => {
             let _ = writeln!(script, "ovs-vsctl add-br {name}");
+            // Without a record that says otherwise ovs-vswitchd takes other programs' queueing disciplines away when it
+            // starts.
             for port in &settings.ports {
-                let _ = writeln!(script, "ovs-vsctl add-port {name} {}{}", port.interface, ovs_vlans(port));
+                let _ = writeln!(
+                    script,
+                    "ovs-vsctl add-port {name} {interface}{vlans} -- set port {interface} qos=@own -- --id=@own create qos type=linux-noop external_ids:tardy={name}",
+                    interface = port.interface,
+                    vlans = ovs_vlans(port)
+                );
             }
         }
     }

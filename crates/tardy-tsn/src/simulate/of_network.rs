@@ -61,8 +61,17 @@ pub struct Wired {
 ///
 /// What the kernel refuses (in [`Mode::Linux`]), a schedule that has no length, a flow whose hosts no cables join.
 pub fn wire(network: &Network, options: &Options, shaped: bool) -> Result<Wired, WiringError> {
+    wire_from(network, options, shaped, zero_ns(network, options))
+}
+
+/// As [`wire`], for a simulation that starts at `zero_ns` of the schedules' clock.
+pub(super) fn wire_from(
+    network: &Network,
+    options: &Options,
+    shaped: bool,
+    zero_ns: i64,
+) -> Result<Wired, WiringError> {
     let mut remarks = Vec::new();
-    let zero_ns = zero_ns(network, options);
     let mut wiring = Wiring { zero_ns, ..Wiring::default() };
     for (number, switch) in network.switches.iter().enumerate() {
         for port in 0..switch.ports.len() {

@@ -1,4 +1,4 @@
-//! When a talker with a period sends.
+//! When a talker with a period sends, or one that was recorded.
 
 use super::tournament::NEVER;
 use super::wiring::{Release, Stream};
@@ -16,6 +16,8 @@ pub(super) struct Talker {
     period_start_ns: u64,
     next_ns: u64,
     random: Random,
+    /// What a recorded talker has yet to send, the next last.
+    recorded: Vec<u64>,
 }
 
 impl Talker {
@@ -31,7 +33,13 @@ impl Talker {
             period_start_ns: 0,
             next_ns: NEVER,
             random,
+            recorded: Vec::new(),
         };
+        if let Release::Recorded(times_ns) = &stream.release {
+            talker.frames = 1;
+            talker.recorded = times_ns.iter().rev().copied().collect();
+            talker.next_ns = talker.recorded.pop().unwrap_or(NEVER);
+        }
         if let Release::Periodic { period_ns, offsets_ns, frames, jitter_ns } = &stream.release
             && let Some(first_ns) = offsets_ns.first()
         {
@@ -54,6 +62,10 @@ impl Talker {
 
     /// It has sent: on to the next.
     pub(super) fn went_at(&mut self) {
+        if self.offsets_ns.is_empty() {
+            self.next_ns = self.recorded.pop().unwrap_or(NEVER);
+            return;
+        }
         let before_ns = self.next_ns;
         self.next += 1;
         if self.next == self.offsets_ns.len() {
@@ -94,6 +106,14 @@ mod tests {
     fn each_offset_in_each_period() {
         assert_eq!(times(talker(vec![10, 60], 0), 5), [10, 60, 110, 160, 210]);
         assert_eq!(talker(Vec::new(), 0).next_ns(), NEVER);
+    }
+
+    #[test]
+    fn a_recorded_talker_sends_when_it_did_and_then_no_more() {
+        let release = Release::Recorded(vec![5, 5, 90]);
+        let talker = Talker::of(&Stream { first_hop: 0, hops: 1, wire_bytes: 64, release }, 1, 0);
+        assert_eq!(talker.frames(), 1);
+        assert_eq!(times(talker, 4), [5, 5, 90, NEVER]);
     }
 
     #[test]

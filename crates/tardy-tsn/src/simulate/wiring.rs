@@ -123,6 +123,8 @@ pub enum Release {
         /// Each burst comes later by up to so much, at random.
         jitter_ns: u64,
     },
+    /// One frame at each of these times, in ascending order: a talker that was observed.
+    Recorded(Vec<u64>),
 }
 
 /// How long so many bytes take at so many bit/s, in ps, rounded up.

@@ -168,7 +168,8 @@ pub(crate) struct TsnTestArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// Build talkers, switches and listeners of network namespaces on this machine.
+    /// Build talkers, switches and listeners of network namespaces on this machine; without, the switch is up already, and
+    /// `[[host]] interface = "eth1"` in the file says which interfaces of this machine are cabled to it.
     #[arg(long)]
     pub(crate) netns: bool,
     /// For how long frames are counted, with the shaper and again without.
@@ -183,7 +184,10 @@ pub(crate) struct TsnTestArgs {
     /// Where the run file goes.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<std::path::PathBuf>,
-    /// Replace the run file if it is there.
+    /// Also write every frame that arrived, warm-up included, as CSV: the first 262,144 of each listener and phase.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) frames: Option<std::path::PathBuf>,
+    /// Replace files that are there.
     #[arg(long)]
     pub(crate) force: bool,
     /// The run's numbers as JSON.

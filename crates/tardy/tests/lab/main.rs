@@ -5,6 +5,7 @@
 //! them says that it was skipped. A new test goes where its subject is: what a run shows, the same bytes, ends before
 //! time, and costs in counted instructions.
 
+mod agreement;
 mod cost;
 mod early_ends;
 mod guests;

@@ -1,4 +1,4 @@
-//! The network of a test: a namespace for each switch and host, and cables between them.
+//! The network of a test: a namespace for each switch and host and cables between them, or what is there.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,28 +7,42 @@ use std::time::Duration;
 use tardy_record::Knowable;
 use tardy_record::switch::{GateEntry, PortSchedule, ScheduleSource};
 use tardy_sys::clock::monotonic_ns;
-use tardy_sys::links;
+use tardy_sys::links::{self, LinkInfo};
 use tardy_sys::network::Namespace;
+use tardy_sys::qdiscs::Etf;
 use tardy_sys::{qdiscs, taprio};
 use tardy_tsn::network::{Bridge, End, Network, Port, Switch, VirtualPorts};
 use tardy_tsn::settings;
 
 use super::cable::{Cable, TapEnd};
 use super::flow_paths;
+use super::machine::{self, Cabled};
+use super::own_open_vswitch::OwnOpenVSwitch;
 use crate::switch::missing::explained;
 use crate::switch::state::Shelf;
-use crate::switch::{self, Applied};
+use crate::switch::{self, Applied, OpenVSwitch};
 
 /// The interface of every host.
 pub(super) const HOST_INTERFACE: &str = "eth0";
 /// What may wait on a host's way into the switch, in bytes: more than all sockets of a host give.
 const INGRESS_QUEUE_BYTES: u32 = 4 << 20;
 
+/// Where a host is.
+#[derive(Debug)]
+enum HostPlace {
+    /// A namespace of its own, with one interface.
+    Namespace(Namespace, [u8; 6]),
+    /// An interface of this machine; nothing for a host without flows.
+    Machine(Option<Cabled>),
+}
+
 /// A network that is up. Dropping it takes it down: what is in a namespace goes with it.
 #[derive(Debug)]
 pub(super) struct Scene {
+    /// Ended before the namespaces go.
+    _open_vswitches: Vec<OwnOpenVSwitch>,
     switches: Vec<Namespace>,
-    hosts: Vec<Namespace>,
+    hosts: Vec<HostPlace>,
     /// Wires that this process is.
     _cables: Vec<Cable>,
     schedules: Vec<PortSchedule>,
@@ -52,9 +66,14 @@ impl Scene {
             inside(host, || furnish_host(network, index))??;
         }
         let shelf = ShelfOfOwn::new();
+        let hosts = hosts
+            .into_iter()
+            .enumerate()
+            .map(|(index, namespace)| HostPlace::Namespace(namespace, flow_paths::address(network, index)));
         let mut scene = Self {
+            _open_vswitches: Vec::new(),
             switches,
-            hosts,
+            hosts: hosts.collect(),
             _cables: cables,
             schedules: Vec::new(),
             remarks: Vec::new(),
@@ -64,13 +83,33 @@ impl Scene {
         Ok(scene)
     }
 
+    /// Finds the hosts of `network` among this machine's interfaces; its switches are up already.
+    ///
+    /// # Errors
+    /// In words: what is missing.
+    pub(super) fn of_machine(network: &Network, shaped: bool) -> Result<Self, String> {
+        Ok(Self {
+            _open_vswitches: Vec::new(),
+            switches: Vec::new(),
+            hosts: machine::hosts(network)?.into_iter().map(HostPlace::Machine).collect(),
+            _cables: Vec::new(),
+            schedules: if shaped { machine::schedules(network) } else { Vec::new() },
+            remarks: Vec::new(),
+            _shelf: ShelfOfOwn::new(),
+        })
+    }
+
     fn set_switches_up(&mut self, network: &Network, file: &str, shaped: bool) -> Result<(), String> {
         for (switch, namespace) in network.switches.iter().zip(&self.switches) {
-            if switch.bridge == Bridge::OpenVSwitch {
-                return Err("Open vSwitch runs in one namespace only, so that --netns has no such switch; \
-                            'tardy tsn apply' sets one up on real ports"
-                    .to_owned());
-            }
+            let open_vswitch = match switch.bridge {
+                Bridge::Kernel => OpenVSwitch::System,
+                Bridge::OpenVSwitch => {
+                    let own = inside(namespace, OwnOpenVSwitch::start)??;
+                    let handle = own.handle();
+                    self._open_vswitches.push(own);
+                    handle
+                }
+            };
             let request = switch::Request {
                 settings: settings::of(switch),
                 file: file.to_owned(),
@@ -78,15 +117,16 @@ impl Scene {
                 unchecked: false,
                 even_own_connection: true,
                 shaped,
+                open_vswitch,
             };
             let shelf = &self._shelf.shelf;
             let (applied, schedules) = inside(namespace, || -> Result<_, String> {
                 let (applied, ledger) = switch::apply(None, shelf, &request)?;
                 // It goes with its namespace.
                 ledger.keep();
-                wait_for_ports(switch)?;
+                wait_for_ports(switch, &request.open_vswitch)?;
                 let ports = if shaped { &switch.ports[..] } else { &[] };
-                Ok((applied, ports.iter().filter_map(operating).collect::<Vec<_>>()))
+                Ok((applied, ports.iter().filter_map(schedule_of).collect::<Vec<_>>()))
             })??;
             let Applied { remarks, .. } = applied;
             self.remarks.extend(remarks);
@@ -118,7 +158,39 @@ impl Scene {
             });
             seen.unwrap_or_default()
         };
+        if self.switches.is_empty() {
+            return machine::queues(&self.schedules);
+        }
         self.switches.iter().flat_map(of).collect()
+    }
+
+    /// The interface of a host.
+    pub(super) fn interface(&self, host: usize) -> &str {
+        match &self.hosts[host] {
+            HostPlace::Machine(Some(cabled)) => &cabled.interface,
+            HostPlace::Machine(None) | HostPlace::Namespace(..) => HOST_INTERFACE,
+        }
+    }
+
+    /// The hardware address of a host.
+    pub(super) fn address(&self, host: usize) -> [u8; 6] {
+        match &self.hosts[host] {
+            HostPlace::Namespace(_, address) => *address,
+            HostPlace::Machine(cabled) => cabled.as_ref().map_or([0; 6], |cabled| cabled.address),
+        }
+    }
+
+    /// What sends a host's frames at their times, where it has that.
+    pub(super) fn etf(&self, host: usize) -> Option<Etf> {
+        match &self.hosts[host] {
+            HostPlace::Machine(Some(cabled)) => cabled.etf,
+            HostPlace::Machine(None) | HostPlace::Namespace(..) => None,
+        }
+    }
+
+    /// Whether the hosts are real interfaces, which may have clocks of their own.
+    pub(super) fn is_of_machine(&self) -> bool {
+        self.switches.is_empty()
     }
 
     /// What `work` returns, done inside a host.
@@ -126,7 +198,10 @@ impl Scene {
     /// # Errors
     /// In words, if the host cannot be entered.
     pub(super) fn in_host<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
-        inside(&self.hosts[host], work)
+        match &self.hosts[host] {
+            HostPlace::Namespace(namespace, _) => inside(namespace, work),
+            HostPlace::Machine(_) => Ok(work()),
+        }
     }
 
     /// What `work` returns, done inside a switch.
@@ -138,7 +213,11 @@ impl Scene {
         switch: usize,
         work: impl FnOnce() -> T + Send,
     ) -> Result<T, String> {
-        inside(&self.switches[switch], work)
+        match self.switches.get(switch) {
+            Some(namespace) => inside(namespace, work),
+            // A port of this machine's, or of another's, which is not found here.
+            None => Ok(work()),
+        }
     }
 }
 
@@ -162,15 +241,18 @@ fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> T + Send) -> Re
 }
 
 /// Waits until every port forwards: the kernel notices a carrier up to a second after it came (net/core/link_watch.c).
-fn wait_for_ports(switch: &Switch) -> Result<(), String> {
+fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), String> {
     const PATIENCE: Duration = Duration::from_secs(10);
     const TURN: Duration = Duration::from_millis(20);
     let deadline_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
     loop {
         let links = links::all().map_err(|error| error.to_string())?;
+        let is_kernels = switch.bridge == Bridge::Kernel;
+        let is_ready =
+            |link: &LinkInfo| if is_kernels { link.forwards } else { link.is_up && link.has_carrier };
         let forwards =
-            |port: &&Port| links.iter().any(|link| link.name == port.interface.value && link.forwards);
-        let Some(port) = switch.ports.iter().find(|port| !forwards(port)) else { return Ok(()) };
+            |port: &&Port| links.iter().any(|link| link.name == port.interface.value && is_ready(link));
+        let Some(port) = switch.ports.iter().find(|port| !forwards(port)) else { break };
         if monotonic_ns() > deadline_ns {
             let (port, switch) = (&port.interface.value, &switch.name.value);
             return Err(format!(
@@ -179,6 +261,12 @@ fn wait_for_ports(switch: &Switch) -> Result<(), String> {
             ));
         }
         std::thread::sleep(TURN);
+    }
+    match switch.bridge {
+        Bridge::Kernel => Ok(()),
+        Bridge::OpenVSwitch => {
+            switch.ports.iter().try_for_each(|port| open_vswitch.wait_for(&port.interface.value))
+        }
     }
 }
 
@@ -279,7 +367,7 @@ fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
 }
 
 /// The schedule that runs on a port, as the kernel shows it, or as it was sent where the kernel cannot show it.
-fn operating(port: &Port) -> Option<PortSchedule> {
+pub(super) fn schedule_of(port: &Port) -> Option<PortSchedule> {
     let schedule = port.schedule.as_ref()?;
     let name = &port.interface.value;
     let shown = taprio::shown(name).ok().flatten().and_then(|shown| shown.operating.or(shown.admin));

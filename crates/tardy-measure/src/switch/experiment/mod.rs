@@ -11,9 +11,13 @@ mod dequeue;
 mod flow_paths;
 mod frame;
 mod listener;
+mod machine;
+mod observed;
+mod own_open_vswitch;
 mod phase;
 mod plan;
 mod readings;
+mod stamps;
 mod talker;
 
 use std::collections::BTreeMap;
@@ -28,6 +32,7 @@ use tardy_sys::clock_discipline;
 use tardy_tsn::network::Network;
 
 use build::Scene;
+pub use observed::ObservedFrame;
 pub use plan::plan;
 
 /// What is asked for.
@@ -41,22 +46,29 @@ pub struct Request {
     pub file: String,
     /// For how long frames are counted in each phase, in ns.
     pub duration_ns: u64,
+    /// Whether everything is built of network namespaces; otherwise talkers and listeners are interfaces of this machine,
+    /// and the switch is up already.
+    pub namespaces: bool,
     /// The phases: whether each has the shaper.
     pub phases: Vec<bool>,
     /// Whose run it is.
     pub origin: Origin,
     /// What is known of the machine.
     pub facts: Facts,
+    /// Whether every frame is told of, one by one. They are kept in memory until their phase is over, 262,144 of each
+    /// listener at most; the phase's remarks say how many more there were.
+    pub keep_frames: bool,
 }
 
-/// Builds the network, sends the flows, and tears it down again: what came of it. `tell` is told how it goes on,
-/// `interrupted` is asked whether to stop between phases.
+/// Builds the network, sends the flows, and tears it down again: what came of it. `tell` is told how it goes on, `each` of
+/// every frame if they are kept, `interrupted` is asked whether to stop between phases.
 ///
 /// # Errors
 /// In words: what is missing to build it, or what the kernel says.
 pub fn conduct(
     request: &Request,
     tell: &mut dyn FnMut(&str),
+    each: &mut dyn FnMut(&ObservedFrame),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Run, String> {
     let network = &request.network;
@@ -71,13 +83,7 @@ pub fn conduct(
             break;
         }
         let label = run.plan.phases[index].label.clone();
-        tell(&format!(
-            "{label}: building {} switches and {} hosts",
-            network.switches.len(),
-            network.hosts.len()
-        ));
-        // Built anew for each: nothing that waits in one phase arrives in the next.
-        let scene = Scene::build(network, &request.file, *shaped)?;
+        let scene = set_scene(request, &label, *shaped, tell)?;
         for schedule in scene.schedules() {
             schedules.insert(schedule.port.clone(), schedule.clone());
         }
@@ -86,6 +92,7 @@ pub fn conduct(
         );
         tell(&format!("{label}: sending {} flows", network.flows.len()));
         let outcome = phase::run(request, &scene, index, start_ns)?;
+        outcome.frames.iter().for_each(&mut *each);
         event::push(&mut run.events, phase_event(outcome.start_ns, &label));
         run.phases.push(Phase {
             label,
@@ -100,7 +107,7 @@ pub fn conduct(
         name: network.switches.first().map(|switch| switch.name.value.clone()).unwrap_or_default(),
         file_name: request.file_name.clone(),
         file: request.file.clone(),
-        place: SwitchPlace::Namespaces,
+        place: if request.namespaces { SwitchPlace::Namespaces } else { SwitchPlace::Ports },
         ports: schedules.into_values().collect(),
         ptp: readings::ptp(),
         tai_minus_utc_s: clock_discipline::read().map(|clock| clock.tai_minus_utc_s).ok().into(),
@@ -110,6 +117,22 @@ pub fn conduct(
     run.refresh_progress();
     run.validity = validity::judge(&run);
     Ok(run)
+}
+
+/// The network, built anew for each phase, so that nothing that waits in one arrives in the next; or what is there.
+fn set_scene(
+    request: &Request,
+    label: &str,
+    shaped: bool,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Scene, String> {
+    let network = &request.network;
+    if !request.namespaces {
+        return Scene::of_machine(network, shaped);
+    }
+    let (switches, hosts) = (network.switches.len(), network.hosts.len());
+    tell(&format!("{label}: building {switches} switches and {hosts} hosts"));
+    Scene::build(network, &request.file, shaped)
 }
 
 fn phase_event(at_ns: u64, label: &str) -> Event {

@@ -9,13 +9,15 @@ use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;
 use tardy_tsn::network::Network;
 
-use super::build::{HOST_INTERFACE, Scene};
+use super::build::Scene;
 use super::dequeue::DequeueWatch;
 use super::flow_paths::{self, FlowPath};
 use super::frame::{self, Template};
-use super::listener::{Harvest, Heard, Listener};
+use super::listener::{FRAMES_MAX, Harvest, Heard, KeptFrames, Listener};
+use super::observed::{self, ObservedFrame};
 use super::plan::warmup_ns;
-use super::talker::{Talker, Times};
+use super::stamps::DeviceStamps;
+use super::talker::{Launch, Talker, Times};
 use super::{Request, tai_minus_utc};
 
 /// Room for frames that wait to be read by a listener, in bytes.
@@ -35,6 +37,8 @@ pub(super) struct Outcome {
     pub(super) end_ns: u64,
     /// The flows.
     pub(super) series: Vec<Series>,
+    /// Every frame in the order of its arrival, if they are to be kept.
+    pub(super) frames: Vec<ObservedFrame>,
     /// What a reader should know.
     pub(super) remarks: Vec<String>,
     /// What spoilt it.
@@ -145,27 +149,34 @@ impl Phase<'_> {
         hosts.sort_unstable();
         hosts.dedup();
         let listener = |host: usize| {
+            let interface = self.scene.interface(host);
             let opened =
-                self.scene.in_host(host, || PacketSocket::receiver(HOST_INTERFACE, RECEIVE_BUFFER_BYTES))?;
+                self.scene.in_host(host, || PacketSocket::receiver(interface, RECEIVE_BUFFER_BYTES))?;
             let socket = opened.map_err(|error| self.of_host(host, &error))?;
             let of_host = (0..network.flows.len()).filter(|flow| network.flows[*flow].listener.value == host);
+            let (device, remark) =
+                if self.scene.is_of_machine() { DeviceStamps::begin(interface) } else { (None, None) };
+            let source = if device.is_some() { StampSource::Hardware } else { StampSource::Software };
             let listener = Listener {
                 socket,
+                device,
+                remark,
                 phase: self.index as u8,
-                flows: of_host.map(|flow| (flow as u8, self.heard(flow))).collect(),
+                flows: of_host.map(|flow| (flow as u8, self.heard(flow, source))).collect(),
                 run_start_realtime_ns: self.run_start_ns.cast_signed()
                     + Clock::Realtime.ahead_of_ns(Clock::Monotonic),
                 came,
                 stop,
+                frames: self.request.keep_frames.then(KeptFrames::default),
             };
             Ok((host, listener))
         };
         hosts.into_iter().map(listener).collect()
     }
 
-    fn heard(&self, flow: usize) -> Heard {
+    fn heard(&self, flow: usize, stamped_by: StampSource) -> Heard {
         let path = &self.paths[flow];
-        let about = self.about(flow);
+        let about = FlowSeries { stamped_by, ..self.about(flow) };
         let start_ns = self.start_ns - self.run_start_ns;
         Heard {
             recorder: FlowRecorder::new(about, path.base_ns, start_ns, self.request.duration_ns),
@@ -205,15 +216,10 @@ impl Phase<'_> {
         let network = self.network();
         for flow in &network.flows {
             let (talker, listener) = (flow.talker.value, flow.listener.value);
-            let bytes = frame::hello(
-                flow_paths::address(network, listener),
-                flow_paths::address(network, talker),
-                &flow.marks,
-            );
+            let interface = self.scene.interface(listener);
+            let bytes = frame::hello(self.scene.address(listener), self.scene.address(talker), &flow.marks);
             self.scene
-                .in_host(listener, || {
-                    PacketSocket::sender(HOST_INTERFACE).and_then(|socket| socket.send(&bytes))
-                })?
+                .in_host(listener, || PacketSocket::sender(interface).and_then(|socket| socket.send(&bytes)))?
                 .map_err(|error| self.of_host(listener, &error))?;
         }
         Ok(())
@@ -224,16 +230,27 @@ impl Phase<'_> {
         let talker = |index: usize| {
             let (flow, path) = (&network.flows[index], &self.paths[index]);
             let host = flow.talker.value;
-            let opened = self.scene.in_host(host, || PacketSocket::sender(HOST_INTERFACE))?;
-            let (source, destination) =
-                (flow_paths::address(network, host), flow_paths::address(network, flow.listener.value));
+            let interface = self.scene.interface(host);
+            let opened = self.scene.in_host(host, || PacketSocket::sender(interface))?;
+            let (source, destination) = (self.scene.address(host), self.scene.address(flow.listener.value));
             let template = Template::new(&flow.marks, source, destination, flow.size.value as usize)
                 .map_err(|reason| format!("flow '{}': {reason}", flow.name.value))?;
+            let socket = opened.map_err(|error| self.of_host(host, &error))?;
+            let launch = self.scene.etf(host).map(|etf| Launch::prepare(etf, &socket)).transpose();
+            let launch =
+                launch.map_err(|reason| format!("host {}: {reason}", network.hosts[host].name.value))?;
+            if self.scene.is_of_machine()
+                && let Some(pcp) = flow.marks.pcp
+            {
+                // Which queue a talker's own interface sends it by.
+                socket.set_priority(u32::from(pcp)).map_err(|error| self.of_host(host, &error))?;
+            }
             Ok(Talker {
                 flow: index as u8,
                 phase: self.index as u8,
-                socket: opened.map_err(|error| self.of_host(host, &error))?,
+                socket,
                 template,
+                launch,
                 pace: flow.pace,
                 clock: path.clock,
                 base_ns: path.base_ns,
@@ -243,7 +260,11 @@ impl Phase<'_> {
     }
 
     fn of_host(&self, host: usize, error: &std::io::Error) -> String {
-        format!("host {}: {error}", self.network().hosts[host].name.value)
+        let advice = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => "; raw frames take root, or the capability CAP_NET_RAW",
+            _ => "",
+        };
+        format!("host {}: {error}{advice}", self.network().hosts[host].name.value)
     }
 
     fn outcome(&self, sent: &[u64], harvests: Vec<(usize, Harvest)>, watch: Option<DequeueWatch>) -> Outcome {
@@ -260,15 +281,36 @@ impl Phase<'_> {
             }
         }
         let costs = watch.map(DequeueWatch::end).unwrap_or_default();
+        let mut frames: Vec<ObservedFrame> = Vec::new();
         for (host, harvest) in harvests {
+            if let Some(kept) = harvest.frames {
+                let ahead_ns = harvest.flows.first().map_or(0, |(_, heard)| heard.ahead_of_realtime_ns);
+                if kept.left_out > 0 {
+                    remarks.push(format!(
+                        "the list of frames has the first {FRAMES_MAX} that {} received, warm-up included; {} more are not in it",
+                        self.network().hosts[host].name.value,
+                        kept.left_out
+                    ));
+                }
+                let classes: Vec<u8> = self.paths.iter().map(|path| path.class).collect();
+                frames.extend(observed::of(kept, &classes, costs.get(&host), &harvest.stamps_ns, ahead_ns));
+            }
             let cost = costs.get(&host).and_then(|times| times.cost(&harvest.stamps_ns));
+            let by_device = harvest.behind_ns.is_some();
+            remarks.extend(harvest.remark);
+            if let Some(behind_ns) = harvest.behind_ns {
+                remarks.push(format!(
+                    "{} stamped what it received by its own clock, which was {behind_ns} ns behind CLOCK_REALTIME at the end",
+                    self.scene.interface(host)
+                ));
+            }
             for (flow, heard) in harvest.flows {
                 let name = &self.network().flows[usize::from(flow)].name.value;
                 if heard.unstamped > 0 {
                     spoilt_by
                         .push(format!("{} frames of flow '{name}' came without a time", heard.unstamped));
                 }
-                if heard.stamped_by_device > 0 {
+                if heard.stamped_by_device > 0 && !by_device {
                     remarks.push(format!(
                         "the device stamped {} frames of flow '{name}' itself; the kernel's times are used",
                         heard.stamped_by_device
@@ -279,6 +321,7 @@ impl Phase<'_> {
             }
         }
         series.sort_by_key(|(flow, _)| *flow);
+        frames.sort_by_key(|frame| frame.arrival.arrived_ns);
         let start_ns = self.start_ns - self.run_start_ns;
         Outcome {
             start_ns,
@@ -290,6 +333,7 @@ impl Phase<'_> {
                     series
                 })
                 .collect(),
+            frames,
             remarks,
             spoilt_by,
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tardy_sys::clock::Clock;
 use tardy_sys::packet::PacketSocket;
+use tardy_sys::qdiscs::Etf;
 use tardy_sys::waiting;
 use tardy_tsn::network::Pace;
 
@@ -15,6 +16,33 @@ use super::frame::{Payload, Template};
 const SEND_BUFFER_BYTES: usize = 16 << 10;
 /// How long a talker waits when the queue is full.
 const FULL_QUEUE: Duration = Duration::from_micros(200);
+
+/// How long before its time a frame is given to ETF, beyond what ETF itself asks for: a thread that sleeps wakes later
+/// than it should.
+const LAUNCH_LEAD_NS: i64 = 1_000_000;
+
+/// Frames that leave at their times (SO_TXTIME), whenever they are handed over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Launch {
+    clock: Clock,
+    lead_ns: i64,
+}
+
+impl Launch {
+    /// Has `socket` take times for an interface with `etf`.
+    ///
+    /// # Errors
+    /// In words, if the kernel does not take them.
+    pub(super) fn prepare(etf: Etf, socket: &PacketSocket) -> Result<Self, String> {
+        let number = etf.clock_id;
+        let clock = Clock::of_id(number)
+            .ok_or_else(|| format!("ETF goes by clock {number}, which tardy knows not"))?;
+        socket
+            .enable_transmit_time(clock)
+            .map_err(|error| format!("no times can be given with frames (SO_TXTIME): {error}"))?;
+        Ok(Self { clock, lead_ns: i64::from(etf.delta_ns) + LAUNCH_LEAD_NS })
+    }
+}
 
 /// A talker that is ready.
 pub(super) struct Talker {
@@ -30,6 +58,8 @@ pub(super) struct Talker {
     pub(super) pace: Pace,
     /// The clock of its times.
     pub(super) clock: Clock,
+    /// Whether its interface sends each frame at a time that is given with it.
+    pub(super) launch: Option<Launch>,
     /// A start of the cycle, from which periods count.
     pub(super) base_ns: i64,
 }
@@ -52,13 +82,21 @@ impl Talker {
         self.socket.set_send_buffer(SEND_BUFFER_BYTES).map_err(|error| error.to_string())?;
         let mut sequence = 0u32;
         let mut counted = 0u64;
-        let mut send = |talker: &mut Self| -> Result<bool, String> {
-            let sent_ns = talker.clock.now_ns();
+        let mut send = |talker: &mut Self, launch_ns: Option<i64>| -> Result<bool, String> {
+            let sent_ns = launch_ns.unwrap_or_else(|| talker.clock.now_ns());
             if sent_ns >= times.end_ns {
                 return Ok(false);
             }
             let payload = Payload { flow: talker.flow, phase: talker.phase, sequence, sent_ns };
-            match talker.socket.send(talker.template.with(payload)) {
+            let frame = talker.template.with(payload);
+            let sent = match talker.launch.zip(launch_ns) {
+                Some((launch, at_ns)) => {
+                    let at_ns = at_ns + launch.clock.ahead_of_ns(talker.clock);
+                    talker.socket.send_at(frame, at_ns.max(0).unsigned_abs())
+                }
+                None => talker.socket.send(frame),
+            };
+            match sent {
                 Ok(()) => {
                     sequence = sequence.wrapping_add(1);
                     counted += u64::from(sent_ns >= times.start_ns);
@@ -74,16 +112,20 @@ impl Talker {
             }
         };
         match self.pace {
-            Pace::FlatOut => while send(&mut self)? {},
+            Pace::FlatOut => while send(&mut self, None)? {},
             Pace::Periodic { period_ns, offset_ns, frames } => {
                 let period = i64::try_from(period_ns).unwrap_or(i64::MAX).max(1);
                 let first = self.base_ns.saturating_add(offset_ns.cast_signed());
                 let now_ns = self.clock.now_ns();
+                // The first with a time of its own is one for which there is still time.
+                let now_ns = now_ns + self.launch.map_or(0, |launch| launch.lead_ns);
                 let mut next_ns = now_ns + period - (now_ns - first).rem_euclid(period);
                 'periods: while next_ns < times.end_ns {
-                    waiting::sleep_until(self.clock, next_ns).map_err(|error| error.to_string())?;
+                    let lead_ns = self.launch.map_or(0, |launch| launch.lead_ns);
+                    waiting::sleep_until(self.clock, next_ns - lead_ns).map_err(|error| error.to_string())?;
+                    let launch_ns = self.launch.map(|_| next_ns);
                     for _ in 0..frames {
-                        if !send(&mut self)? {
+                        if !send(&mut self, launch_ns)? {
                             break 'periods;
                         }
                     }

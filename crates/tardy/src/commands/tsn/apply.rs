@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use tardy_measure::journal::Place;
 use tardy_measure::switch::{
-    self, Applied, Leak, Request,
+    self, Applied, Leak, OpenVSwitch, Request,
     state::{Shelf, up},
 };
 use tardy_present::tsn::check as shown;
@@ -28,6 +28,7 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
         unchecked: arguments.unchecked,
         even_own_connection: arguments.even_my_own_connection,
         shaped: true,
+        open_vswitch: OpenVSwitch::System,
     };
     let end = arguments.duration.as_deref().map(|duration| End::after(Some(duration))).transpose()?;
     let (shelf, name) = (Shelf::own(), &request.settings.bridge.name);

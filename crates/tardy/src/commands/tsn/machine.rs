@@ -41,7 +41,7 @@ fn device(link: &links::LinkInfo) -> Device {
         speed: Some(speed),
         mtu_max: Some(link.mtu_max).filter(|bytes| *bytes > 0),
         mtu: Some(link.mtu),
-        ptp_clock: links::has_ptp_clock(&link.name).ok(),
+        ptp_clock: links::has_clock(&link.name).ok(),
         running: taprio::shown(&link.name).ok().flatten().map(|shown| running(&shown)),
     }
 }

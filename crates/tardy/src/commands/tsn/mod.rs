@@ -2,6 +2,7 @@
 
 mod apply;
 mod check;
+mod frames;
 mod machine;
 mod one_switch;
 mod plan;

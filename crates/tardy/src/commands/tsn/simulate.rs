@@ -1,17 +1,17 @@
 //! `tardy tsn simulate`: what a switch would do, as the run that a test of it would be.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_record::units::parse_duration_ns;
+use tardy_tsn::check;
 use tardy_tsn::simulate::engine::Arrival;
 use tardy_tsn::simulate::of_network::{WiringError, wire};
 use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
+use super::frames::{Frames, List};
 use super::switch_file::{self, SwitchFile};
 use crate::args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 use crate::commands::{output, show};
@@ -20,6 +20,21 @@ use crate::resolve::wrong;
 
 /// Longest simulated time of a phase: 30 days.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
+
+/// What the kernel refuses cannot be simulated as the kernel does it.
+fn refuse_what_the_kernel_would(file: &SwitchFile) -> Result<()> {
+    let findings = check::check(&file.network, &file.text, &check::Machine::default());
+    let refused = |finding: &&check::Finding| matches!(finding.kind, check::Kind::Refused { .. });
+    match findings.iter().find(refused) {
+        Some(finding) => bail!(
+            "{}:{}: the kernel would refuse this: {}; 'tardy tsn check' says more, and --mode standard does without it",
+            file.name,
+            finding.line,
+            finding.what
+        ),
+        None => Ok(()),
+    }
+}
 
 /// Simulates, shows what came of it, and writes what was asked for.
 pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
@@ -33,11 +48,19 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         bail!("{} has no [[flow]], so nothing would be sent; docs/tsn.md says what a flow is", file.name);
     }
     let wrong_file = |error: WiringError| anyhow!("{}:{}: {error}", file.name, error.span.line(&file.text));
+    if options.mode == Mode::Linux && !arguments.without_shaper {
+        refuse_what_the_kernel_would(&file)?;
+    }
     // Before any file is claimed: what cannot be simulated leaves nothing behind.
     wire(&file.network, &options, !arguments.without_shaper).map_err(wrong_file)?;
     let run_file = arguments.output.as_deref().map(|path| claim(path, arguments)).transpose()?;
-    let mut frames =
-        arguments.frames.as_deref().map(|path| Frames::to(path, arguments, &file)).transpose()?;
+    let mut frames = arguments
+        .frames
+        .as_deref()
+        .map(|path| {
+            Frames::to(path, arguments.force, (&arguments.switch.file, &file.network), List::Simulated)
+        })
+        .transpose()?;
     let phases: &[bool] = match (arguments.with_shaper, arguments.without_shaper) {
         (true, _) => &[true],
         (_, true) => &[false],
@@ -104,49 +127,4 @@ fn options(arguments: &TsnSimulateArgs) -> Result<Options> {
         queue_frames: arguments.queue,
         seed: arguments.seed,
     })
-}
-
-/// A file with a line for every frame. What goes wrong while it is written is told at the end.
-struct Frames<'a> {
-    place: &'a Path,
-    names: Vec<&'a str>,
-    file: BufWriter<File>,
-    failed: Option<std::io::Error>,
-}
-
-impl<'a> Frames<'a> {
-    fn to(place: &'a Path, arguments: &TsnSimulateArgs, switch: &'a SwitchFile) -> Result<Self> {
-        if is_same_place(Path::new(&arguments.switch.file), place) {
-            bail!("{} is given twice; choose another --frames", place.display());
-        }
-        if !arguments.force && place.exists() {
-            bail!("{} exists already; choose another --frames, or say --force", place.display());
-        }
-        let context = || format!("{} cannot be written", place.display());
-        let mut open = File::options();
-        open.write(true);
-        if arguments.force {
-            open.create(true).truncate(true);
-        } else {
-            open.create_new(true);
-        }
-        let mut file = BufWriter::new(open.open(place).with_context(context)?);
-        writeln!(file, "flow,sequence,sent_ns,arrived_ns,wire_bytes").with_context(context)?;
-        let names = switch.network.flows.iter().map(|flow| flow.name.value.as_str()).collect();
-        Ok(Self { place, names, file, failed: None })
-    }
-
-    fn add(&mut self, arrival: &Arrival) {
-        let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = *arrival;
-        // A name may hold a comma; none of ours' readers needs more than this.
-        let name = self.names.get(flow as usize).copied().unwrap_or_default().replace('"', "\"\"");
-        let line = writeln!(self.file, "\"{name}\",{sequence},{sent_ns},{arrived_ns},{bytes}");
-        self.failed = self.failed.take().or(line.err());
-    }
-
-    fn finish(mut self) -> Result<()> {
-        let flushed = self.file.flush();
-        let failed = self.failed.take().or(flushed.err());
-        failed.map_or(Ok(()), Err).with_context(|| format!("{} could not be written", self.place.display()))
-    }
 }

@@ -6,12 +6,13 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_measure::facts;
-use tardy_measure::run::result_file::ResultFile;
-use tardy_measure::switch::experiment::{self, Request};
+use tardy_measure::run::result_file::{ResultFile, is_same_place};
+use tardy_measure::switch::experiment::{self, ObservedFrame, Request};
 use tardy_record::units::parse_duration_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
 
+use super::frames::{Frames, List};
 use super::switch_file;
 use crate::args::TsnTestArgs;
 use crate::commands::{origin, output, show};
@@ -20,24 +21,30 @@ use crate::exit::Exit;
 /// Tests, writes the run file, and shows it.
 pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
-    if !arguments.netns {
-        bail!("say --netns: talkers, switches and listeners are network namespaces of this machine then");
-    }
     if file.network.flows.is_empty() {
         bail!("{} has no flow, and there is nothing to send", file.name);
     }
     let started = SystemTime::now();
+    let network = file.network.clone();
     let request = Request {
         duration_ns: parse_duration_ns(&arguments.duration).context("--for")?,
         phases: phases(arguments),
+        namespaces: arguments.netns,
         origin: origin::of_this_command(started, None),
         facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
         network: file.network,
         file_name: file.name,
         file: file.text,
+        keep_frames: arguments.frames.is_some(),
     };
     let path = arguments.output.clone().unwrap_or_else(|| default_output(started));
+    if arguments.frames.as_ref().is_some_and(|frames| is_same_place(frames, &path)) {
+        bail!("{} is given twice; choose another --frames", path.display());
+    }
     let claimed = ResultFile::claim(&path, arguments.force)?;
+    let frames =
+        |place| Frames::to(place, arguments.force, (&arguments.switch.file, &network), List::Observed);
+    let mut frames = arguments.frames.as_deref().map(frames).transpose()?;
     let signals = EndSignals::catch().context("signals cannot be caught")?;
     let has_come = Cell::new(false);
     let interrupted = || {
@@ -49,19 +56,24 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
             output::tell(text);
         }
     };
-    let run = experiment::conduct(&request, &mut tell, &interrupted).map_err(|reason| anyhow!(reason))?;
+    let mut each = |frame: &ObservedFrame| frames.iter_mut().for_each(|frames| frames.add_observed(frame));
+    let conducted = experiment::conduct(&request, &mut tell, &mut each, &interrupted);
+    let run = conducted.map_err(|reason| anyhow!(reason))?;
     claimed.write(tardy_record::file::to_text(&run).as_bytes())?;
+    frames.map_or(Ok(()), Frames::finish)?;
     show::print(&run, arguments.json)?;
     output::tell(&format!("run file {}", path.display()));
     Ok(Exit::of_run(&run))
 }
 
-/// With the shaper and then without, unless one of them is asked for.
+/// With the shaper and then without, unless one of them is asked for. A switch that is up already is as it is: with its
+/// shaper, unless the caller says otherwise.
 fn phases(arguments: &TsnTestArgs) -> Vec<bool> {
     match (arguments.with_shaper, arguments.without_shaper) {
         (true, _) => vec![true],
         (_, true) => vec![false],
-        _ => vec![true, false],
+        _ if arguments.netns => vec![true, false],
+        _ => vec![true],
     }
 }
 

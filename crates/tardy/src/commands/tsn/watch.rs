@@ -2,7 +2,8 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
+use tardy_measure::switch::state::{Shelf, up};
 use tardy_measure::switch::{Healed, Watch};
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::settings;
@@ -16,6 +17,13 @@ use crate::exit::Exit;
 pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
     let (file, index) = one_switch::find(&arguments.one)?;
     let settings = settings::of(&file.network.switches[index]);
+    let name = &settings.bridge.name;
+    let state = up(&Shelf::own(), name).map_err(|reason| anyhow!(reason))?;
+    match state {
+        Some(state) if state.file == file.text => {}
+        Some(_) => bail!("{name} was applied from another file than {}; apply this one first", file.name),
+        None => bail!("{name} is not up; apply it first: 'tardy tsn apply {}'", file.name),
+    }
     let end = End::after(arguments.duration.as_deref())?;
     let mut watch = Watch::begin(&settings).map_err(|reason| anyhow!(reason))?;
     output::tell(&format!("watching {}", settings.bridge.name));

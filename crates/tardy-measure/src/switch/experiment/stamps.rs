@@ -1,0 +1,55 @@
+//! Times of arrival by the network device, on the clock that the rest of a test goes by.
+
+use tardy_sys::clock::Clock;
+use tardy_sys::links::{self, HardwareStamps};
+
+/// How often the device's clock is held against the system's: two crystals drift apart by some 50 us in a second.
+const COMPARED_EVERY_NS: i64 = 20_000_000;
+
+/// A device that gives times.
+#[derive(Debug)]
+pub(super) struct DeviceStamps {
+    device: HardwareStamps,
+    /// How far CLOCK_REALTIME is ahead of the device's clock, in ns.
+    behind_ns: i64,
+    compared_ns: i64,
+}
+
+impl DeviceStamps {
+    /// Has the device `name` give times to what it receives, and a word on it where it could and did not; nothing where it
+    /// has no such clock.
+    pub(super) fn begin(name: &str) -> (Option<Self>, Option<String>) {
+        let Ok(Some(clock)) = links::clock_of_stamps(name) else { return (None, None) };
+        let begin = || {
+            let device = HardwareStamps::begin(name, clock)?;
+            let behind_ns = device.clock().behind_ns(Clock::Realtime)?;
+            Ok(Self { device, behind_ns, compared_ns: Clock::Monotonic.now_ns() })
+        };
+        match begin() {
+            Ok(stamps) => (Some(stamps), None),
+            Err::<_, std::io::Error>(error) => {
+                (None, Some(format!("{name} could stamp frames itself, and did not: {error}")))
+            }
+        }
+    }
+
+    /// Compares the clocks again, if that was a while ago.
+    pub(super) fn compare(&mut self) {
+        let now_ns = Clock::Monotonic.now_ns();
+        if now_ns - self.compared_ns >= COMPARED_EVERY_NS
+            && let Ok(behind_ns) = self.device.clock().behind_ns(Clock::Realtime)
+        {
+            (self.behind_ns, self.compared_ns) = (behind_ns, now_ns);
+        }
+    }
+
+    /// A time of the device's on CLOCK_REALTIME.
+    pub(super) fn to_realtime_ns(&self, device_ns: i64) -> i64 {
+        device_ns + self.behind_ns
+    }
+
+    /// How far CLOCK_REALTIME was ahead of the device's clock when last compared, in ns.
+    pub(super) fn behind_ns(&self) -> i64 {
+        self.behind_ns
+    }
+}

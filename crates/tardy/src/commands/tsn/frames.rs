@@ -1,0 +1,81 @@
+//! The list of frames that `tardy tsn simulate` and `tardy tsn test` write: one line of CSV for each.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use tardy_measure::run::result_file::is_same_place;
+use tardy_measure::switch::experiment::ObservedFrame;
+use tardy_tsn::network::Network;
+use tardy_tsn::simulate::engine::Arrival;
+
+/// Of what frames a list is. One of a test has two columns more: when the last port's queue took the frame and when it left,
+/// each empty where the kernel did not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    Simulated,
+    Observed,
+}
+
+/// A file with a line for every frame. What goes wrong while it is written is told at the end.
+pub(super) struct Frames<'a> {
+    place: &'a Path,
+    names: Vec<&'a str>,
+    file: BufWriter<File>,
+    failed: Option<std::io::Error>,
+}
+
+impl<'a> Frames<'a> {
+    /// Begins the file at `place`. `switch` is the switch file's place and what it says.
+    pub(super) fn to(place: &'a Path, force: bool, switch: (&str, &'a Network), list: List) -> Result<Self> {
+        if is_same_place(Path::new(switch.0), place) {
+            bail!("{} is given twice; choose another --frames", place.display());
+        }
+        if !force && place.exists() {
+            bail!("{} exists already; choose another --frames, or say --force", place.display());
+        }
+        let context = || format!("{} cannot be written", place.display());
+        let mut open = File::options();
+        open.write(true);
+        if force {
+            open.create(true).truncate(true);
+        } else {
+            open.create_new(true);
+        }
+        let mut file = BufWriter::new(open.open(place).with_context(context)?);
+        let more = match list {
+            List::Simulated => "",
+            List::Observed => ",queued_ns,left_ns",
+        };
+        writeln!(file, "flow,sequence,sent_ns,arrived_ns,wire_bytes{more}").with_context(context)?;
+        let names = switch.1.flows.iter().map(|flow| flow.name.value.as_str()).collect();
+        Ok(Self { place, names, file, failed: None })
+    }
+
+    /// Adds a line to a list of simulated frames.
+    pub(super) fn add(&mut self, arrival: &Arrival) {
+        self.line(arrival, "");
+    }
+
+    /// Adds a line to a list of observed frames.
+    pub(super) fn add_observed(&mut self, frame: &ObservedFrame) {
+        let text = |at_ns: Option<i64>| at_ns.map(|ns| ns.to_string()).unwrap_or_default();
+        self.line(&frame.arrival, &format!(",{},{}", text(frame.queued_ns), text(frame.left_ns)));
+    }
+
+    fn line(&mut self, arrival: &Arrival, more: &str) {
+        let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = *arrival;
+        // A name may hold a comma; none of ours' readers needs more than this.
+        let name = self.names.get(flow as usize).copied().unwrap_or_default().replace('"', "\"\"");
+        let line = writeln!(self.file, "\"{name}\",{sequence},{sent_ns},{arrived_ns},{bytes}{more}");
+        self.failed = self.failed.take().or(line.err());
+    }
+
+    /// Ends the file.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let flushed = self.file.flush();
+        let failed = self.failed.take().or(flushed.err());
+        failed.map_or(Ok(()), Err).with_context(|| format!("{} could not be written", self.place.display()))
+    }
+}
