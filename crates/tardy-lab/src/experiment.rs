@@ -55,6 +55,8 @@ pub struct Outcome {
     pub console: Vec<u8>,
 }
 
+/// What a kernel takes beside its image and the initramfs, at the very least, in MiB.
+const MEMORY_BESIDE_MIB: u64 = 24;
 /// Lines of the guest's commands that are kept.
 const SAID_MAX: usize = 20;
 
@@ -92,6 +94,19 @@ pub enum ExperimentError {
         file: &'static str,
         /// The kernel.
         spec: String,
+    },
+    /// Kernel and initramfs would not fit.
+    #[error(
+        "{spec} and what goes with it take {needed_mib} MiB before anything runs, and the guest has {memory_mib} MiB: too \
+         little memory for it (--memory)"
+    )]
+    Memory {
+        /// The kernel.
+        spec: String,
+        /// What they take.
+        needed_mib: u64,
+        /// What the guest has.
+        memory_mib: u32,
     },
     /// The directory for the guest.
     #[error("the guest's directory cannot be made: {0}")]
@@ -138,6 +153,7 @@ impl Experiment {
         let image = read(&kernel.image)?;
         let initramfs = self.initramfs(kernel, modules)?;
         let device_tree = self.device_tree(kernel)?;
+        self.check_memory(kernel, image.len() + initramfs.len())?;
         place.put(machine::KERNEL, &image).map_err(ExperimentError::Place)?;
         place.put(machine::INITRAMFS, &initramfs).map_err(ExperimentError::Place)?;
         if let Some(tree) = &device_tree {
@@ -205,6 +221,16 @@ impl Experiment {
             machine: self.machine.name(),
             wanted: self.machine.arch().name(),
         })
+    }
+
+    /// A kernel that is entered directly with too little memory says nothing and goes round for ever.
+    fn check_memory(&self, kernel: &Kernel, loaded_bytes: usize) -> Result<(), ExperimentError> {
+        let needed_mib = (loaded_bytes as u64 >> 20) + MEMORY_BESIDE_MIB;
+        if u64::from(self.memory_mib) >= needed_mib {
+            return Ok(());
+        }
+        let (spec, memory_mib) = (kernel.spec.clone(), self.memory_mib);
+        Err(ExperimentError::Memory { spec, needed_mib, memory_mib })
     }
 
     fn setup(&self, kernel: &Kernel) -> Setup {
