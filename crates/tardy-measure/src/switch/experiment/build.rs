@@ -1,7 +1,7 @@
 //! The network of a test: a namespace for each switch and host and cables between them, or what is there.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tardy_record::Knowable;
@@ -417,7 +417,7 @@ struct ShelfOfOwn {
 
 impl ShelfOfOwn {
     fn new() -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("tardy-switches-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);

@@ -1,7 +1,7 @@
 //! A listener: takes frames with the kernel's time of arrival, and records each for its flow.
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tardy_record::flow::{Arrival, FlowRecorder};
 use tardy_sys::packet::{PacketSocket, Received};
@@ -52,7 +52,7 @@ pub(super) struct Listener<'a> {
     /// When the run began, in ns of CLOCK_REALTIME.
     pub(super) run_start_realtime_ns: i64,
     /// Frames that came, of all listeners.
-    pub(super) came: &'a AtomicU64,
+    pub(super) came: &'a AtomicU32,
     /// Whether to stop.
     pub(super) stop: &'a AtomicBool,
     /// Every frame, if they are to be kept.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
@@ -36,7 +36,7 @@ impl OwnOpenVSwitch {
     /// # Errors
     /// In words: what is not installed, or what one of the programs says.
     pub(super) fn start() -> Result<Self, String> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("tardy-openvswitch-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);

@@ -1,6 +1,6 @@
 //! One phase of a test: talkers and listeners from the first frame to the last.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use tardy_record::Series;
@@ -61,7 +61,7 @@ pub(super) fn run(
     let begin_ns = begin(&paths)?;
     let start_ns = begin_ns + warmup_ns(network);
     let phase = Phase { request, scene, paths, index, run_start_ns, start_ns };
-    let (came, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (came, stop) = (AtomicU32::new(0), AtomicBool::new(false));
     let listeners = phase.listeners(&came, &stop)?;
     phase.say_hello()?;
     let talkers = phase.talkers()?;
@@ -105,7 +105,7 @@ fn begin(paths: &[FlowPath]) -> Result<u64, String> {
 }
 
 /// Waits until nothing comes any more.
-fn drain(came: &AtomicU64) {
+fn drain(came: &AtomicU32) {
     let mut before = came.load(Ordering::Relaxed);
     for _ in 0..DRAIN_TURNS {
         std::thread::sleep(SILENCE);
@@ -141,7 +141,7 @@ impl Phase<'_> {
 
     fn listeners<'b>(
         &self,
-        came: &'b AtomicU64,
+        came: &'b AtomicU32,
         stop: &'b AtomicBool,
     ) -> Result<Vec<(usize, Listener<'b>)>, String> {
         let network = self.network();
