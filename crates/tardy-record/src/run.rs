@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::facts::Facts;
 use crate::lab::Lab;
 use crate::load::LoadResult;
-use crate::plan::Plan;
+use crate::plan::{PhasePlan, Plan};
 use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
@@ -121,6 +121,32 @@ pub struct Phase {
 }
 
 impl Run {
+    /// A run that has just begun: what it is to be is known, and nothing else yet.
+    pub fn begun(origin: Origin, plan: Plan, facts: Facts) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            origin,
+            progress: Progress {
+                state: State::Running,
+                planned_ns: plan.phases.iter().map(PhasePlan::planned_ns).sum(),
+                cycles_planned: plan.phases.iter().map(PhasePlan::cycles_planned).sum(),
+                ..Progress::default()
+            },
+            validity: Validity::default(),
+            plan,
+            facts,
+            lab: None,
+            switch: None,
+            phases: Vec::new(),
+            series: Vec::new(),
+            samples: None,
+            loads: Vec::new(),
+            environment: Environment::default(),
+            self_cost: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
     /// The series that are measurements of their own: all but those of lower levels, which stand beside them.
     pub fn own_series(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|series| !series.stands_beside())

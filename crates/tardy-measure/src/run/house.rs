@@ -2,7 +2,7 @@
 
 use tardy_record::Run;
 use tardy_record::event::{self, Event, EventKind};
-use tardy_record::run::{Progress, SCHEMA_VERSION, State};
+use tardy_record::run::State;
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
 use tardy_sys::kernel_files::KernelFiles;
@@ -52,7 +52,7 @@ impl<'a> House<'a> {
         }
         let used_before = thread_usage::of_this_process().map_err(cannot("the kernel keeps no accounts"))?;
         let mut house = Self {
-            run: empty_run(request),
+            run: Run::begun(request.origin.clone(), request.plan.clone(), request.facts.clone()),
             request,
             file,
             samples: None,
@@ -164,29 +164,4 @@ fn watchers(request: &Request) -> Watchers {
     let on_a_measured_cpu = measured_cpus.contains(&request.plan.housekeeping_cpu) && request.fake.is_none();
     let options = WatchOptions { measured_cpus, on_a_measured_cpu };
     Watchers::new(&KernelFiles::under(&request.kernel_root), &options, clock)
-}
-
-fn empty_run(request: &Request) -> Run {
-    Run {
-        schema_version: SCHEMA_VERSION,
-        origin: request.origin.clone(),
-        progress: Progress {
-            state: State::Running,
-            planned_ns: request.plan.phases.iter().map(|phase| phase.planned_ns()).sum(),
-            cycles_planned: request.plan.phases.iter().map(|phase| phase.cycles_planned()).sum(),
-            ..Progress::default()
-        },
-        validity: validity::Validity::default(),
-        plan: request.plan.clone(),
-        facts: request.facts.clone(),
-        lab: None,
-        switch: None,
-        phases: Vec::new(),
-        series: Vec::new(),
-        samples: None,
-        loads: Vec::new(),
-        environment: Default::default(),
-        self_cost: Vec::new(),
-        events: Vec::new(),
-    }
 }

@@ -4,7 +4,7 @@ use tardy_record::flow::{
     self, FlowRecorder, FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource,
 };
 use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
-use tardy_record::run::{Origin, Phase, Progress, Run, SCHEMA_VERSION, State};
+use tardy_record::run::{Origin, Phase, Progress, Run, State};
 use tardy_record::switch::{self, PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
 use tardy_record::{Knowable, validity};
 
@@ -130,27 +130,13 @@ fn empty_run(request: &Request<'_>) -> Run {
         Mode::Standard => "standard",
         Mode::Linux => "linux",
     };
-    Run {
-        schema_version: SCHEMA_VERSION,
-        origin: Origin {
-            id: format!("simulated-{word}-{}", request.options.seed),
-            command: request.command.to_vec(),
-            ..Origin::default()
-        },
-        progress: Progress { planned_ns: phases.saturating_mul(request.talk_ns), ..Progress::default() },
-        validity: validity::Validity::default(),
-        plan: plan(request),
-        facts,
-        lab: None,
-        switch: None,
-        phases: Vec::new(),
-        series: Vec::new(),
-        samples: None,
-        loads: Vec::new(),
-        environment: Default::default(),
-        self_cost: Vec::new(),
-        events: Vec::new(),
-    }
+    let origin = Origin {
+        id: format!("simulated-{word}-{}", request.options.seed),
+        command: request.command.to_vec(),
+        ..Origin::default()
+    };
+    let progress = Progress { planned_ns: phases.saturating_mul(request.talk_ns), ..Progress::default() };
+    Run { progress, ..Run::begun(origin, plan(request), facts) }
 }
 
 fn plan(request: &Request<'_>) -> Plan {

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use tardy_record::event::{self, Event, EventKind};
 use tardy_record::facts::Facts;
-use tardy_record::run::{Origin, Phase, Progress, Run, SCHEMA_VERSION, State};
+use tardy_record::run::{Origin, Phase, Run, State};
 use tardy_record::switch::{PortSchedule, SwitchPlace, SwitchRecord};
 use tardy_record::{Knowable, validity};
 use tardy_sys::clock::monotonic_ns;
@@ -73,7 +73,8 @@ pub fn conduct(
 ) -> Result<Run, String> {
     let network = &request.network;
     let start_ns = monotonic_ns();
-    let mut run = empty_run(request);
+    let plan = plan(&request.network, &request.file_name, request.duration_ns, &request.phases);
+    let mut run = Run::begun(request.origin.clone(), plan, request.facts.clone());
     let mut schedules: BTreeMap<String, PortSchedule> = BTreeMap::new();
     let mut remarks = Vec::new();
     let mut state = State::Complete;
@@ -137,32 +138,6 @@ fn set_scene(
 
 fn phase_event(at_ns: u64, label: &str) -> Event {
     Event { at_ns, kind: EventKind::Phase, text: format!("{label} began"), took_ns: 0, count: 1 }
-}
-
-fn empty_run(request: &Request) -> Run {
-    let plan = plan(&request.network, &request.file_name, request.duration_ns, &request.phases);
-    Run {
-        schema_version: SCHEMA_VERSION,
-        origin: request.origin.clone(),
-        progress: Progress {
-            state: State::Running,
-            planned_ns: plan.phases.iter().map(tardy_record::plan::PhasePlan::planned_ns).sum(),
-            cycles_planned: plan.phases.iter().map(tardy_record::plan::PhasePlan::cycles_planned).sum(),
-            ..Progress::default()
-        },
-        validity: validity::Validity::default(),
-        plan,
-        facts: request.facts.clone(),
-        lab: None,
-        switch: None,
-        phases: Vec::new(),
-        series: Vec::new(),
-        samples: None,
-        loads: Vec::new(),
-        environment: Default::default(),
-        self_cost: Vec::new(),
-        events: Vec::new(),
-    }
 }
 
 /// TAI − UTC as it is just now.
