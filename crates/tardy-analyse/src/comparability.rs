@@ -103,6 +103,7 @@ fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
         all.dedup();
         all.join(", ")
     };
+    let traced = |run: &Run| timers(run).any(|timer| timer.causes.is_some());
     let corrected = |run: &Run| run.series.iter().all(|series| series.corrected.is_some());
     let mut reasons = Vec::new();
     let (a, b) = (scheduling(base), scheduling(candidate));
@@ -114,6 +115,10 @@ fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     let (a, b) = (cpus(base), cpus(candidate));
     if a != b {
         reasons.push(format!("CPUs: {a} and {b} (a measuring thread on one CPU is load to the others)"));
+    }
+    if traced(base) != traced(candidate) {
+        let which = if traced(base) { "the base" } else { "the candidate" };
+        reasons.push(format!("{which} was traced for causes, which costs latency itself; the other was not"));
     }
     if corrected(base) != corrected(candidate) {
         reasons.push("only one of them counts missed periods".to_owned());

@@ -120,6 +120,7 @@ pub(crate) struct TimerTable {
     pub(crate) priority_step: Option<u32>,
     pub(crate) cpus: Option<String>,
     pub(crate) dma_latency: Option<String>,
+    pub(crate) causes: Option<String>,
 }
 
 /// Why there is no recipe.
@@ -206,7 +207,7 @@ impl Recipe {
             ($table:ident: $($key:ident),*) => { $( if $table.$key.is_some() { self.$table.$key = $table.$key; } )* };
         }
         take!(run: probe, duration, loops, warmup, repeat, load, peer, limit, thresholds, seed);
-        take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency);
+        take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
         self
     }
 }

@@ -78,7 +78,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
             let builder = thread::Builder::new().name(format!("timer{index}")).stack_size(STACK_BYTES);
             let body = move || -> io::Result<()> {
                 let thread = TimerThread::new(map, order, index);
-                let prepared = match thread.prepare() {
+                let mut prepared = match thread.prepare() {
                     Ok(prepared) => prepared,
                     Err(reason) => {
                         let _ = ready.send((index, Err(reason)));
@@ -88,7 +88,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                 let _ = ready.send((index, Ok((prepared.granted, prepared.tid, prepared.refused.clone()))));
                 drop(ready);
                 if let Some(start_ns) = wait_for_go(go) {
-                    thread.measure(start_ns)?;
+                    thread.measure(start_ns, &mut prepared)?;
                     thread.account(&prepared);
                 }
                 Ok(())

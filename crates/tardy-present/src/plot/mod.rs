@@ -12,6 +12,7 @@ pub mod exceedance;
 pub mod frame;
 pub mod heat;
 pub mod latency;
+pub mod moment;
 pub mod scale;
 pub mod svg;
 pub mod timeline;

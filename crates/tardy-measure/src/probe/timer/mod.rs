@@ -7,6 +7,7 @@ mod pace;
 pub mod reading;
 mod recorder;
 mod thread;
+mod trace_stopper;
 mod waiter;
 mod worst_samples;
 

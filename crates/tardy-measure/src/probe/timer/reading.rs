@@ -142,6 +142,7 @@ impl Cells<'_> {
                 interval_ns: place.thread.interval_ns,
                 kernel_overruns: matches!(wake, Wake::TimerSettime | Wake::Timerfd)
                     .then(|| self.total(Total::KernelOverruns)),
+                causes: None,
             }),
         }
     }
@@ -196,6 +197,7 @@ impl Cells<'_> {
                 at_ns: cell(Worst::At).saturating_sub(run_start_ns),
                 cycle: cell(Worst::Cycle),
                 around: Vec::new(),
+                moment: None,
             }
         };
         let mut worst: Vec<Outlier> = (0..count).map(sample).collect();

@@ -15,6 +15,7 @@ use super::fake_trace::FakeTrace;
 use super::grid::{DitheredGrid, Grid, Schedule};
 use super::pace::Pace;
 use super::recorder::{Recorder, Wakeup};
+use super::trace_stopper::{TraceStopper, WarmUp};
 use super::waiter::{
     Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Setitimer, TimerSettime, Timerfd, Waiter, Woken,
 };
@@ -32,7 +33,7 @@ pub struct TimerThread<'a> {
 }
 
 /// A thread that is ready, and how.
-pub struct Prepared {
+pub struct Prepared<'a> {
     /// How it will run.
     pub granted: Granted,
     /// What was asked for and refused, in words.
@@ -40,6 +41,7 @@ pub struct Prepared {
     /// The kernel's id of it.
     pub tid: u32,
     migrations: Option<u64>,
+    stopper: Option<TraceStopper<'a>>,
 }
 
 impl<'a> TimerThread<'a> {
@@ -55,7 +57,7 @@ impl<'a> TimerThread<'a> {
     ///
     /// # Errors
     /// If its CPU cannot be had at all.
-    pub fn prepare(&self) -> Result<Prepared, String> {
+    pub fn prepare(&self) -> Result<Prepared<'a>, String> {
         let timer = &self.order.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
@@ -84,7 +86,18 @@ impl<'a> TimerThread<'a> {
             Some(_) => FakeTrace::tid(self.index as usize),
             None => scheduling::thread_id(),
         };
-        Ok(Prepared { granted, refused, tid, migrations })
+        let stopper = self.order.stop_trace.as_ref().and_then(|path| {
+            let opened = TraceStopper::open(path, self.block);
+            opened
+                .inspect_err(|error| {
+                    refused.push(format!(
+                        "{} cannot be opened ({error}), so no cause is traced",
+                        path.display()
+                    ));
+                })
+                .ok()
+        });
+        Ok(Prepared { granted, refused, tid, migrations, stopper })
     }
 
     fn scheduling(&self, timer: &TimerPlan) -> Scheduling {
@@ -102,7 +115,8 @@ impl<'a> TimerThread<'a> {
 
     /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
     /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
-    pub fn measure(&self, start_ns: u64) -> io::Result<()> {
+    pub fn measure(&self, start_ns: u64, prepared: &mut Prepared<'a>) -> io::Result<()> {
+        let stopper = &mut prepared.stopper;
         let timer = &self.order.timer;
         let clock = match timer.clock {
             ClockId::Monotonic => Clock::Monotonic,
@@ -126,27 +140,27 @@ impl<'a> TimerThread<'a> {
             let fake = Fake::new(schedule, timer.wake, seed);
             return match self.ring {
                 Some(ring) => {
-                    self.cycle(PatientFake::new(fake, self.block, ring), Clock::Monotonic, start_ns)
+                    self.cycle(PatientFake::new(fake, self.block, ring), Clock::Monotonic, start_ns, stopper)
                 }
-                None => self.cycle(fake, Clock::Monotonic, start_ns),
+                None => self.cycle(fake, Clock::Monotonic, start_ns, stopper),
             };
         }
         match timer.wake {
             Wake::ClockNanosleep if schedule.dither_ns > 0 => {
-                self.cycle(ClockNanosleep::new(DitheredGrid::new(schedule), clock), clock, start_ns)
+                self.cycle(ClockNanosleep::new(DitheredGrid::new(schedule), clock), clock, start_ns, stopper)
             }
             Wake::ClockNanosleep => {
-                self.cycle(ClockNanosleep::new(Grid::new(schedule), clock), clock, start_ns)
+                self.cycle(ClockNanosleep::new(Grid::new(schedule), clock), clock, start_ns, stopper)
             }
             Wake::Nanosleep => {
                 waiting_for_start(start_ns)?;
-                self.cycle(Nanosleep::new(schedule), clock, start_ns)
+                self.cycle(Nanosleep::new(schedule), clock, start_ns, stopper)
             }
-            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock, start_ns),
-            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock, start_ns),
-            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock, start_ns),
-            Wake::Busy => self.cycle(Busy::new(schedule), clock, start_ns),
-            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock, start_ns),
+            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock, start_ns, stopper),
+            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock, start_ns, stopper),
+            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock, start_ns, stopper),
+            Wake::Busy => self.cycle(Busy::new(schedule), clock, start_ns, stopper),
+            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock, start_ns, stopper),
         }
     }
 
@@ -160,10 +174,16 @@ impl<'a> TimerThread<'a> {
     }
 
     /// Measures with `waiter`, whose deadlines are on `clock`; records times on the monotonic one.
-    fn cycle<W: Waiter>(&self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+    fn cycle<W: Waiter>(
+        &self,
+        waiter: W,
+        clock: Clock,
+        start_ns: u64,
+        stopper: &mut Option<TraceStopper<'a>>,
+    ) -> io::Result<()> {
         match clock {
-            Clock::Monotonic => self.cycle_at(waiter, start_ns, |woken| woken.now_ns as u64),
-            _ => self.cycle_at(waiter, start_ns, |_| monotonic_ns()),
+            Clock::Monotonic => self.cycle_at(waiter, start_ns, stopper.take(), |woken| woken.now_ns as u64),
+            _ => self.cycle_at(waiter, start_ns, stopper.take(), |_| monotonic_ns()),
         }
     }
 
@@ -172,6 +192,7 @@ impl<'a> TimerThread<'a> {
         &self,
         mut waiter: W,
         start_ns: u64,
+        stopper: Option<TraceStopper<'a>>,
         at: impl Fn(&Woken) -> u64,
     ) -> io::Result<()> {
         let pace =
@@ -181,10 +202,15 @@ impl<'a> TimerThread<'a> {
             "a schedule is ended by its cycles"
         );
         let block = self.block;
-        let counted_from_ns = self.warm_up(&mut waiter, &pace)?.as_ref().map_or(start_ns, &at);
+        let warmed = match stopper {
+            Some(_) => self.warm_up_traced(&mut waiter, &pace)?,
+            None => self.warm_up(&mut waiter, &pace, |_| {})?,
+        };
+        let counted_from_ns = warmed.as_ref().map_or(start_ns, &at);
         let mut recorder =
             Recorder::new(block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns)
-                .with_samples(self.ring);
+                .with_samples(self.ring)
+                .with_stopper(stopper);
         recorder.set_stage(Stage::Counting);
         let counted_until_ns = counted_from_ns.saturating_add(pace.duration_ns);
         let used_before = thread_usage::of_this_thread()?;
@@ -219,15 +245,29 @@ impl<'a> TimerThread<'a> {
     }
 
     /// Waits for the cycles that are not counted. The last wake-up, if there was one.
-    fn warm_up<W: Waiter>(&self, waiter: &mut W, pace: &Pace) -> io::Result<Option<Woken>> {
+    fn warm_up<W: Waiter>(
+        &self,
+        waiter: &mut W,
+        pace: &Pace,
+        mut note: impl FnMut(i64),
+    ) -> io::Result<Option<Woken>> {
         let mut last = None;
         let mut warmed = 0;
         while warmed < pace.warmup_cycles && !self.block.is_asked_to_end() {
             let woken = waiter.wait()?;
             warmed += 1 + woken.missed + woken.dropped;
+            note(woken.now_ns - woken.deadline_ns);
             last = Some(woken);
         }
         Ok(last)
+    }
+
+    /// The same with the kernel traced in turns, to learn what that costs.
+    fn warm_up_traced<W: Waiter>(&self, waiter: &mut W, pace: &Pace) -> io::Result<Option<Woken>> {
+        let mut traced = WarmUp::new(self.block);
+        let last = self.warm_up(waiter, pace, |late_ns| traced.note(late_ns));
+        traced.tell();
+        last
     }
 }
 
