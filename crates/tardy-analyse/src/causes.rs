@@ -149,8 +149,8 @@ fn how(occupant: &Occupant, stage: Stage, tid: u32, priority: u32) -> How {
     match occupant {
         Occupant::OwnWay => How::OwnWay,
         Occupant::Irq { .. } | Occupant::Vector { .. } | Occupant::Nmi => How::Interrupt,
-        Occupant::Softirq { .. } => How::Softirq,
-        Occupant::TimerFunction { .. } => How::TimerFunction,
+        Occupant::Softirq { .. } | Occupant::TimerFunction { soft: true, .. } => How::Softirq,
+        Occupant::TimerFunction { soft: false, .. } => How::TimerFunction,
         Occupant::Idle => How::LeavingIdle,
         Occupant::Task(task) if task.tid == tid => How::Machine,
         Occupant::Task(_) if stage == Stage::BeforeInterrupt => How::InterruptsOff,
@@ -252,6 +252,14 @@ mod tests {
         ];
         let late = [interrupt(1000), softirq.to_vec()].concat();
         assert_eq!(with(late), (How::Softirq, "softirq NET_RX".to_owned()));
+        let soft_timer = [
+            (4000, Happening::SoftirqBegin { name: "HRTIMER".to_owned() }),
+            (4500, Happening::TimerBegin { function: "storm".to_owned() }),
+            (289_000, Happening::TimerEnd),
+            (290_000, Happening::SoftirqEnd { name: "HRTIMER".to_owned() }),
+        ];
+        let late = [interrupt(1000), soft_timer.to_vec()].concat();
+        assert_eq!(with(late), (How::Softirq, "timer function storm".to_owned()));
         let other = [
             (1000, Happening::VectorBegin { name: "local_timer".to_owned() }),
             (1500, Happening::TimerBegin { function: "storm".to_owned() }),

@@ -75,8 +75,9 @@ fn who(occupant: &Occupant) -> String {
         }
         Occupant::Irq { .. } => format!("The handler of {}", short(&harmless(&occupant.name()), NAME_MAX)),
         Occupant::Vector { name } => format!("The CPU's own interrupt {}", short(&harmless(name), NAME_MAX)),
-        Occupant::TimerFunction { function } => {
-            format!("The timer function '{}'", short(&harmless(function), NAME_MAX))
+        Occupant::TimerFunction { function, soft } => {
+            let within = if *soft { ", in a soft interrupt," } else { "" };
+            format!("The timer function '{}'{within}", short(&harmless(function), NAME_MAX))
         }
         Occupant::Softirq { name } => format!("The soft interrupt {}", short(&harmless(name), NAME_MAX)),
         Occupant::Nmi => "A non-maskable interrupt".to_owned(),

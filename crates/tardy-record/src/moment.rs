@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The most events that a moment keeps; of more, the last ones.
 pub const MOMENT_EVENTS_MAX: usize = 512;
 /// Of how many of a thread's worst wake-ups moments are kept.
-pub const MOMENT_COUNT: usize = 8;
+pub const MOMENT_COUNT: usize = 24;
 
 /// One late wake-up as the kernel's trace shows it, from a little before the deadline to the wake-up's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

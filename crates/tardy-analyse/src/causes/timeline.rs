@@ -34,6 +34,8 @@ pub enum Occupant {
     TimerFunction {
         /// Its name; empty where its beginning was not seen.
         function: String,
+        /// Whether it ran in a soft interrupt, and not in the timer's own.
+        soft: bool,
     },
     /// A non-maskable interrupt.
     Nmi,
@@ -50,7 +52,9 @@ impl Occupant {
             Self::Irq { irq, name } => format!("irq {irq} {name}").trim_end().to_owned(),
             Self::Softirq { name } => format!("softirq {name}"),
             Self::Vector { name } => format!("interrupt {name}"),
-            Self::TimerFunction { function } => format!("timer function {function}").trim_end().to_owned(),
+            Self::TimerFunction { function, .. } => {
+                format!("timer function {function}").trim_end().to_owned()
+            }
             Self::Nmi => "NMI".to_owned(),
             Self::OwnWay => "its own way".to_owned(),
         }
@@ -102,7 +106,7 @@ impl Timeline {
             let to_ns = event.at_ns.min(late_ns);
             push(&mut stretches, at_ns, to_ns, || cpu.occupant(&marks, at_ns));
             at_ns = to_ns.max(at_ns);
-            cpu.take(&event.what);
+            cpu.take(event);
         }
         push(&mut stretches, at_ns, late_ns, || cpu.occupant(&marks, at_ns));
         let Marks { fired_ns, ready_ns, switched_ns, .. } = marks;
@@ -204,7 +208,13 @@ impl Marks {
 /// What a CPU is doing: a task, and what came on top of it.
 struct Cpu {
     task: Task,
-    above: Vec<Occupant>,
+    above: Vec<Frame>,
+}
+
+/// What came on top, and when it began; long ago where that was not seen.
+struct Frame {
+    occupant: Occupant,
+    begun_ns: i64,
 }
 
 impl Cpu {
@@ -226,16 +236,22 @@ impl Cpu {
                 Some(Edge::Begun(_)) => open += 1,
                 Some(Edge::Ended(_)) if open > 0 => open -= 1,
                 // What ends first is on top.
-                Some(Edge::Ended(occupant)) => above.insert(0, occupant),
+                Some(Edge::Ended(occupant)) => above.insert(0, Frame { occupant, begun_ns: i64::MIN }),
                 None => {}
             }
         }
         Self { task: first_switch.unwrap_or_else(own), above }
     }
 
-    fn take(&mut self, what: &Happening) {
-        match (begun_or_ended(what), what) {
-            (Some(Edge::Begun(occupant)), _) => self.above.push(occupant),
+    fn take(&mut self, event: &MomentEvent) {
+        match (begun_or_ended(&event.what), &event.what) {
+            (Some(Edge::Begun(mut occupant)), _) => {
+                if let Occupant::TimerFunction { soft, .. } = &mut occupant {
+                    let below = self.above.last().map(|frame| &frame.occupant);
+                    *soft = matches!(below, Some(Occupant::Softirq { .. }));
+                }
+                self.above.push(Frame { occupant, begun_ns: event.at_ns });
+            }
             (Some(Edge::Ended(_)), _) => {
                 self.above.pop();
             }
@@ -245,21 +261,26 @@ impl Cpu {
     }
 
     fn occupant(&self, marks: &Marks, at_ns: i64) -> Occupant {
-        let is = |mark: Option<i64>| mark.is_some_and(|ns| at_ns >= ns);
         match self.above.last() {
-            // The function that wakes the thread, and the interrupt that it is in, once that has happened.
-            Some(Occupant::TimerFunction { .. }) if is(marks.fired_ns) && !is(marks.switched_ns) => {
+            Some(frame) if frame.is_own(marks, at_ns) => Occupant::OwnWay,
+            Some(frame) => frame.occupant.clone(),
+            None if self.task.tid == marks.tid && marks.switched_ns.is_some_and(|ns| at_ns >= ns) => {
                 Occupant::OwnWay
             }
-            Some(Occupant::Vector { name })
-                if name == "local_timer" && is(marks.fired_ns) && !is(marks.switched_ns) =>
-            {
-                Occupant::OwnWay
-            }
-            Some(above) => above.clone(),
-            None if self.task.tid == marks.tid && is(marks.switched_ns) => Occupant::OwnWay,
             None if self.task.is_idle() => Occupant::Idle,
             None => Occupant::Task(self.task.clone()),
+        }
+    }
+}
+
+impl Frame {
+    /// Whether it is the function that wakes the thread, or the interrupt that this is in, from then on.
+    fn is_own(&self, marks: &Marks, at_ns: i64) -> bool {
+        let Some(fired_ns) = marks.fired_ns else { return false };
+        match self.occupant {
+            Occupant::TimerFunction { .. } => self.begun_ns == fired_ns,
+            Occupant::Vector { .. } => (self.begun_ns..=at_ns).contains(&fired_ns),
+            _ => false,
         }
     }
 }
@@ -279,9 +300,9 @@ fn begun_or_ended(what: &Happening) -> Option<Edge> {
         Happening::VectorBegin { name } => Edge::Begun(Occupant::Vector { name: name.clone() }),
         Happening::VectorEnd { name } => Edge::Ended(Occupant::Vector { name: name.clone() }),
         Happening::TimerBegin { function } => {
-            Edge::Begun(Occupant::TimerFunction { function: function.clone() })
+            Edge::Begun(Occupant::TimerFunction { function: function.clone(), soft: false })
         }
-        Happening::TimerEnd => Edge::Ended(Occupant::TimerFunction { function: String::new() }),
+        Happening::TimerEnd => Edge::Ended(Occupant::TimerFunction { function: String::new(), soft: false }),
         Happening::Switch { .. }
         | Happening::Ready { .. }
         | Happening::Nmi { .. }

@@ -188,9 +188,12 @@ impl<'m> CauseWatch<'m> {
 
     fn read_what_was_stopped(&mut self) -> Result<(), String> {
         let Some(trace) = &mut self.trace else { return Ok(()) };
-        let stopped = trace.take()?;
+        let late: Vec<Late> = self.threads.iter().filter_map(Thread::late).collect();
+        let stopped = trace.take(&late)?;
         for thread in &mut self.threads {
-            thread.take_over(self.plan.over_ns, |late| stopped.moment(late));
+            if let Some(late) = thread.late() {
+                thread.take_over(stopped.moment(&late), late.at_ns - late.deadline_ns, self.plan.over_ns);
+            }
         }
         Ok(())
     }
@@ -210,24 +213,21 @@ impl Thread<'_> {
         self.cell(cell).set(value);
     }
 
-    /// Takes the moment of a wake-up at which the thread has stopped the trace, if it has, and arms it again.
-    fn take_over(&mut self, over_ns: u64, moment: impl FnOnce(&Late) -> Option<Moment>) {
-        let stops = self.get(Tracing::Stops);
-        if stops == self.stops {
-            return;
+    /// The wake-up at which the thread has stopped the trace, if it has since the last time.
+    fn late(&self) -> Option<Late> {
+        if self.get(Tracing::Stops) == self.stops {
+            return None;
         }
-        let late_ns = self.get(Tracing::StoppedLateness) as i64;
         let at_ns = self.get(Tracing::StoppedAt);
-        let late = Late {
-            tid: self.tid,
-            priority: self.priority,
-            cpu: self.plan.cpu,
-            deadline_ns: at_ns.saturating_sub(late_ns.unsigned_abs()),
-            at_ns,
-        };
-        self.stops = stops;
-        match moment(&late) {
-            Some(moment) => self.keep(self.get(Tracing::StoppedCycle), late_ns, moment),
+        let deadline_ns = at_ns.saturating_sub(self.get(Tracing::StoppedLateness));
+        Some(Late { tid: self.tid, priority: self.priority, cpu: self.plan.cpu, deadline_ns, at_ns })
+    }
+
+    /// Takes the moment of that wake-up, and arms the thread again.
+    fn take_over(&mut self, moment: Option<Moment>, late_ns: u64, over_ns: u64) {
+        self.stops = self.get(Tracing::Stops);
+        match moment {
+            Some(moment) => self.keep(self.get(Tracing::StoppedCycle), late_ns as i64, moment),
             None => self.not_traced += 1,
         }
         // Once there are enough, only worse ones are wanted.
@@ -236,7 +236,7 @@ impl Thread<'_> {
             _ => None,
         };
         self.say(Tracing::Over, floor_ns.unwrap_or(0).max(over_ns).max(1));
-        self.say(Tracing::Answered, stops);
+        self.say(Tracing::Answered, self.stops);
     }
 
     fn keep(&mut self, cycle: u64, late_ns: i64, moment: Moment) {

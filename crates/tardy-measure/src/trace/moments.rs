@@ -95,21 +95,25 @@ impl MomentTrace {
         self.instance.write("tracing_on", if on { "1" } else { "0" })
     }
 
-    /// Takes everything out of a trace that was stopped.
+    /// Takes everything out of a trace that was stopped, and keeps what `late` wake-ups need.
     ///
     /// # Errors
     /// In words, if the kernel refuses.
-    pub fn take(&mut self) -> Result<Stopped, String> {
+    pub fn take(&mut self, late: &[Late]) -> Result<Stopped, String> {
         let mut stopped = Stopped::default();
+        // Of thousands of events, which all were read before, some dozens are made sense of.
+        let from_ns = late.iter().map(Late::from_ns).min().unwrap_or(u64::MAX);
         let Self { reader, layouts, .. } = self;
         reader.read(u64::MAX, |cpu, piece| {
             let one = stopped.cpus.entry(cpu).or_default();
             match piece {
                 Piece::Event { at_ns, bytes } => {
-                    if one.events.is_empty() && one.whole_from_ns == 0 {
+                    if one.whole_from_ns == 0 {
                         one.whole_from_ns = at_ns;
                     }
-                    one.events.extend(layouts.happening(bytes).map(|what| Happened { at_ns, what }));
+                    if at_ns >= from_ns {
+                        one.events.extend(layouts.happening(bytes).map(|what| Happened { at_ns, what }));
+                    }
                 }
                 Piece::Lost { before_ns, .. } => {
                     one.events.clear();
@@ -143,6 +147,13 @@ impl MomentTrace {
     }
 }
 
+impl Late {
+    /// When its moment begins.
+    fn from_ns(&self) -> u64 {
+        self.deadline_ns.saturating_sub(BEFORE_NS)
+    }
+}
+
 impl Stopped {
     /// The moment of a late wake-up, with timers' functions by their addresses; nothing if the trace was stopped before it.
     pub fn moment(&self, late: &Late) -> Option<Moment> {
@@ -151,7 +162,7 @@ impl Stopped {
         if one.events.last()?.at_ns < late.deadline_ns {
             return None;
         }
-        let from_ns = late.deadline_ns.saturating_sub(BEFORE_NS);
+        let from_ns = late.from_ns();
         let begin = one.events.partition_point(|event| event.at_ns < from_ns);
         let end = one.events.partition_point(|event| event.at_ns <= late.at_ns);
         // Of too many the last: the end of the wait is what has to be explained.

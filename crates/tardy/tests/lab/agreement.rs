@@ -220,7 +220,6 @@ fn held_against_the_kernel(count: usize) {
     let spec = KernelSpec::parse("debian:6.12-rt").unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text| eprintln!("{text}")).unwrap();
     let modules = kernel::modules::resolve(&kernel, &MODULES.map(str::to_owned)).unwrap();
-    let modules = modules.into_iter().map(|module| (module.name, module.image)).collect();
     let seeds = seeds(count);
     let began = Instant::now();
     let host = Host { core: Some(0), cancel: None };

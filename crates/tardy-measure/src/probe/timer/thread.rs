@@ -203,8 +203,8 @@ impl<'a> TimerThread<'a> {
         );
         let block = self.block;
         let warmed = match stopper {
-            Some(_) => self.warm_up_traced(&mut waiter, &pace)?,
-            None => self.warm_up(&mut waiter, &pace, |_| {})?,
+            Some(_) => self.warm_up_traced(&mut waiter, pace.warmup_cycles)?,
+            None => self.warm_up(&mut waiter, pace.warmup_cycles, |_| {})?,
         };
         let counted_from_ns = warmed.as_ref().map_or(start_ns, &at);
         let mut recorder =
@@ -244,16 +244,16 @@ impl<'a> TimerThread<'a> {
         Ok(())
     }
 
-    /// Waits for the cycles that are not counted. The last wake-up, if there was one.
+    /// Waits for `cycles` that are not counted. The last wake-up, if there was one.
     fn warm_up<W: Waiter>(
         &self,
         waiter: &mut W,
-        pace: &Pace,
+        cycles: u64,
         mut note: impl FnMut(i64),
     ) -> io::Result<Option<Woken>> {
         let mut last = None;
         let mut warmed = 0;
-        while warmed < pace.warmup_cycles && !self.block.is_asked_to_end() {
+        while warmed < cycles && !self.block.is_asked_to_end() {
             let woken = waiter.wait()?;
             warmed += 1 + woken.missed + woken.dropped;
             note(woken.now_ns - woken.deadline_ns);
@@ -263,11 +263,13 @@ impl<'a> TimerThread<'a> {
     }
 
     /// The same with the kernel traced in turns, to learn what that costs.
-    fn warm_up_traced<W: Waiter>(&self, waiter: &mut W, pace: &Pace) -> io::Result<Option<Woken>> {
+    fn warm_up_traced<W: Waiter>(&self, waiter: &mut W, cycles: u64) -> io::Result<Option<Woken>> {
+        // Working out the medians takes time, and must not make the first cycle that counts late.
+        let after = cycles / 8;
         let mut traced = WarmUp::new(self.block);
-        let last = self.warm_up(waiter, pace, |late_ns| traced.note(late_ns));
+        self.warm_up(waiter, cycles - after, |late_ns| traced.note(late_ns))?;
         traced.tell();
-        last
+        self.warm_up(waiter, after, |_| {})
     }
 }
 

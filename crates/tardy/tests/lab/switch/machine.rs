@@ -62,7 +62,7 @@ impl Guest {
         let wanted: Vec<String> =
             MODULES.iter().chain(&self.modules).map(|name| (*name).to_owned()).collect();
         let modules = kernel::modules::resolve(&kernel, &wanted).unwrap();
-        let modules = modules.into_iter().map(|module| (module.name, module.image)).collect();
+
         let experiment = Experiment {
             machine: Machine::Pc,
             pace: Pace::default(),
