@@ -18,6 +18,7 @@ pub mod levels;
 pub mod loads;
 pub mod name;
 pub mod outcome;
+pub mod periods;
 pub mod pool;
 pub mod published;
 pub mod quantile;
