@@ -58,18 +58,29 @@ pub struct Period {
     pub length_ns: u64,
     /// The longest of its events, in ns.
     pub longest_ns: u64,
+    /// All of its events together, in ns.
+    pub total_ns: u64,
 }
 
-/// The periodic sources among `events`, which are in ascending order, the one with the most events first.
+/// The periodic sources among `events`, which are in ascending order, the one with the most events first. Of a longer
+/// time than four seconds, their beginning decides which there are.
 pub fn find(events: &[Event]) -> Vec<Period> {
+    find_with(events, spectrum::BIN_NS)
+}
+
+/// The same for events that come seldom over a long time, such as the longest gaps of a run: all of it decides, and
+/// periods shorter than about a hundred-thousandth of it are not seen.
+pub fn find_slow(events: &[Event]) -> Vec<Period> {
+    let span_ns = events.first().zip(events.last()).map_or(0, |(first, last)| last.at_ns - first.at_ns);
+    find_with(events, spectrum::slow_bin_ns(span_ns))
+}
+
+fn find_with(events: &[Event], bin_ns: u64) -> Vec<Period> {
     let mut left: Vec<Event> = events.to_vec();
     let mut found = Vec::new();
     while left.len() >= EVENT_MIN && found.len() < SOURCE_MAX {
-        let Some(comb) = strongest(&left) else { break };
+        let Some(comb) = strongest(&left, bin_ns) else { break };
         let (on, off): (Vec<Event>, Vec<Event>) = left.iter().partition(|event| comb.takes(event.at_ns));
-        if !is_more_than_chance(on.len(), comb.covered() * left.len() as f64) {
-            break;
-        }
         found.push(period(&comb, &on));
         left = off;
     }
@@ -84,18 +95,21 @@ fn is_more_than_chance(on: usize, expected: f64) -> bool {
     on >= EVENT_MIN as f64 / 2.0 && on > 2.0 * expected && on - expected > CHANCE_SIGMA * expected.sqrt()
 }
 
-/// The comb of the strongest line, if any is above chance.
-fn strongest(events: &[Event]) -> Option<Comb> {
+/// The comb of the strongest line whose comb is above chance. Where a source was taken out the strongest lines are those of
+/// its holes, which have none.
+fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
     let times: Vec<u64> = events.iter().map(|event| event.at_ns).collect();
-    let window = spectrum::window(&times);
-    spectrum::lines(window).into_iter().find_map(|line| {
+    let window = spectrum::window(&times, bin_ns);
+    let mut combs = spectrum::lines(window, bin_ns).into_iter().filter_map(|line| {
         let fundamentals = (1..=HARMONIC_MAX).map(|divisor| line.frequency_hz / f64::from(divisor));
         let combs = fundamentals.filter_map(|frequency_hz| Comb::fit(window, 1e9 / frequency_hz));
         let sound = combs.filter(|comb| comb.hit_share() >= TEETH_HIT_MIN);
         // Of combs with the same events the one with the longest period has the fewest teeth to miss.
         let best = sound.max_by(|a, b| a.merit().total_cmp(&b.merit()))?;
         Some(best.extended(&times))
-    })
+    });
+    let on = |comb: &Comb| times.iter().filter(|at| comb.takes(**at)).count();
+    combs.find(|comb| is_more_than_chance(on(comb), comb.covered() * times.len() as f64))
 }
 
 fn period(comb: &Comb, on: &[Event]) -> Period {
@@ -111,6 +125,7 @@ fn period(comb: &Comb, on: &[Event]) -> Period {
         first_ns: on.first().map_or(0, |event| event.at_ns),
         length_ns: lengths.get(lengths.len() / 2).copied().unwrap_or(0),
         longest_ns: lengths.last().copied().unwrap_or(0),
+        total_ns: lengths.iter().fold(0, |sum, length| sum.saturating_add(*length)),
     }
 }
 

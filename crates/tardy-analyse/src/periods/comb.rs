@@ -12,6 +12,10 @@ const PHASE_EVENTS: usize = 256;
 const DRIFT_SIGMA: f64 = 5.0;
 /// Fewer events tell a curvature from jitter badly.
 const BENT_MIN: usize = 32;
+/// By so many events is seen whether a comb is worth more …
+const TRIED_EVENTS: usize = 512;
+/// … which it is if this share of its teeth has an event.
+const TRIED_HIT_MIN: f64 = 0.3;
 /// Rounds of assigning events to teeth and fitting the teeth to them.
 const ROUNDS: usize = 4;
 
@@ -48,8 +52,13 @@ impl Comb {
             events: 0,
         };
         // A line's frequency is exact to a fraction of a turn in the window; the first stretch is fitted first, so that
-        // what is missing does not grow beyond a tooth's reach towards the end.
-        start.extended(times).sound()
+        // what is missing does not grow beyond a tooth's reach towards the end. Most combs that are tried are bare there
+        // already.
+        let begun = start.extended(&times[..times.len().min(TRIED_EVENTS)]);
+        if begun.hit_share() < TRIED_HIT_MIN {
+            return None;
+        }
+        begun.extended(times).sound()
     }
 
     /// The same comb fitted to twice as long a stretch again and again, until it is fitted to all of `times`.
@@ -90,7 +99,7 @@ impl Comb {
     }
 
     pub(super) fn missing(&self) -> u64 {
-        self.teeth - self.hit
+        self.teeth.saturating_sub(self.hit)
     }
 
     /// The share of teeth that have an event.
@@ -145,7 +154,7 @@ impl Comb {
         let line = fit(&points, points.len() >= BENT_MIN)?;
         let mut hit: Vec<i64> = points.iter().map(|(tooth, _)| *tooth as i64).collect();
         hit.dedup();
-        let teeth = (hit[hit.len() - 1] - hit[0] + 1) as u64;
+        let teeth = (hit[hit.len() - 1].saturating_sub(hit[0]).saturating_add(1)).max(1) as u64;
         Some(Self {
             origin_ns: self.origin_ns + line.offset,
             period_ns: line.slope,

@@ -4,9 +4,11 @@ use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
 /// Width of a bin of time, in ns: half of it is what the highest frequency's period must at least be.
-const BIN_NS: u64 = 2_000;
+pub(super) const BIN_NS: u64 = 2_000;
 /// No more bins than this are transformed: four seconds.
 const BIN_MAX: usize = 1 << 21;
+/// 2 to this power bins are enough for slow sources.
+const SLOW_BITS: u32 = 18;
 /// Lines that are looked at, the strongest first.
 const LINE_MAX: usize = 12;
 /// The probability with which no line at all would be as strong by chance.
@@ -24,22 +26,27 @@ pub(super) struct Line {
     pub(super) power: f64,
 }
 
+/// Width of a bin for events over `span_ns` that come seldom: so that fewer bins than for a short window hold them all.
+pub(super) fn slow_bin_ns(span_ns: u64) -> u64 {
+    (span_ns >> SLOW_BITS).max(BIN_NS)
+}
+
 /// The stretch of `times` that is transformed: from the first on, as long as there are bins.
-pub(super) fn window(times: &[u64]) -> &[u64] {
+pub(super) fn window(times: &[u64], bin_ns: u64) -> &[u64] {
     let Some(first) = times.first() else { return times };
-    let end = first + BIN_NS * BIN_MAX as u64;
+    let end = first.saturating_add(bin_ns.saturating_mul(BIN_MAX as u64));
     &times[..times.partition_point(|at| *at < end)]
 }
 
 /// Lines that chance does not explain, the strongest first.
-pub(super) fn lines(times: &[u64]) -> Vec<Line> {
+pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
-    let bins = ((last - first) / BIN_NS + 1).max(2) as usize;
-    let powers = powers(times, *first, bins);
+    let bins = ((last - first) / bin_ns + 1).max(2) as usize;
+    let powers = powers(times, *first, bins, bin_ns);
     let floor = floor(&powers);
     let trials = powers.len().saturating_sub(TURNS_MIN).max(1);
     let threshold = 2.0 * (trials as f64 / CHANCE).ln();
-    let span_s = bins as f64 * BIN_NS as f64 * 1e-9;
+    let span_s = bins as f64 * bin_ns as f64 * 1e-9;
     let mut lines: Vec<Line> = (TURNS_MIN..powers.len())
         .map(|turns| Line {
             frequency_hz: refined(&powers, turns) / span_s,
@@ -53,10 +60,10 @@ pub(super) fn lines(times: &[u64]) -> Vec<Line> {
 }
 
 /// 2|X|²/N for each number of turns in the window, up to half of the bins.
-fn powers(times: &[u64], first: u64, bins: usize) -> Vec<f64> {
+fn powers(times: &[u64], first: u64, bins: usize, bin_ns: u64) -> Vec<f64> {
     let mut series = vec![Complex::new(0.0_f64, 0.0); bins];
     for at in times {
-        series[((at - first) / BIN_NS) as usize].re += 1.0;
+        series[((at - first) / bin_ns) as usize].re += 1.0;
     }
     FftPlanner::new().plan_fft_forward(bins).process(&mut series);
     let scale = 2.0 / times.len() as f64;
