@@ -1,10 +1,11 @@
 //! Between prepare and finish the probe allocates nothing and faults nothing: counted, for every way to wait.
 
 use tardy_measure::probe::cells::{self, CELLS, Total};
-use tardy_measure::probe::order::Order;
+use tardy_measure::probe::noise::NoiseProbe;
+use tardy_measure::probe::order::{Order, Work};
 use tardy_measure::probe::timer::TimerThread;
 use tardy_measure::probe::timer::reading::Cells;
-use tardy_record::plan::{ClockId, Policy, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_record::plan::{ClockId, NoisePlan, NoiseThread, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::counting_allocator::{CountingAllocator, allocations};
 use tardy_sys::shared_map::SharedMap;
@@ -19,7 +20,7 @@ fn order(map: &SharedMap, wake: Wake) -> Order {
         map: map.path().to_owned(),
         first_block: 0,
         house_pid: std::process::id(),
-        timer: TimerPlan {
+        work: Work::Timer(TimerPlan {
             wake,
             clock: ClockId::Monotonic,
             dither_ns: 0,
@@ -27,7 +28,7 @@ fn order(map: &SharedMap, wake: Wake) -> Order {
             memory_locked: false,
             dma_latency_us: None,
             threads: vec![thread],
-        },
+        }),
         warmup_ns: 2_000_000,
         span: Span::Loops(100),
         // Thresholds that every sample passes, so that the rare paths run as well.
@@ -41,6 +42,7 @@ fn order(map: &SharedMap, wake: Wake) -> Order {
 /// a second thread exists.
 fn main() {
     nothing_is_allocated_and_nothing_faulted_while_measuring();
+    nothing_is_allocated_and_nothing_faulted_while_looking_for_noise();
     println!("nothing is allocated and nothing faulted while measuring: ok");
 }
 
@@ -52,7 +54,8 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
         let order = order(&map, wake);
-        let thread = TimerThread::new(&map, &order, 0);
+        let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
+        let thread = TimerThread::new(&map, &order, timer, 0);
         let prepared = thread.prepare().unwrap();
         let before = allocations();
         thread.measure(monotonic_ns() + 1_000_000).unwrap();
@@ -69,6 +72,45 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
         let lost = if slots > 0 { recorded.saturating_sub(slots as u64) } else { 0 };
         assert_eq!(total(Total::SamplesLost), lost, "{wake:?}");
         assert!(slots == 0 || waiting + lost == recorded, "{wake:?}");
+        assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
+    }
+}
+
+/// With a threshold at the least that the loop can tell, so that gaps are noted all the time, and a ring that overflows.
+fn nothing_is_allocated_and_nothing_faulted_while_looking_for_noise() {
+    for slots in [0, 1 << 16, 64] {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
+        let cpu = tardy_sys::scheduling::affinity().unwrap()[0];
+        let noise = NoisePlan {
+            threshold_ns: 1,
+            policy: Policy::Other,
+            memory_locked: false,
+            dma_latency_us: None,
+            threads: vec![NoiseThread { cpu, priority: 0 }],
+        };
+        let order = Order {
+            work: Work::Noise(noise.clone()),
+            span: Span::DurationNs(250_000_000),
+            ..order(&map, Wake::Busy)
+        };
+        let mut probe = NoiseProbe::new(&map, &order, &noise, 0);
+        let prepared = probe.prepare().unwrap();
+        let before = allocations();
+        probe.measure(monotonic_ns() + 1_000_000).unwrap();
+        assert_eq!(allocations() - before, 0);
+        probe.account(&prepared);
+        let mut cells = Vec::new();
+        assert!(map.block(0).read(&mut cells));
+        let total = |total: Total| cells[total as usize];
+        let recorded = Cells(&cells).recorded();
+        assert_eq!(total(Total::MinorFaults) + total(Total::MajorFaults), 0);
+        assert!(recorded > 0 && total(Total::Attempted) == recorded);
+        let waiting = map.ring(0).map_or(0, |ring| ring.reader().waiting() as u64);
+        let lost = if slots > 0 { recorded.saturating_sub(slots as u64) } else { 0 };
+        assert_eq!(total(Total::SamplesLost), lost);
+        assert!(slots == 0 || waiting + lost == recorded);
+        assert!(total(Total::Loops) > recorded, "a turn is no gap");
         assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
     }
 }

@@ -24,6 +24,7 @@ use crate::probe::order::{Granted, Order};
 /// A measuring thread's part of the order.
 pub struct TimerThread<'a> {
     order: &'a Order,
+    timer: &'a TimerPlan,
     plan: ThreadPlan,
     block: Block<'a>,
     /// For every sample, if a person asked to keep them.
@@ -39,15 +40,26 @@ pub struct Prepared {
     pub refused: Vec<String>,
     /// The kernel's id of it.
     pub tid: u32,
-    migrations: Option<u64>,
+    pub(crate) migrations: Option<u64>,
+}
+
+impl Prepared {
+    /// Adds to the thread's block how often it was moved since.
+    pub(crate) fn account(&self, block: Block<'_>) {
+        let moved = thread_usage::migrations_of_this_thread().zip(self.migrations);
+        if let Some((after, before)) = moved {
+            let _writing = block.writing();
+            block.cells()[Total::Migrations as usize].set(after.saturating_sub(before) + 1);
+        }
+    }
 }
 
 impl<'a> TimerThread<'a> {
-    /// Thread `index` of the order.
-    pub fn new(map: &'a SharedMap, order: &'a Order, index: usize) -> Self {
-        let plan = order.timer.threads[index];
+    /// Thread `index` of `timer` in the order.
+    pub fn new(map: &'a SharedMap, order: &'a Order, timer: &'a TimerPlan, index: usize) -> Self {
+        let plan = timer.threads[index];
         let block = order.first_block + index;
-        Self { order, plan, block: map.block(block), ring: map.ring(block), index: index as u64 }
+        Self { order, timer, plan, block: map.block(block), ring: map.ring(block), index: index as u64 }
     }
 
     /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
@@ -56,7 +68,7 @@ impl<'a> TimerThread<'a> {
     /// # Errors
     /// If its CPU cannot be had at all.
     pub fn prepare(&self) -> Result<Prepared, String> {
-        let timer = &self.order.timer;
+        let timer = self.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
         // The house is pinned, and this process with it: a thread that is to roam must be let go.
@@ -103,7 +115,7 @@ impl<'a> TimerThread<'a> {
     /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
     /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
     pub fn measure(&self, start_ns: u64) -> io::Result<()> {
-        let timer = &self.order.timer;
+        let timer = self.timer;
         let clock = match timer.clock {
             ClockId::Monotonic => Clock::Monotonic,
             ClockId::Realtime => Clock::Realtime,
@@ -152,11 +164,7 @@ impl<'a> TimerThread<'a> {
 
     /// Adds to the block what only allocating code can find out.
     pub fn account(&self, prepared: &Prepared) {
-        let moved = thread_usage::migrations_of_this_thread().zip(prepared.migrations);
-        if let Some((after, before)) = moved {
-            let _writing = self.block.writing();
-            self.block.cells()[Total::Migrations as usize].set(after.saturating_sub(before) + 1);
-        }
+        prepared.account(self.block);
     }
 
     /// Measures with `waiter`, whose deadlines are on `clock`; records times on the monotonic one.
@@ -174,8 +182,7 @@ impl<'a> TimerThread<'a> {
         start_ns: u64,
         at: impl Fn(&Woken) -> u64,
     ) -> io::Result<()> {
-        let pace =
-            Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
+        let pace = Pace::new(self.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
         debug_assert!(
             W::MAY_END_BY_CLOCK || pace.duration_ns == u64::MAX,
             "a schedule is ended by its cycles"
@@ -235,7 +242,8 @@ fn waiting_for_start(start_ns: u64) -> io::Result<()> {
     tardy_sys::waiting::sleep_until(Clock::Monotonic, start_ns as i64)
 }
 
-fn refusal(policy: Policy, error: &io::Error) -> String {
+/// Why a policy was refused, and how it would be granted.
+pub(crate) fn refusal(policy: Policy, error: &io::Error) -> String {
     let name = policy.name().to_uppercase();
     let advice = match (policy, error.raw_os_error()) {
         (Policy::Deadline, Some(16)) => {
