@@ -122,7 +122,7 @@ impl KernelSchedule {
         Some(schedule)
     }
 
-    /// Has the timer fire when a real one was seen to, where that was within [`SEEN_WITHIN_NS`] of its time.
+    /// Has the timer fire when a real one was seen to, where that was within a millisecond of its time.
     pub fn fires_as_seen(&mut self, seen_ns: Vec<i64>) {
         self.seen_ns = seen_ns;
     }
