@@ -66,6 +66,10 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     if let (ProbePlan::Tracer(one), ProbePlan::Tracer(other)) = (&a.probe, &b.probe) {
         differ("period", format_duration_ns(one.period_ns), format_duration_ns(other.period_ns));
     }
+    if let (ProbePlan::Noise(one), ProbePlan::Noise(other)) = (&a.probe, &b.probe) {
+        differ("threshold", format_duration_ns(one.threshold_ns), format_duration_ns(other.threshold_ns));
+        differ("policy", one.policy.name().to_owned(), other.policy.name().to_owned());
+    }
     let (Some(one), Some(other)) = (a.probe.timer(), b.probe.timer()) else { return reasons };
     let mut differ = |what: &str, base: String, candidate: String| {
         if base != candidate {

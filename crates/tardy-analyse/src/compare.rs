@@ -69,6 +69,9 @@ pub struct Pair {
     pub not_comparable_because: Vec<String>,
     /// Phases and CPUs that both have, side by side.
     pub rows: Vec<RowPair>,
+    /// What took the CPUs in phases that looked for it in both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<NoisePair>,
     /// Phases and series of one side that the other does not have.
     pub unmatched: Vec<String>,
     /// What differs between the machines.
@@ -94,6 +97,19 @@ pub struct RowPair {
     pub ratios: Vec<Ratio>,
     /// How far the distributions lie apart; for `all` only, and where the bins fit.
     pub shape: Option<Shape>,
+}
+
+/// The noise of one CPU in both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoisePair {
+    /// The phase's label in the base.
+    pub phase: String,
+    /// The series' label.
+    pub label: String,
+    /// The share of the time that was taken in the base and in the candidate, from 0 to 1.
+    pub share: [f64; 2],
+    /// Gaps a second in both.
+    pub gaps_per_second: [f64; 2],
 }
 
 /// One statistic of both.
@@ -150,6 +166,7 @@ fn pair(base: &Run, candidate: &Run, name: &str) -> Pair {
     Pair {
         candidate: side(candidate, name),
         not_comparable_because: comparability::obstacles(base, candidate),
+        noise: matched.iter().flat_map(|(a, b)| noise_pairs(base, *a, candidate, *b)).collect(),
         rows: matched.iter().flat_map(|(a, b)| phase_rows(base, *a, candidate, *b)).collect(),
         unmatched,
         differences: difference::between(base, candidate),
@@ -200,6 +217,25 @@ fn lonely_series(run: &Run, phase: usize, other: &Run, other_phase: usize, name:
 
 fn series_of(run: &Run, phase: usize) -> Vec<&Series> {
     run.own_series().filter(|series| series.phase == phase).collect()
+}
+
+/// The noise of the CPUs that both phases looked at.
+fn noise_pairs(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: usize) -> Vec<NoisePair> {
+    let share = |series: &Series| series.sum_ns as f64 / (series.counted_ns as f64).max(1.0);
+    let per_second =
+        |series: &Series| series.tally.recorded as f64 / (series.counted_ns as f64).max(1.0) * 1e9;
+    let theirs = series_of(candidate, candidate_phase);
+    let pair = |ours: &Series| {
+        ours.gaps()?;
+        let theirs = theirs.iter().find(|theirs| theirs.label == ours.label && theirs.gaps().is_some())?;
+        Some(NoisePair {
+            phase: base.phases[base_phase].label.clone(),
+            label: ours.label.clone(),
+            share: [share(ours), share(theirs)],
+            gaps_per_second: [per_second(ours), per_second(theirs)],
+        })
+    };
+    series_of(base, base_phase).into_iter().filter_map(pair).collect()
 }
 
 /// The lower levels of two phases, like for like: a row for each that both have, all CPUs together.

@@ -14,6 +14,8 @@ use crate::lab;
 use crate::levels::{self, Levels};
 use crate::loads::{self, LoadFindings};
 use crate::name::Readings;
+use crate::noise::{self, NoisePhase};
+use crate::phase_lock::{self, InStep};
 use crate::published::{self, BesidePublished, PublishedResult};
 use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
@@ -56,6 +58,12 @@ pub struct Findings {
     /// Whether the slots of a time-aware switch held, for each phase; empty where none was tested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowPhase>,
+    /// What took the CPUs, for each phase that looked for it; empty where none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub noise: Vec<NoisePhase>,
+    /// Timers in step with what was found there; empty where none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub in_step: Vec<InStep>,
     /// Repeated phases; empty where none was.
     pub rounds: Vec<Rounds>,
     /// What the loads achieved.
@@ -103,6 +111,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
     let limit = options.limit_ns.or(run.plan.limit_ns);
     let meaningless_because = lab::meaningless_because(run);
     let supports_a_verdict = run.validity.valid && meaningless_because.is_none();
+    let noise = noise::of(run);
     Findings {
         validity: run.validity.clone(),
         meaningless_because,
@@ -114,6 +123,8 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         hints: causes::hints(run),
         simultaneous: simultaneous::of(run),
         flows: flows::of(run),
+        in_step: phase_lock::of(run, &noise),
+        noise,
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),

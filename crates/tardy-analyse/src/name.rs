@@ -23,6 +23,8 @@ pub enum Readings {
     Periods,
     /// That came through a switch.
     Frames,
+    /// In which a loop stood still.
+    Gaps,
 }
 
 impl Readings {
@@ -30,6 +32,7 @@ impl Readings {
     pub fn of(series: &Series) -> Self {
         match (&series.kind, series.quantity) {
             (SeriesKind::Flow(_), _) => Self::Frames,
+            (SeriesKind::Gaps(_), _) => Self::Gaps,
             (_, Quantity::Noise) => Self::Periods,
             (_, Quantity::Latency) => Self::WakeUps,
         }
@@ -46,6 +49,7 @@ impl Readings {
             Self::WakeUps => "wake-ups",
             Self::Periods => "periods",
             Self::Frames => "frames",
+            Self::Gaps => "gaps",
         }
     }
 }

@@ -35,7 +35,8 @@ pub fn of(run: &Run) -> Option<Stops> {
     })?;
     let stopped = |series: &Series| {
         let spins =
-            series.timer().is_some_and(|timer| timer.wake == Wake::Busy && timer.policy.has_priority());
+            series.timer().is_some_and(|timer| timer.wake == Wake::Busy && timer.policy.has_priority())
+                || series.gaps().is_some_and(|gaps| gaps.policy.has_priority());
         spins && series.max_ns.is_some_and(|max| max >= 0 && max.unsigned_abs() >= stops.stop_ns / 2)
     };
     run.series.iter().any(stopped).then_some(stops)

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use tardy_measure::probe::cells::CELLS;
-use tardy_measure::probe::order::Order;
+use tardy_measure::probe::order::{Order, Work};
 use tardy_measure::probe::timer::TimerThread;
 use tardy_record::plan::{ClockId, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_sys::clock::monotonic_ns;
@@ -56,7 +56,7 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
         map: map.path().to_owned(),
         first_block: 0,
         house_pid: 0,
-        timer: TimerPlan {
+        work: Work::Timer(TimerPlan {
             wake: Wake::ClockNanosleep,
             clock: ClockId::Monotonic,
             dither_ns: 0,
@@ -65,7 +65,7 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
             dma_latency_us: None,
             causes: None,
             threads: vec![thread],
-        },
+        }),
         warmup_ns: 0,
         span: Span::Loops(cycles),
         thresholds_ns: vec![1_000_000],
@@ -73,9 +73,10 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
         stop_trace: None,
         fake: Some(1),
     };
-    let thread = TimerThread::new(&map, &order, 0);
-    let mut prepared = thread.prepare().expect("SCHED_OTHER is everyone's");
+    let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
+    let mut thread = TimerThread::new(&map, &order, timer, 0);
+    thread.prepare().expect("SCHED_OTHER is everyone's");
     let start_ns = monotonic_ns();
-    thread.measure(1, &mut prepared).expect("the fake waits for nothing");
+    thread.measure(1).expect("the fake waits for nothing");
     monotonic_ns() - start_ns
 }

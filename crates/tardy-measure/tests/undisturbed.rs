@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use tardy_measure::probe::cells::{self, CELLS, Total, Traced, Tracing};
-use tardy_measure::probe::order::Order;
+use tardy_measure::probe::noise::NoiseProbe;
+use tardy_measure::probe::order::{Order, Work};
 use tardy_measure::probe::timer::TimerThread;
 use tardy_measure::probe::timer::reading::Cells;
-use tardy_record::plan::{ClockId, Policy, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_record::plan::{ClockId, NoisePlan, NoiseThread, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::counting_allocator::{CountingAllocator, allocations};
 use tardy_sys::shared_map::SharedMap;
@@ -15,13 +16,13 @@ use tardy_sys::waiting::IntervalTimer;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-fn order(map: &SharedMap, wake: Wake, stop_trace: PathBuf) -> Order {
+fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
     let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 1_000_000, offset_ns: 0 };
     Order {
         map: map.path().to_owned(),
         first_block: 0,
         house_pid: std::process::id(),
-        timer: TimerPlan {
+        work: Work::Timer(TimerPlan {
             wake,
             clock: ClockId::Monotonic,
             dither_ns: 0,
@@ -30,12 +31,12 @@ fn order(map: &SharedMap, wake: Wake, stop_trace: PathBuf) -> Order {
             dma_latency_us: None,
             causes: None,
             threads: vec![thread],
-        },
+        }),
         warmup_ns: 2_000_000,
         span: Span::Loops(100),
         // Thresholds that every sample passes, so that the rare paths run as well.
         thresholds_ns: vec![1, 2],
-        stop_trace: Some(stop_trace),
+        stop_trace,
         seed: 1,
         fake: None,
     }
@@ -45,6 +46,7 @@ fn order(map: &SharedMap, wake: Wake, stop_trace: PathBuf) -> Order {
 /// a second thread exists.
 fn main() {
     nothing_is_allocated_and_nothing_faulted_while_measuring();
+    nothing_is_allocated_and_nothing_faulted_while_looking_for_noise();
     println!("nothing is allocated and nothing faulted while measuring: ok");
 }
 
@@ -58,13 +60,14 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
         // A trace that every wake-up stops.
         let stop_trace = directory.path().join("tracing_on");
         std::fs::write(&stop_trace, "1").unwrap();
-        let order = order(&map, wake, stop_trace);
+        let order = order(&map, wake, Some(stop_trace));
         map.block(0).cells()[cells::TRACING + Tracing::Over as usize].set(1);
         map.block(0).cells()[cells::TRACING + Tracing::State as usize].set(Traced::On as u64);
-        let thread = TimerThread::new(&map, &order, 0);
-        let mut prepared = thread.prepare().unwrap();
+        let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
+        let mut thread = TimerThread::new(&map, &order, timer, 0);
+        let prepared = thread.prepare().unwrap();
         let before = allocations();
-        thread.measure(monotonic_ns() + 1_000_000, &mut prepared).unwrap();
+        thread.measure(monotonic_ns() + 1_000_000).unwrap();
         assert_eq!(allocations() - before, 0, "{wake:?}");
         thread.account(&prepared);
         let mut cells = Vec::new();
@@ -80,5 +83,44 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
         assert!(slots == 0 || waiting + lost == recorded, "{wake:?}");
         assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
         assert_eq!(cells[cells::TRACING + Tracing::Stops as usize], 1, "{wake:?}");
+    }
+}
+
+/// With a threshold at the least that the loop can tell, so that gaps are noted all the time, and a ring that overflows.
+fn nothing_is_allocated_and_nothing_faulted_while_looking_for_noise() {
+    for slots in [0, 1 << 16, 64] {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
+        let cpu = tardy_sys::scheduling::affinity().unwrap()[0];
+        let noise = NoisePlan {
+            threshold_ns: 1,
+            policy: Policy::Other,
+            memory_locked: false,
+            dma_latency_us: None,
+            threads: vec![NoiseThread { cpu, priority: 0 }],
+        };
+        let order = Order {
+            work: Work::Noise(noise.clone()),
+            span: Span::DurationNs(250_000_000),
+            ..order(&map, Wake::Busy, None)
+        };
+        let mut probe = NoiseProbe::new(&map, &order, &noise, 0);
+        let prepared = probe.prepare().unwrap();
+        let before = allocations();
+        probe.measure(monotonic_ns() + 1_000_000).unwrap();
+        assert_eq!(allocations() - before, 0);
+        probe.account(&prepared);
+        let mut cells = Vec::new();
+        assert!(map.block(0).read(&mut cells));
+        let total = |total: Total| cells[total as usize];
+        let recorded = Cells(&cells).recorded();
+        assert_eq!(total(Total::MinorFaults) + total(Total::MajorFaults), 0);
+        assert!(recorded > 0 && total(Total::Attempted) == recorded);
+        let waiting = map.ring(0).map_or(0, |ring| ring.reader().waiting() as u64);
+        let lost = if slots > 0 { recorded.saturating_sub(slots as u64) } else { 0 };
+        assert_eq!(total(Total::SamplesLost), lost);
+        assert!(slots == 0 || waiting + lost == recorded);
+        assert!(total(Total::Loops) > recorded, "a turn is no gap");
+        assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
     }
 }

@@ -5,10 +5,10 @@ use tardy_analyse::difference::Difference;
 use tardy_analyse::name::Readings;
 use tardy_analyse::shape::Shape;
 
-use crate::lab;
 use crate::latency::{harmless, microseconds, per_cent, short, three_digits};
 use crate::summary::folded;
 use crate::table::Table;
+use crate::{lab, noise};
 
 /// What a comparison of one run each can show.
 pub const DESCRIPTIVE: &str = "Descriptive only: one run each. Whether another boot of the same kernel would differ as \
@@ -32,6 +32,7 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
         let all = pair.rows.iter().filter(|row| row.label == "all");
         blocks.extend(all.map(|row| all_block(row, &names, width)));
         blocks.push(series_block(pair, &names, width));
+        blocks.push(noise_block(pair, width));
         blocks.extend(differences(pair, &names, width));
     }
     blocks.push(folded(DESCRIPTIVE, width));
@@ -90,7 +91,8 @@ fn all_block(row: &RowPair, names: &Names, width: usize) -> Vec<String> {
     }
     let mut lines = folded(&format!("{}, {}", harmless(&row.phase), harmless(&pooled(row))), width);
     lines.extend(table.lines(width.min(60)));
-    lines.extend(row.shape.map(|shape| folded(&shape_text(&shape, "us"), width)).into_iter().flatten());
+    let shape = row.shape.map(|shape| shape_text(&shape, row.readings, "us"));
+    lines.extend(shape.map(|text| folded(&text, width)).into_iter().flatten());
     lines
 }
 
@@ -106,14 +108,15 @@ pub(crate) fn pooled(row: &RowPair) -> String {
 fn all_of(readings: Readings) -> &'static str {
     match readings {
         Readings::Frames => "all flows",
-        Readings::WakeUps | Readings::Periods => "all CPUs",
+        Readings::WakeUps | Readings::Periods | Readings::Gaps => "all CPUs",
     }
 }
 
 /// How far the distributions lie apart, in words.
-pub(crate) fn shape_text(shape: &Shape, unit: &str) -> String {
+pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> String {
+    let (one, more) = if readings == Readings::Gaps { ("gap", "longer") } else { ("wake-up", "later") };
     format!(
-        "Of a wake-up of each, the candidate's is the later one in {} of cases (half is no difference). The two \
+        "Of a {one} of each, the candidate's is the {more} one in {} of cases (half is no difference). The two \
          distribution functions are at most {} apart; on average values moved by {} {unit}.",
         per_cent(shape.later),
         three_digits(shape.kolmogorov_smirnov),
@@ -128,6 +131,16 @@ fn series_block(pair: &Pair, names: &Names, width: usize) -> Vec<String> {
         return named;
     }
     series_table(pair, "base", "candidate", width)
+}
+
+/// What each CPU lost to noise.
+fn noise_block(pair: &Pair, width: usize) -> Vec<String> {
+    if pair.noise.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new(&noise::PAIR_HEADS);
+    noise::pair_rows(&pair.noise).into_iter().for_each(|row| table.push(row));
+    table.lines(width)
 }
 
 fn series_table(pair: &Pair, base: &str, candidate: &str, width: usize) -> Vec<String> {

@@ -11,6 +11,7 @@ mod flows;
 pub mod lab;
 pub mod latency;
 mod levels;
+pub mod noise;
 pub mod notes;
 mod paper;
 pub mod plot;

@@ -7,7 +7,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
 use crate::latency::with_unit;
-use crate::sentence;
+use crate::{noise, sentence};
 
 const UNPINNED: &str =
     "An unpinned thread roams over the CPUs: its row is of the thread, not of any one CPU.";
@@ -26,20 +26,22 @@ pub fn of(run: &Run, findings: &Findings) -> Vec<String> {
     if recorded().any(|series| series.timer().is_some_and(|timer| timer.wake == Wake::Deadline)) {
         notes.push(DEADLINE.to_owned());
     }
-    notes.extend(stops::of(run).map(stopped));
+    notes.extend(noise::in_step(&findings.in_step));
+    notes.extend(stops::of(run).map(|stops| stopped(run, stops)));
     notes
 }
 
-fn stopped(stops: Stops) -> String {
+fn stopped(run: &Run, stops: Stops) -> String {
+    let what = if run.series.iter().any(|series| series.gaps().is_some()) { "noise" } else { "busy" };
     let (stop, period) = (with_unit(stops.stop_ns as f64), format_duration_ns(stops.period_ns));
     match stops.by {
         StoppedBy::Throttle => format!(
-            "busy: the kernel stops a real-time thread that spins for more than {} of each {period}: its maxima of \
+            "{what}: the kernel stops a real-time thread that spins for more than {} of each {period}: its maxima of \
              about {stop} are that, not the machine; echo -1 > /proc/sys/kernel/sched_rt_runtime_us ends it.",
             format_duration_ns(stops.period_ns.saturating_sub(stops.stop_ns)),
         ),
         StoppedBy::FairServer => format!(
-            "busy: the kernel's fair server stops a real-time thread that spins for up to {stop} of each {period}, for \
+            "{what}: the kernel's fair server stops a real-time thread that spins for up to {stop} of each {period}, for \
              the tasks that it keeps waiting: its maxima of about {stop} are that, not the machine; \
              /sys/kernel/debug/sched/fair_server sets it.",
         ),

@@ -65,8 +65,8 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
         (0, threads) => count_of(threads, "unpinned thread"),
         (cpus, threads) => format!("{} and {}", count_of(cpus, "CPU"), count_of(threads, "unpinned thread")),
     };
-    if phase.readings == Readings::Frames {
-        return None; // Flows say what they came to themselves: crate::flows.
+    if matches!(phase.readings, Readings::Frames | Readings::Gaps) {
+        return None; // Flows and gaps say what they came to themselves: crate::flows, crate::noise.
     }
     if phase.readings == Readings::Periods {
         return Some(format!(
@@ -181,7 +181,9 @@ pub fn rounded(ns: u64) -> String {
 /// How the table of `findings` quotes its quantiles, and what its dashes mean.
 pub fn table_notes(findings: &Findings) -> Vec<String> {
     use tardy_analyse::pool::Quoted;
-    let rows = || findings.phases.iter().flat_map(|phase| phase.rows.iter().chain(&phase.all));
+    // A gap is no wake-up: it has no schedule that it could miss.
+    let phases = || findings.phases.iter().filter(|phase| phase.readings != Readings::Gaps);
+    let rows = || phases().flat_map(|phase| phase.rows.iter().chain(&phase.all));
     let mut notes = Vec::new();
     if rows().all(|row| row.recorded == 0) {
         return Vec::new();

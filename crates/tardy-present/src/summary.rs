@@ -13,7 +13,7 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, causes, flows, lab, levels, notes, published, sentence};
+use crate::{bars, causes, flows, lab, levels, noise, notes, published, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -55,6 +55,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     for phase in &findings.phases {
         blocks.push(phase_block(run, phase, findings.phases.len(), width, ink));
     }
+    blocks.extend(noise_blocks(findings, width, ink));
     blocks.push(folded_all(&notes::of(run, findings), width, |line| ink.faint(line)));
     blocks.push(levels_block(findings, width, ink));
     blocks.push(causes_block(run, findings, width, ink));
@@ -149,6 +150,7 @@ pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> St
         .collect();
     how.dedup();
     match how.as_slice() {
+        [] if phase.probe == "noise" => parts.extend(gaps_title(run, phase)),
         [] if !matches!(phase.probe, "timer" | "kernel") => {
             let name = if phase.label.contains(phase.probe) && phases > 1 { "" } else { phase.probe };
             parts.push(
@@ -165,6 +167,14 @@ pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> St
     });
     parts.extend(phase.measured_ns.map(|ns| format!("for {}", sentence::rounded(ns))));
     parts.join(", ")
+}
+
+/// How noise was looked for: `a loop on tsc, SCHED_FIFO 1`.
+fn gaps_title(run: &Run, phase: &PhaseFindings) -> Option<String> {
+    let gaps = phase.series.iter().find_map(|index| run.series[*index].gaps())?;
+    let policy = gaps.policy.name().to_uppercase();
+    let priority = if gaps.policy.has_priority() { format!(" {}", gaps.priority) } else { String::new() };
+    Some(format!("a loop that reads {}, SCHED_{policy}{priority}", gaps.counter.name()))
 }
 
 fn row_table<'a>(rows: impl Iterator<Item = &'a Row>, width: usize) -> Vec<String> {
@@ -231,6 +241,29 @@ fn flow_table(phase: &FlowPhase, width: usize) -> Vec<String> {
     let mut lines = vec![format!("Slots, {}", short(&harmless(&phase.label), LABEL_MAX)), String::new()];
     lines.extend(table.lines(width));
     lines
+}
+
+/// What took the CPUs, for each phase that looked for it, then what must be known of that.
+fn noise_blocks(findings: &Findings, width: usize, ink: Ink) -> Vec<Vec<String>> {
+    let mut blocks = Vec::new();
+    for phase in &findings.noise {
+        let mut table = Table::new(&noise::CPU_HEADS);
+        noise::cpu_rows(phase).into_iter().for_each(|row| table.push(row));
+        let mut lines = vec![noise::title(phase), String::new()];
+        lines.extend(table.lines(width));
+        let sources = noise::source_rows(phase);
+        if !sources.is_empty() {
+            let mut table = Table::new(&noise::SOURCE_HEADS);
+            sources.into_iter().for_each(|row| table.push(row));
+            lines.push(String::new());
+            lines.extend(table.lines(width));
+            lines.push(String::new());
+            lines.extend(folded_all(&noise::causes(phase), width, str::to_owned));
+        }
+        blocks.push(lines);
+    }
+    blocks.push(folded_all(&noise::notes(&findings.noise), width, |line| ink.faint(line)));
+    blocks
 }
 
 fn wakes_block(findings: &Findings, width: usize) -> Vec<String> {
@@ -338,6 +371,7 @@ fn conclusion(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
         lines.extend(sentence::plain(phase).map(|text| folded(&text, width)).into_iter().flatten());
     }
     lines.extend(folded_all(&flows::sentences(&findings.flows), width, |line| ink.strong(line)));
+    lines.extend(folded_all(&noise::sentences(&findings.noise), width, |line| ink.strong(line)));
     lines.extend(sentence::no_verdict(findings).map(|text| ink.strong(&text)));
     if let Some(verdict) = &findings.verdict {
         let (outcome, rest) = match sentence::verdict(verdict).split_first() {

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::block_maxima::BLOCK_COUNT;
 use crate::environment::{EnvSeries, POINT_COUNT};
 use crate::flow;
+use crate::gaps;
 use crate::histogram::HistogramError;
 use crate::load::LoadPart;
 use crate::moment::{MOMENT_EVENTS_MAX, Moment};
@@ -158,6 +159,9 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
         SeriesKind::Noise(noise) => noise.period_ns,
         SeriesKind::Flow(flow) => {
             return flow::contradiction(flow, series.tally.recorded).map_or(Ok(()), Err);
+        }
+        SeriesKind::Gaps(gaps) => {
+            return gaps::contradiction(gaps, series.tally.recorded).map_or(Ok(()), Err);
         }
     };
     if interval_ns == 0 {

@@ -89,6 +89,7 @@ impl PhasePlan {
             }
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
             ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
+            ProbePlan::Noise(_) => None,
         }
     }
 }
@@ -116,6 +117,8 @@ pub enum ProbePlan {
     Tracer(TracerPlan),
     /// Frames through a time-aware switch.
     Switch(SwitchPlan),
+    /// A loop that notices whenever it stood still.
+    Noise(NoisePlan),
 }
 
 impl ProbePlan {
@@ -123,7 +126,7 @@ impl ProbePlan {
     pub fn timer(&self) -> Option<&TimerPlan> {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
-            Self::Tracer(_) | Self::Switch(_) => None,
+            Self::Tracer(_) | Self::Switch(_) | Self::Noise(_) => None,
         }
     }
 
@@ -134,6 +137,7 @@ impl ProbePlan {
             Self::Kernel(_) => "kernel",
             Self::Tracer(plan) => plan.tracer.name(),
             Self::Switch(_) => "switch",
+            Self::Noise(_) => "noise",
         }
     }
 
@@ -145,10 +149,11 @@ impl ProbePlan {
             }
             Self::Tracer(tracer) => tracer.cpus.clone(),
             Self::Switch(_) => Vec::new(),
+            Self::Noise(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
         }
     }
 
-    /// The longest time between two of its readings, in ns.
+    /// The longest time between two of its readings, in ns; 0 where they come as they come.
     pub fn longest_interval_ns(&self) -> u64 {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => {
@@ -156,8 +161,34 @@ impl ProbePlan {
             }
             Self::Tracer(tracer) => tracer.period_ns,
             Self::Switch(switch) => switch.flows.iter().filter_map(|flow| flow.period_ns).max().unwrap_or(0),
+            Self::Noise(_) => 0,
         }
     }
+}
+
+/// A noise probe: on each CPU a loop that reads a counter and does nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoisePlan {
+    /// Shorter gaps do not count, in ns.
+    pub threshold_ns: u64,
+    /// Scheduling policy asked for.
+    pub policy: Policy,
+    /// Whether memory is locked.
+    pub memory_locked: bool,
+    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent: left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dma_latency_us: Option<u32>,
+    /// The threads.
+    pub threads: Vec<NoiseThread>,
+}
+
+/// One thread of a noise probe. It is pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoiseThread {
+    /// Its CPU.
+    pub cpu: u32,
+    /// Real-time priority, 0 where the policy has none.
+    pub priority: u32,
 }
 
 /// Flows of frames through a time-aware switch.
@@ -167,6 +198,13 @@ pub struct SwitchPlan {
     pub shaped: bool,
     /// The flows.
     pub flows: Vec<FlowPlan>,
+}
+
+impl SwitchPlan {
+    /// What a phase with the schedules, or without, is called.
+    pub fn label(shaped: bool) -> &'static str {
+        if shaped { "shaped" } else { "unshaped" }
+    }
 }
 
 /// A flow of frames.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block_maxima::BlockMaxima;
 use crate::flow::FlowSeries;
+use crate::gaps::GapSeries;
 use crate::moment::{CauseTrace, Moment};
 use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
@@ -81,7 +82,7 @@ impl Series {
     pub fn timer(&self) -> Option<&TimerSeries> {
         match &self.kind {
             SeriesKind::Timer(timer) => Some(timer),
-            SeriesKind::Trace(_) | SeriesKind::Noise(_) | SeriesKind::Flow(_) => None,
+            _ => None,
         }
     }
 
@@ -89,7 +90,7 @@ impl Series {
     pub fn trace(&self) -> Option<&TraceSeries> {
         match &self.kind {
             SeriesKind::Trace(trace) => Some(trace),
-            SeriesKind::Timer(_) | SeriesKind::Noise(_) | SeriesKind::Flow(_) => None,
+            _ => None,
         }
     }
 
@@ -97,7 +98,15 @@ impl Series {
     pub fn flow(&self) -> Option<&FlowSeries> {
         match &self.kind {
             SeriesKind::Flow(flow) => Some(flow),
-            SeriesKind::Timer(_) | SeriesKind::Trace(_) | SeriesKind::Noise(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The fields of a series of gaps, if this is one.
+    pub fn gaps(&self) -> Option<&GapSeries> {
+        match &self.kind {
+            SeriesKind::Gaps(gaps) => Some(gaps),
+            _ => None,
         }
     }
 
@@ -108,6 +117,7 @@ impl Series {
             SeriesKind::Trace(trace) => trace.cpu,
             SeriesKind::Noise(noise) => noise.cpu,
             SeriesKind::Flow(_) => 0,
+            SeriesKind::Gaps(gaps) => gaps.cpu,
         }
     }
 
@@ -218,6 +228,8 @@ pub enum SeriesKind {
     Noise(NoiseSeries),
     /// A flow of frames through a switch.
     Flow(Box<FlowSeries>),
+    /// Gaps that a loop noticed.
+    Gaps(Box<GapSeries>),
 }
 
 /// One level of wake-ups as the kernel's trace shows it.

@@ -74,7 +74,12 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
     for series in &run.series {
         let name = format!("{} in phase '{}'", series.label, phase_label(run, series.phase));
         // hwlat speaks only of what it finds: its silence is a result.
-        let may_be_silent = matches!(&series.kind, SeriesKind::Noise(noise) if noise.tracer == Tracer::Hwlat);
+        let may_be_silent = match &series.kind {
+            SeriesKind::Noise(noise) => noise.tracer == Tracer::Hwlat,
+            // No gap over the threshold is the best result that there is.
+            SeriesKind::Gaps(gaps) => gaps.loops > 0,
+            _ => false,
+        };
         if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
             spoilt_by.push(format!("{name} recorded nothing"));
         }
@@ -84,11 +89,18 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             let what = match &series.kind {
                 SeriesKind::Timer(_) => "cycles woke and could not be used",
                 SeriesKind::Flow(_) => "frames came and could not be read",
+                SeriesKind::Gaps(_) => "gaps could not be kept",
                 SeriesKind::Trace(_) | SeriesKind::Noise(_) => {
                     "cycles were lost by the kernel's trace buffer"
                 }
             };
             limits.push(format!("{name}: {dropped} {what}"));
+        }
+        if let Some(lost) = series.gaps().map(|gaps| gaps.times_lost).filter(|lost| *lost > 0) {
+            limits.push(format!(
+                "{name}: the times of {lost} gaps were lost, since they came faster than they were taken; every count \
+                 has them, and a longer --threshold has fewer"
+            ));
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod clock_discipline;
 pub mod clock_properties;
 pub mod counters;
 pub mod counting_allocator;
+pub mod cycle_counter;
 pub mod dma_latency;
 pub mod emulator_port;
 pub mod kernel_files;

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The recipes that are part of tardy, by name.
-const BUILT_IN: [(&str, &str); 12] = [
+const BUILT_IN: [(&str, &str); 13] = [
     ("quick", include_str!("../../../recipes/quick.toml")),
+    ("noise", include_str!("../../../recipes/noise.toml")),
     ("osadl", include_str!("../../../recipes/osadl.toml")),
     ("rpi3-4.9", include_str!("../../../recipes/rpi3-4.9.toml")),
     ("rpi3-4.14", include_str!("../../../recipes/rpi3-4.14.toml")),
@@ -39,6 +40,8 @@ pub(crate) struct Recipe {
     pub(crate) run: RunTable,
     #[serde(default)]
     pub(crate) timer: TimerTable,
+    #[serde(default)]
+    pub(crate) noise: NoiseTable,
     /// Parts of the run one after the other, such as first idle and then loaded; none: one part, as `[run]` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) phase: Vec<PhaseTable>,
@@ -82,11 +85,21 @@ pub(crate) struct RunTable {
     pub(crate) seed: Option<u64>,
 }
 
+/// `[noise]`: what only the noise probe needs to know, and where it differs from `[timer]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoiseTable {
+    pub(crate) threshold: Option<String>,
+    pub(crate) policy: Option<String>,
+    pub(crate) priority: Option<u32>,
+}
+
 /// `[[phase]]`: what a part of the run has of its own; everything else is `[run]`'s.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseTable {
     pub(crate) name: String,
+    pub(crate) probe: Option<String>,
     pub(crate) duration: Option<String>,
     pub(crate) loops: Option<u64>,
     pub(crate) load: Option<Vec<String>>,
@@ -101,6 +114,9 @@ impl PhaseTable {
         }
         if self.load.is_some() {
             run.load.clone_from(&self.load);
+        }
+        if self.probe.is_some() {
+            run.probe.clone_from(&self.probe);
         }
         run
     }
@@ -190,13 +206,16 @@ impl Recipe {
     }
 
     /// What the flags say, over what the recipe says. A length or a load on the command line is for every part.
-    pub(crate) fn overridden_by(mut self, run: RunTable, timer: TimerTable) -> Self {
+    pub(crate) fn overridden_by(mut self, run: RunTable, timer: TimerTable, noise: NoiseTable) -> Self {
         for phase in &mut self.phase {
             if run.duration.is_some() || run.loops.is_some() {
                 (phase.duration, phase.loops) = (None, None);
             }
             if run.load.is_some() {
                 phase.load = None;
+            }
+            if run.probe.is_some() {
+                phase.probe = None;
             }
         }
         // A run ends by one of the two: the flag that is given displaces the key that is not.
@@ -207,6 +226,14 @@ impl Recipe {
             ($table:ident: $($key:ident),*) => { $( if $table.$key.is_some() { self.$table.$key = $table.$key; } )* };
         }
         take!(run: probe, duration, loops, warmup, repeat, load, peer, limit, thresholds, seed);
+        // A policy on the command line is for whatever measures.
+        if timer.policy.is_some() {
+            self.noise.policy = None;
+        }
+        if timer.priority.is_some() {
+            self.noise.priority = None;
+        }
+        take!(noise: threshold, policy, priority);
         take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
         self
     }
@@ -250,7 +277,7 @@ mod tests {
         let recipe = Recipe::find("rpi3-4.9").unwrap();
         assert!(recipe.run.loops.is_some());
         let run = RunTable { duration: Some("10s".into()), ..RunTable::default() };
-        let recipe = recipe.overridden_by(run, TimerTable::default());
+        let recipe = recipe.overridden_by(run, TimerTable::default(), NoiseTable::default());
         assert_eq!((recipe.run.duration.as_deref(), recipe.run.loops), (Some("10s"), None));
     }
 

@@ -62,6 +62,7 @@ pub(crate) fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Res
     }
     let cpus = cpus(&recipe.timer, machine)?;
     let limit_ns = recipe.run.limit.as_deref().map(|text| positive("limit", text)).transpose()?;
+    let housekeeping_cpu = housekeeping_cpu(extras.housekeeping_cpu, &cpus, machine)?;
     Ok(Plan {
         recipe: recipe.name.clone().unwrap_or_else(|| "none".to_owned()),
         about: recipe.about.clone(),
@@ -70,10 +71,10 @@ pub(crate) fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Res
         seed: recipe.run.seed.unwrap_or(1),
         limit_ns,
         thresholds_ns: thresholds(recipe, limit_ns)?,
-        housekeeping_cpu: housekeeping_cpu(extras.housekeeping_cpu, &cpus, machine)?,
+        housekeeping_cpu,
         ambient_c: extras.ambient_c,
         peer: recipe.run.peer.clone(),
-        phases: phases(recipe, extras.scale, &cpus, machine)?,
+        phases: phases(recipe, extras.scale, &cpus, housekeeping_cpu, machine)?,
     })
 }
 
@@ -81,6 +82,7 @@ fn phases(
     recipe: &Recipe,
     scale: f64,
     cpus: &[u32],
+    housekeeping_cpu: u32,
     machine: &Machine,
 ) -> Result<Vec<PhasePlan>, UsageError> {
     let wakes: Vec<Wake> = match &recipe.timer.wake {
@@ -110,10 +112,12 @@ fn phases(
     for (name, recipe) in parts(recipe)? {
         let loads = loads(&recipe)?;
         let span = span(&recipe, scale)?;
-        for timer in &timers {
+        // A loop does not wait: there is one way to look for noise.
+        let is_noise = recipe.run.probe.as_deref() == Some("noise");
+        for timer in &timers[..if is_noise { 1 } else { timers.len() }] {
             for round in 1..=rounds {
-                for part in resolve_probe::parts(&recipe, timer, span, machine)? {
-                    let alone = timers.len() == 1 && part.label == timer.wake.name();
+                for part in resolve_probe::parts(&recipe, timer, span, housekeeping_cpu, machine)? {
+                    let alone = is_noise || timers.len() == 1 && part.label == timer.wake.name();
                     let label =
                         phase_label(name.as_deref(), &part.label, alone, (rounds > 1).then_some(round));
                     let (loads, span, probe) = (loads.clone(), part.span, part.probe);
@@ -401,11 +405,11 @@ pub(crate) fn choice<T: Copy + Default + PartialEq, const N: usize>(
         .ok_or_else(|| wrong(key, format!("'{given}' is none of {}", all.map(name).join(", "))))
 }
 
-fn time(key: &'static str, text: &str) -> Result<u64, UsageError> {
+pub(crate) fn time(key: &'static str, text: &str) -> Result<u64, UsageError> {
     parse_duration_ns(text).map_err(|error| wrong(key, error))
 }
 
-fn positive(key: &'static str, text: &str) -> Result<u64, UsageError> {
+pub(crate) fn positive(key: &'static str, text: &str) -> Result<u64, UsageError> {
     match time(key, text)? {
         0 => Err(wrong(key, "0 is too short; give a time above it, such as 200us")),
         ns => Ok(ns),
@@ -415,7 +419,7 @@ fn positive(key: &'static str, text: &str) -> Result<u64, UsageError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::RunTable;
+    use crate::recipe::{NoiseTable, RunTable};
 
     const EXTRAS: Extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
 
@@ -424,7 +428,7 @@ mod tests {
     }
 
     fn of(run: RunTable, timer: TimerTable) -> Result<Plan, String> {
-        let recipe = Recipe::default().overridden_by(run, timer);
+        let recipe = Recipe::default().overridden_by(run, timer, NoiseTable::default());
         resolve(&recipe, EXTRAS, &machine()).map_err(|error| error.to_string())
     }
 
@@ -474,15 +478,15 @@ mod tests {
         let run = RunTable { duration: text("2s"), ..RunTable::default() };
         let recipe = Recipe {
             phase: vec![part("idle", None, &["none"]), part("loaded", Some(7), &["copy", "listing"])],
-            ..Recipe::default().overridden_by(run, TimerTable::default())
+            ..Recipe::default().overridden_by(run, TimerTable::default(), NoiseTable::default())
         };
         let phases = resolve(&recipe, EXTRAS, &machine()).unwrap().phases;
         let told: Vec<_> =
             phases.iter().map(|phase| (phase.label.as_str(), phase.span, phase.loads.len())).collect();
         assert_eq!(told, [("idle", Span::DurationNs(2_000_000_000), 0), ("loaded", Span::Loops(7), 2)]);
         let flags = RunTable { loops: Some(3), load: Some(vec!["doload".into()]), ..RunTable::default() };
-        let phases =
-            resolve(&recipe.overridden_by(flags, TimerTable::default()), EXTRAS, &machine()).unwrap().phases;
+        let phases = recipe.overridden_by(flags, TimerTable::default(), NoiseTable::default());
+        let phases = resolve(&phases, EXTRAS, &machine()).unwrap().phases;
         assert!(phases.iter().all(|phase| phase.span == Span::Loops(3) && phase.loads == ["doload"]));
     }
 
@@ -523,7 +527,7 @@ mod tests {
     #[test]
     fn a_deadline_task_is_pinned_only_where_the_kernel_allows_it() {
         let table = TimerTable { policy: text("deadline"), ..TimerTable::default() };
-        let recipe = Recipe::default().overridden_by(RunTable::default(), table);
+        let recipe = Recipe::default().overridden_by(RunTable::default(), table, NoiseTable::default());
         let pinned = |allowed: Vec<u32>| {
             let plan = resolve(&recipe, EXTRAS, &Machine { allowed, trace: Offer::none() }).unwrap();
             plan.phases[0].probe.timer().unwrap().threads[0].pinned

@@ -1,9 +1,12 @@
 //! From `--probe` to the phases that it takes.
 
-use tardy_record::plan::{ClockId, KernelPlan, ProbePlan, Span, TimerPlan, Tracer, TracerPlan, Wake};
+use tardy_record::plan::{
+    ClockId, KernelPlan, NoisePlan, NoiseThread, Policy, ProbePlan, Span, TimerPlan, Tracer, TracerPlan, Wake,
+};
+use tardy_record::units::format_duration_ns;
 
 use crate::recipe::Recipe;
-use crate::resolve::{Machine, UsageError, wrong};
+use crate::resolve::{Machine, UsageError, choice, positive, wrong};
 
 /// The plain phase that the events' own cost is measured against is no longer than this.
 const PLAIN_NS_MAX: u64 = 10_000_000_000;
@@ -20,6 +23,11 @@ const TIMERLAT_PERIOD_NS: (u64, u64) = (100_000, 1_000_000_000);
 /// others.
 const OSNOISE: (u64, u64, u64) = (1_000_000_000, 950_000_000, 5000);
 /// Window, width and threshold of hwlat: the kernel's own defaults.
+/// The shortest threshold of the noise probe: below it a turn of its own loop is hardly told from a gap.
+const NOISE_THRESHOLD_NS_MIN: u64 = 50;
+/// Longer gaps than a second are no noise.
+const NOISE_THRESHOLD_NS_MAX: u64 = 1_000_000_000;
+
 const HWLAT: (u64, u64, u64) = (1_000_000_000, 500_000_000, 10_000);
 
 /// One of the phases that a probe takes for each wake method and round.
@@ -35,6 +43,7 @@ pub(crate) fn parts(
     recipe: &Recipe,
     timer: &TimerPlan,
     span: Span,
+    housekeeping_cpu: u32,
     machine: &Machine,
 ) -> Result<Vec<Part>, UsageError> {
     let part = |label: &str, span, probe| Part { label: label.to_owned(), span, probe };
@@ -50,10 +59,14 @@ pub(crate) fn parts(
             }
             Ok(parts)
         }
+        "noise" => {
+            let noise = ProbePlan::Noise(gaps(recipe, timer, span, housekeeping_cpu, machine)?);
+            Ok(vec![part("noise", span, noise)])
+        }
         other => {
             let known = [Tracer::Timerlat, Tracer::Osnoise, Tracer::Hwlat];
             let Some(tracer) = known.into_iter().find(|tracer| tracer.name() == other) else {
-                let reason = format!("'{other}' is none of timer, kernel, timerlat, osnoise, hwlat");
+                let reason = format!("'{other}' is none of timer, kernel, noise, timerlat, osnoise, hwlat");
                 return Err(wrong("probe", reason));
             };
             machine.trace.tracer(tracer).map_err(|reason| wrong("probe", reason))?;
@@ -96,6 +109,56 @@ fn noise(
         priority: None,
         threshold_ns: Some(threshold_ns),
     }
+}
+
+/// The noise probe on the timer's CPUs. It is SCHED_OTHER unless told otherwise, as oslat is: a real-time loop starves
+/// whatever else its CPU is for. So it also leaves tardy's own CPU alone, if the person named none.
+fn gaps(
+    recipe: &Recipe,
+    timer: &TimerPlan,
+    span: Span,
+    housekeeping_cpu: u32,
+    machine: &Machine,
+) -> Result<NoisePlan, UsageError> {
+    if matches!(span, Span::Loops(_)) {
+        return Err(wrong("loops", "noise is measured for a time and not for cycles; give a duration"));
+    }
+    let threshold_ns = positive("threshold", recipe.noise.threshold.as_deref().unwrap_or("500ns"))?;
+    if !(NOISE_THRESHOLD_NS_MIN..=NOISE_THRESHOLD_NS_MAX).contains(&threshold_ns) {
+        let [given, least, most] =
+            [threshold_ns, NOISE_THRESHOLD_NS_MIN, NOISE_THRESHOLD_NS_MAX].map(format_duration_ns);
+        return Err(wrong("threshold", format!("{given} is not between {least} and {most}")));
+    }
+    let policies = [Policy::Other, Policy::Fifo, Policy::Rr];
+    let asked = recipe.noise.policy.as_deref().or(recipe.timer.policy.as_deref());
+    let policy = match asked {
+        None => Policy::Other,
+        Some("deadline") => {
+            return Err(wrong("policy", "a loop that never waits has no deadlines; give other, fifo or rr"));
+        }
+        asked => choice("policy", asked, policies, Policy::name)?,
+    };
+    let asked = recipe.noise.priority.or(recipe.timer.priority).unwrap_or(1);
+    if policy.has_priority() && !(1..=99).contains(&asked) {
+        return Err(wrong(
+            "priority",
+            format!("{asked} is out of range; real-time priorities go from 1 to 99"),
+        ));
+    }
+    let spares_housekeeping =
+        policy.has_priority() && recipe.timer.cpus.is_none() && machine.allowed.len() > 1;
+    let cpus = timer.threads.iter().map(|thread| thread.cpu);
+    let threads = cpus
+        .filter(|cpu| !spares_housekeeping || *cpu != housekeeping_cpu)
+        .map(|cpu| NoiseThread { cpu, priority: if policy.has_priority() { asked } else { 0 } })
+        .collect();
+    Ok(NoisePlan {
+        threshold_ns,
+        policy,
+        memory_locked: timer.memory_locked,
+        dma_latency_us: timer.dma_latency_us,
+        threads,
+    })
 }
 
 fn kernel(timer: &TimerPlan, machine: &Machine) -> Result<KernelPlan, UsageError> {

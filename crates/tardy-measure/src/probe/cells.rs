@@ -85,6 +85,20 @@ pub enum Total {
     WorstCount,
     /// Recorded samples that found the ring full.
     SamplesLost,
+    /// Of a noise probe: turns of its loop.
+    Loops,
+    /// Of a noise probe: time in which it wrote gaps down, in ns.
+    Blind,
+    /// Of a noise probe: which counter it reads, a `Counter`.
+    Counter,
+    /// Of a noise probe: its threshold, in ns.
+    Threshold,
+    /// Of a noise probe: the shortest turn of its loop, in ps.
+    ShortestLoop,
+    /// Of a noise probe: ticks of its counter a second, before it counted; the bits of an f64.
+    RateBefore,
+    /// Of a noise probe: the same over all that it counted; 0 until then.
+    RateWhole,
 }
 
 /// Cells by which the house and a thread agree on when the kernel's trace is stopped. Each has one writer.
@@ -160,7 +174,7 @@ pub enum Worst {
 }
 
 /// Cells kept for totals.
-const TOTALS: usize = 32;
+const TOTALS: usize = 48;
 /// Cells of a threshold.
 pub const THRESHOLD_CELLS: usize = 8;
 /// Cells of a worst sample.

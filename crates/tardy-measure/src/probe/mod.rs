@@ -1,6 +1,7 @@
 //! The probe: a process that does nothing but measure.
 
 pub mod cells;
+pub mod noise;
 pub mod order;
 mod process;
 pub mod sample_ring;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tardy_record::plan::{Policy, Span, TimerPlan};
+use tardy_record::plan::{NoisePlan, Policy, Span, TimerPlan};
 
 /// What the probe is told first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Order {
     /// The house's process id: the probe dies with it.
     pub house_pid: u32,
     /// What to measure.
-    pub timer: TimerPlan,
+    pub work: Work,
     /// Not counted, at the beginning.
     pub warmup_ns: u64,
     /// When to end.
@@ -29,6 +29,42 @@ pub struct Order {
     pub seed: u64,
     /// Invent the measurement from this seed instead, without waiting (`--fake`).
     pub fake: Option<u64>,
+}
+
+/// What a probe measures.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "work", rename_all = "snake_case")]
+pub enum Work {
+    /// How late threads wake.
+    Timer(TimerPlan),
+    /// When loops stand still.
+    Noise(NoisePlan),
+}
+
+impl Work {
+    /// How many threads it takes.
+    pub fn thread_count(&self) -> usize {
+        match self {
+            Self::Timer(timer) => timer.threads.len(),
+            Self::Noise(noise) => noise.threads.len(),
+        }
+    }
+
+    /// Whether memory is locked.
+    pub fn locks_memory(&self) -> bool {
+        match self {
+            Self::Timer(timer) => timer.memory_locked,
+            Self::Noise(noise) => noise.memory_locked,
+        }
+    }
+
+    /// Longest exit latency of an idle state, in us, if it holds CPUs out of deeper ones.
+    pub fn dma_latency_us(&self) -> Option<u32> {
+        match self {
+            Self::Timer(timer) => timer.dma_latency_us,
+            Self::Noise(noise) => noise.dma_latency_us,
+        }
+    }
 }
 
 /// What the house says once every probe is ready.

@@ -13,8 +13,9 @@ use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals;
 use tardy_sys::waiting::IntervalTimer;
 
-use super::order::{Go, Granted, Order, Reply};
-use super::timer::TimerThread;
+use super::noise::NoiseProbe;
+use super::order::{Go, Granted, Order, Reply, Work};
+use super::timer::{Prepared, TimerThread};
 
 /// Enough for the measuring loop, whose stack is touched beforehand; small, since all of it is locked.
 const STACK_BYTES: usize = 128 * 1024;
@@ -40,7 +41,7 @@ fn run() -> Result<(), String> {
     let map = SharedMap::open(&order.map).map_err(|error| error.to_string())?;
     let mut refused = Vec::new();
     let _idle = hold_out_of_idle(&order, &mut refused);
-    if order.timer.memory_locked
+    if order.work.locks_memory()
         && let Err(error) = memory::lock_all()
     {
         refused.push(format!(
@@ -53,7 +54,7 @@ fn run() -> Result<(), String> {
 }
 
 fn hold_out_of_idle(order: &Order, refused: &mut Vec<String>) -> Option<DmaLatency> {
-    let latency_us = order.timer.dma_latency_us?;
+    let latency_us = order.work.dma_latency_us()?;
     match DmaLatency::hold(latency_us) {
         Ok(held) => Some(held),
         Err(error) => {
@@ -66,19 +67,64 @@ fn hold_out_of_idle(order: &Order, refused: &mut Vec<String>) -> Option<DmaLaten
     }
 }
 
+/// What the kernel calls the threads, but for their number.
+fn name(work: &Work) -> &'static str {
+    match work {
+        Work::Timer(_) => "timer",
+        Work::Noise(_) => "noise",
+    }
+}
+
+/// A measuring thread of either kind.
+enum Measuring<'a> {
+    Timer(TimerThread<'a>),
+    Noise(NoiseProbe<'a>),
+}
+
+impl<'a> Measuring<'a> {
+    fn new(map: &'a SharedMap, order: &'a Order, index: usize) -> Self {
+        match &order.work {
+            Work::Timer(timer) => Self::Timer(TimerThread::new(map, order, timer, index)),
+            Work::Noise(noise) => Self::Noise(NoiseProbe::new(map, order, noise, index)),
+        }
+    }
+
+    fn prepare(&mut self) -> Result<Prepared, String> {
+        match self {
+            Self::Timer(timer) => timer.prepare(),
+            Self::Noise(noise) => noise.prepare(),
+        }
+    }
+
+    fn measure(&mut self, start_ns: u64) -> io::Result<()> {
+        match self {
+            Self::Timer(timer) => timer.measure(start_ns),
+            Self::Noise(noise) => noise.measure(start_ns),
+        }
+    }
+
+    fn account(&self, prepared: &Prepared) {
+        match self {
+            Self::Timer(timer) => timer.account(prepared),
+            Self::Noise(noise) => noise.account(prepared),
+        }
+    }
+}
+
 /// Starts the threads, and once all are ready and the house says go, lets them measure until they end.
 fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
     let go = (Mutex::new(None), Condvar::new());
-    let count = order.timer.threads.len();
+    let count = order.work.thread_count();
     thread::scope(|scope| {
         let (ready, prepared) = mpsc::channel();
         let mut measuring = Vec::new();
         for index in 0..count {
             let (ready, go) = (ready.clone(), &go);
-            let builder = thread::Builder::new().name(format!("timer{index}")).stack_size(STACK_BYTES);
+            let builder =
+                thread::Builder::new().name(format!("{}{index}", name(&order.work))).stack_size(STACK_BYTES);
             let body = move || -> io::Result<()> {
-                let thread = TimerThread::new(map, order, index);
-                let mut prepared = match thread.prepare() {
+                let mut thread = Measuring::new(map, order, index);
+                let prepared = match thread.prepare() {
                     Ok(prepared) => prepared,
                     Err(reason) => {
                         let _ = ready.send((index, Err(reason)));
@@ -88,7 +134,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                 let _ = ready.send((index, Ok((prepared.granted, prepared.tid, prepared.refused.clone()))));
                 drop(ready);
                 if let Some(start_ns) = wait_for_go(go) {
-                    thread.measure(start_ns, &mut prepared)?;
+                    thread.measure(start_ns)?;
                     thread.account(&prepared);
                 }
                 Ok(())

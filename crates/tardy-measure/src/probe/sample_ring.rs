@@ -11,6 +11,9 @@ const RING_NS: u64 = 4_000_000_000;
 /// The least slots of a ring, for long intervals.
 const SLOT_COUNT_MIN: u64 = 64;
 
+/// Slots of a noise probe's ring: gaps that may come in the second between two visits of the house, and some.
+pub const GAP_SLOTS: usize = 1 << 16;
+
 /// One recorded wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use tardy_record::Histogram;
+use tardy_record::gaps::{Gap, GapKeeper, KeptGaps};
 use tardy_record::layout::COARSE;
-use tardy_record::plan::{ThreadPlan, TimerPlan};
 use tardy_record::self_cost::ThreadCost;
-use tardy_record::series::{Change, Series};
+use tardy_record::series::{Change, Series, SeriesKind};
 use tardy_record::slice::{self, SLICE_COUNT, Slice};
+use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
 use crate::probe::order::Granted;
+use crate::probe::sample_ring::SampleReader;
 use crate::probe::timer::reading::{Cells, Place, mend};
 
 /// The shortest first slice.
@@ -27,6 +29,15 @@ pub(super) struct LiveSeries<'a> {
     slice_start_ns: Option<u64>,
     before_slice: Histogram,
     around: BTreeMap<u64, Vec<Change>>,
+    /// Of a noise probe.
+    gaps: Option<Gaps<'a>>,
+}
+
+/// Gaps as they come, and which of them are kept with their times.
+#[derive(Debug)]
+struct Gaps<'a> {
+    ring: SampleReader<'a>,
+    keeper: GapKeeper,
 }
 
 impl<'a> LiveSeries<'a> {
@@ -41,6 +52,24 @@ impl<'a> LiveSeries<'a> {
             slice_start_ns: None,
             before_slice: Histogram::default(),
             around: BTreeMap::new(),
+            gaps: None,
+        }
+    }
+
+    /// The same for a noise probe, which hands its gaps over in `ring`.
+    pub(super) fn with_gaps(mut self, ring: Option<Ring<'a>>, planned_ns: u64) -> Self {
+        self.gaps =
+            ring.map(|ring| Gaps { ring: SampleReader::new(ring), keeper: GapKeeper::new(planned_ns) });
+        self
+    }
+
+    /// Takes the gaps that wait in the ring, if there is one. Before the cells are read: so these count them all.
+    pub(super) fn take_gaps(&mut self) {
+        let Some(gaps) = &mut self.gaps else { return };
+        for _ in 0..gaps.ring.waiting() {
+            let Some(sample) = gaps.ring.take() else { break };
+            let at_ns = sample.at_ns.saturating_sub(self.place.run_start_ns);
+            gaps.keeper.add(Gap { at_ns, length_ns: sample.late_ns.unsigned_abs() });
         }
     }
 
@@ -78,22 +107,21 @@ impl<'a> LiveSeries<'a> {
         (!self.copy.is_empty()).then_some(Cells(&self.copy)).filter(|cells| cells.counts())
     }
 
-    /// The thread's plan.
-    pub(super) fn thread(&self) -> &ThreadPlan {
-        self.place.thread
+    /// The thread's CPU.
+    pub(super) fn cpu(&self) -> u32 {
+        self.place.of.cpu()
     }
 
     /// Cuts a slice if the open one is long enough, or in any case at the end.
     pub(super) fn cut_slice(&mut self, at_end: bool) {
         let Some(cells) = self.cells() else { return };
-        let timer: &TimerPlan = self.place.timer;
         let end_ns = cells.counted_to_ns().saturating_sub(self.place.run_start_ns);
         let counted_from_ns = cells.counted_from_ns().saturating_sub(self.place.run_start_ns);
         let start_ns = self.slice_start_ns.unwrap_or(counted_from_ns);
         if !at_end && end_ns.saturating_sub(start_ns) < self.slice_ns {
             return;
         }
-        let now = cells.quoted(timer.wake).coarsened(COARSE);
+        let now = cells.quoted(self.place.of).coarsened(COARSE);
         let histogram = now.since(&self.before_slice);
         if histogram.is_empty() {
             return;
@@ -135,6 +163,11 @@ impl<'a> LiveSeries<'a> {
         series.slices.clone_from(&self.slices);
         for outlier in &mut series.worst {
             outlier.around = self.around.get(&outlier.at_ns).cloned().unwrap_or_default();
+        }
+        if let (SeriesKind::Gaps(kind), Some(gaps)) = (&mut series.kind, &self.gaps) {
+            let KeptGaps { first, windows, longest, longest_from_ns } = gaps.keeper.kept();
+            (kind.first, kind.windows) = (first, windows);
+            (kind.longest, kind.longest_from_ns) = (longest, longest_from_ns);
         }
         Some(series)
     }

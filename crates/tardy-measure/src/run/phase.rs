@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 
 use tardy_record::event::EventKind;
-use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan, Wake};
+use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::shared_map::{MapError, SharedMap};
@@ -20,9 +20,9 @@ use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
 use super::tracer_phase;
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
-use crate::probe::order::{Granted, Order, Reply};
+use crate::probe::order::{Granted, Order, Reply, Work};
 use crate::probe::sample_ring;
-use crate::probe::timer::reading::Place;
+use crate::probe::timer::reading::{Of, Place};
 use crate::watch::Occasion;
 
 /// The house wakes this often at the most.
@@ -47,20 +47,21 @@ pub(super) enum End {
 /// Runs phase `index` of the plan.
 pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let plan = house.request.plan.phases[index].clone();
-    let timer = match &plan.probe {
-        ProbePlan::Timer(timer) => timer,
-        ProbePlan::Kernel(kernel) => &kernel.timer,
+    let work = match &plan.probe {
+        ProbePlan::Timer(timer) => Work::Timer(timer.clone()),
+        ProbePlan::Kernel(kernel) => Work::Timer(kernel.timer.clone()),
+        ProbePlan::Noise(noise) => Work::Noise(noise.clone()),
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
         ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
     };
     house.start_loads(&plan)?;
-    let map = make_map(house, index, timer)?;
+    let map = make_map(house, index, &work)?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
     house.watchers.read_before(house.clock.now_ns());
-    let mut causes = trace_for_causes(house, &map, timer);
+    let mut causes = trace_for_causes(house, &map, &work);
     let stop_trace = causes.as_ref().and_then(CauseWatch::stop_file);
-    let mut probes = start_probes(house, &map, index, &plan, timer, stop_trace.as_ref())?;
-    let mut live = live_series(house, &map, index, &plan, timer);
+    let mut probes = start_probes(house, &map, index, &plan, &work, stop_trace.as_ref())?;
+    let mut live = live_series(house, &map, index, &plan, &work);
     let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
     let mut levels = match &plan.probe {
         ProbePlan::Kernel(kernel) => {
@@ -86,7 +87,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         map: &map,
         probes,
         live,
-        drain: SampleDrain::new(&map, index, timer, house_start_ns),
+        drain: plan.probe.timer().and_then(|timer| SampleDrain::new(&map, index, timer, house_start_ns)),
         levels,
         causes,
         plan: &plan,
@@ -99,11 +100,8 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
 }
 
 /// Makes the trace for causes, if it is wanted; where it cannot be had, the measurement goes on without and says so.
-fn trace_for_causes<'m>(
-    house: &mut House<'_>,
-    map: &'m SharedMap,
-    timer: &TimerPlan,
-) -> Option<CauseWatch<'m>> {
+fn trace_for_causes<'m>(house: &mut House<'_>, map: &'m SharedMap, work: &Work) -> Option<CauseWatch<'m>> {
+    let Work::Timer(timer) = work else { return None };
     let made = CauseWatch::make(house, map, timer, timer.causes?);
     made.inspect_err(|reason| {
         let remark = format!("no cause can be traced: {reason}");
@@ -113,13 +111,18 @@ fn trace_for_causes<'m>(
     .ok()
 }
 
-fn make_map(house: &House<'_>, index: usize, timer: &TimerPlan) -> Result<SharedMap, String> {
+fn make_map(house: &House<'_>, index: usize, work: &Work) -> Result<SharedMap, String> {
     let path = map_place::of_phase(&house.run.origin.id, index)
         .ok_or("the run has no usable id; please report it")?;
-    let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(u64::MAX);
-    let slots = house.samples.as_ref().map_or(0, |_| sample_ring::slots_for(shortest_ns));
-    SharedMap::create_with_rings(&path, timer.threads.len(), CELLS, slots).map_err(|error| match error {
-        MapError::Io { .. } if slots > 0 => format!(
+    let slots = match work {
+        Work::Timer(timer) => {
+            let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(u64::MAX);
+            house.samples.as_ref().map_or(0, |_| sample_ring::slots_for(shortest_ns))
+        }
+        Work::Noise(_) => sample_ring::GAP_SLOTS,
+    };
+    SharedMap::create_with_rings(&path, work.thread_count(), CELLS, slots).map_err(|error| match error {
+        MapError::Io { .. } if slots > 0 && house.samples.is_some() => format!(
             "{error}; tardy counts in /dev/shm and hands samples over there, at least 4 s of them for each CPU: \
              make room, or leave --samples out"
         ),
@@ -136,24 +139,35 @@ fn start_probes(
     map: &SharedMap,
     index: usize,
     plan: &PhasePlan,
-    timer: &TimerPlan,
+    work: &Work,
     stop_trace: Option<&PathBuf>,
 ) -> Result<Vec<ProbeChild>, String> {
-    let per_process = if timer.wake == Wake::Setitimer { 1 } else { timer.threads.len() };
-    let orders = timer.threads.chunks(per_process.max(1)).enumerate().map(|(process, threads)| Order {
-        stop_trace: stop_trace.cloned(),
+    let orders = processes(work).into_iter().map(|(first_block, work)| Order {
         map: map.path().to_owned(),
-        first_block: process * per_process,
+        first_block,
         house_pid: std::process::id(),
-        timer: TimerPlan { threads: threads.to_vec(), ..timer.clone() },
+        work,
         warmup_ns: plan.warmup_ns,
         span: plan.span,
         thresholds_ns: house.request.plan.thresholds_ns.clone(),
+        stop_trace: stop_trace.cloned(),
         // Another dither for every thread of every phase, the same ones in every run.
-        seed: house.request.plan.seed.wrapping_add((index * 65_536 + process * per_process) as u64),
+        seed: house.request.plan.seed.wrapping_add((index * 65_536 + first_block) as u64),
         fake: house.request.fake,
     });
     orders.map(|order| ProbeChild::start(&house.request.exe, &order)).collect()
+}
+
+/// The work of each process, and the number of its first thread.
+fn processes(work: &Work) -> Vec<(usize, Work)> {
+    match work {
+        Work::Timer(timer) if timer.wake == Wake::Setitimer => {
+            let alone =
+                |(index, thread)| (index, Work::Timer(TimerPlan { threads: vec![thread], ..timer.clone() }));
+            timer.threads.iter().copied().enumerate().map(alone).collect()
+        }
+        _ => vec![(0, work.clone())],
+    }
 }
 
 fn live_series<'a>(
@@ -161,18 +175,29 @@ fn live_series<'a>(
     map: &'a SharedMap,
     index: usize,
     plan: &'a PhasePlan,
-    timer: &'a TimerPlan,
+    work: &'a Work,
 ) -> Vec<LiveSeries<'a>> {
-    let place = |thread| Place {
+    let place = |of, policy| Place {
         phase: index,
-        timer,
-        thread,
-        granted: Granted { policy: timer.policy, priority: 0, pinned: false },
+        of,
+        granted: Granted { policy, priority: 0, pinned: false },
         run_start_ns: house.clock.start_ns(),
     };
     let planned_ns = plan.planned_ns();
-    let series = |(block, thread)| LiveSeries::new(map.block(block), place(thread), planned_ns);
-    timer.threads.iter().enumerate().map(series).collect()
+    let series = |block, place| LiveSeries::new(map.block(block), place, planned_ns);
+    match work {
+        Work::Timer(timer) => {
+            let place = |thread| place(Of::Timer { timer, thread }, timer.policy);
+            let threads = timer.threads.iter().enumerate();
+            threads.map(|(block, thread)| series(block, place(thread))).collect()
+        }
+        Work::Noise(NoisePlan { policy, threads, .. }) => {
+            let gaps = |(block, thread)| {
+                series(block, place(Of::Noise(thread), *policy)).with_gaps(map.ring(block), planned_ns)
+            };
+            threads.iter().enumerate().map(gaps).collect()
+        }
+    }
 }
 
 /// Waits until every probe stands ready, and notes what was refused. Gives the ids of the threads.
@@ -266,6 +291,7 @@ impl Watch<'_, '_, '_> {
             let looked = self.causes.as_mut().map_or(Ok(()), CauseWatch::look);
             self.note_trouble(looked);
             if self.house.request.fake.is_some() {
+                self.live.iter_mut().for_each(LiveSeries::take_gaps);
                 self.take_samples();
             }
             if self.house.clock.now_ns() >= next_tick_ns {
@@ -342,6 +368,7 @@ impl Watch<'_, '_, '_> {
         let collected = self.levels.as_mut().map_or(Ok(()), LevelWatch::collect);
         self.note_trouble(collected);
         for series in &mut self.live {
+            series.take_gaps();
             series.read();
             series.cut_slice(false);
             series.annotate_worst(&changes);
@@ -370,8 +397,8 @@ impl Watch<'_, '_, '_> {
 
     /// How long samples may wait besides: the tick is soon enough for all but a fake's.
     fn samples_wait_ns(&self) -> u64 {
-        let fake = self.drain.is_some() && self.house.request.fake.is_some();
-        if fake { FAKE_SAMPLES_NS } else { u64::MAX }
+        let rings = self.drain.is_some() || matches!(self.plan.probe, ProbePlan::Noise(_));
+        if rings && self.house.request.fake.is_some() { FAKE_SAMPLES_NS } else { u64::MAX }
     }
 
     /// How long the trace for causes may wait.
@@ -392,7 +419,7 @@ impl Watch<'_, '_, '_> {
     }
 
     fn report(&mut self) {
-        let cells = || self.live.iter().filter_map(|series| Some((series.cells()?, series.thread().cpu)));
+        let cells = || self.live.iter().filter_map(|series| Some((series.cells()?, series.cpu())));
         let standing = Standing {
             phase: &self.plan.label,
             number: self.index + 1,
@@ -438,6 +465,7 @@ impl Watch<'_, '_, '_> {
     /// Takes the final numbers over into the run, writes it, and only then removes the map.
     fn take_over(&mut self, end: End) -> Result<End, String> {
         for series in &mut self.live {
+            series.take_gaps();
             series.read_remains();
             let counted_to = series.cells().map_or(0, |cells| cells.counted_to_ns());
             self.house.clock.advance_to(counted_to.saturating_sub(self.house.clock.start_ns()));

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tardy_record::file::{self, RunFileError, SIZE_MAX};
-use tardy_record::plan::{Policy, ThreadPlan, TimerPlan};
+use tardy_record::plan::{Policy, ProbePlan};
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::{Run, Series, samples, validity};
@@ -21,7 +21,7 @@ use super::map_place;
 use super::result_file::ResultFile;
 use crate::probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
 use crate::probe::order::Granted;
-use crate::probe::timer::reading::Place;
+use crate::probe::timer::reading::{Of, Place};
 
 /// Why a run cannot be opened.
 #[derive(Debug, Error)]
@@ -110,17 +110,17 @@ fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
 /// Puts the map's numbers in the place of the last checkpoint's. Whether any were there.
 fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
     let Some(plan) = run.plan.phases.get(phase).cloned() else { return false };
-    let Some(timer) = plan.probe.timer() else { return false };
-    if phase >= run.phases.len() || map.block_count() != timer.threads.len() || map.cell_count() != CELLS {
+    let threads = threads(&plan.probe);
+    let fits = !threads.is_empty() && map.block_count() == threads.len() && map.cell_count() == CELLS;
+    if phase >= run.phases.len() || !fits {
         return false;
     }
     let run_start_ns = map.header(HEADER_RUN_START).get();
     let mut found = false;
-    for (block, thread) in timer.threads.iter().enumerate() {
-        let place = place(run, phase, timer, thread, run_start_ns);
+    for (block, of) in threads.into_iter().enumerate() {
+        let place = place(run, phase, of, run_start_ns);
         let mut live = LiveSeries::new(map.block(block), place, 0);
-        let known_cpu = |known: &Series| known.timer().is_some_and(|timer| timer.cpu == thread.cpu);
-        let slot = run.series.iter().position(|known| known.phase == phase && known_cpu(known));
+        let slot = run.series.iter().position(|known| is_of(known, phase, of));
         if let Some(slot) = slot {
             live.adopt_slices(std::mem::take(&mut run.series[slot].slices));
         }
@@ -129,6 +129,7 @@ fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
         let Some(mut series) = live.series() else { continue };
         if let Some(slot) = slot {
             adopt_what_the_house_knew(&mut series, &run.series[slot]);
+            keep_times(&run.series[slot], &mut series);
             run.series[slot] = series;
         } else {
             run.series.push(series);
@@ -155,23 +156,66 @@ fn adopt_what_the_house_knew(series: &mut Series, known: &Series) {
     }
 }
 
-fn place<'a>(
-    run: &Run,
-    phase: usize,
-    timer: &'a TimerPlan,
-    thread: &'a ThreadPlan,
-    run_start_ns: u64,
-) -> Place<'a> {
-    let known = run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.timer());
-    let known = known.into_iter().find(|known| known.cpu == thread.cpu);
+/// The threads that count in a map, in the order of its blocks.
+fn threads(probe: &ProbePlan) -> Vec<Of<'_>> {
+    match probe {
+        ProbePlan::Noise(noise) => noise.threads.iter().map(Of::Noise).collect(),
+        probe => {
+            let timer = probe.timer().into_iter();
+            timer.flat_map(|timer| timer.threads.iter().map(|thread| Of::Timer { timer, thread })).collect()
+        }
+    }
+}
+
+/// Whether `known` is what a thread has counted so far.
+fn is_of(known: &Series, phase: usize, of: Of<'_>) -> bool {
+    let counted = known.timer().is_some() || known.gaps().is_some();
+    known.phase == phase && counted && known.cpu() == of.cpu()
+}
+
+/// The times of gaps are in no map: those of the last checkpoint stay.
+fn keep_times(known: &Series, series: &mut Series) {
+    if let (Some(known), SeriesKind::Gaps(gaps)) = (known.gaps(), &mut series.kind) {
+        gaps.first.clone_from(&known.first);
+        gaps.windows.clone_from(&known.windows);
+        gaps.longest.clone_from(&known.longest);
+        gaps.longest_from_ns = known.longest_from_ns;
+    }
+}
+
+fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a> {
+    let known = run.series.iter().find(|known| is_of(known, phase, of)).map(|known| &known.kind);
     // Killed before its first checkpoint, a run does not say what was granted; what was refused is in its phase.
     let refused = run.phases[phase].remarks.iter().any(|remark| remark.contains("was refused"));
     let granted = match known {
-        Some(known) => Granted { policy: known.policy, priority: known.priority, pinned: known.pinned },
-        None if refused => Granted { policy: Policy::Other, priority: 0, pinned: thread.pinned },
-        None => Granted { policy: timer.policy, priority: thread.priority, pinned: thread.pinned },
+        Some(SeriesKind::Timer(known)) => {
+            Granted { policy: known.policy, priority: known.priority, pinned: known.pinned }
+        }
+        Some(SeriesKind::Gaps(known)) => {
+            Granted { policy: known.policy, priority: known.priority, pinned: true }
+        }
+        _ => match of {
+            Of::Timer { thread, .. } if refused => {
+                Granted { policy: Policy::Other, priority: 0, pinned: thread.pinned }
+            }
+            Of::Timer { timer, thread } => {
+                Granted { policy: timer.policy, priority: thread.priority, pinned: thread.pinned }
+            }
+            Of::Noise(thread) => Granted {
+                policy: asked_policy(run, phase).filter(|_| !refused).unwrap_or(Policy::Other),
+                priority: if refused { 0 } else { thread.priority },
+                pinned: true,
+            },
+        },
     };
-    Place { phase, timer, thread, granted, run_start_ns }
+    Place { phase, of, granted, run_start_ns }
+}
+
+fn asked_policy(run: &Run, phase: usize) -> Option<Policy> {
+    match &run.plan.phases.get(phase)?.probe {
+        ProbePlan::Noise(noise) => Some(noise.policy),
+        probe => probe.timer().map(|timer| timer.policy),
+    }
 }
 
 fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened {

@@ -102,7 +102,7 @@ impl MomentTrace {
     pub fn take(&mut self, late: &[Late]) -> Result<Stopped, String> {
         let mut stopped = Stopped::default();
         // Of thousands of events, which all were read before, some dozens are made sense of.
-        let from_ns = late.iter().map(Late::from_ns).min().unwrap_or(u64::MAX);
+        let from_ns = late.iter().map(Late::wanted_from_ns).min().unwrap_or(u64::MAX);
         let Self { reader, layouts, .. } = self;
         reader.read(u64::MAX, |cpu, piece| {
             let one = stopped.cpus.entry(cpu).or_default();
@@ -149,7 +149,7 @@ impl MomentTrace {
 
 impl Late {
     /// When its moment begins.
-    fn from_ns(&self) -> u64 {
+    fn wanted_from_ns(&self) -> u64 {
         self.deadline_ns.saturating_sub(BEFORE_NS)
     }
 }
@@ -162,7 +162,7 @@ impl Stopped {
         if one.events.last()?.at_ns < late.deadline_ns {
             return None;
         }
-        let from_ns = late.from_ns();
+        let from_ns = late.wanted_from_ns();
         let begin = one.events.partition_point(|event| event.at_ns < from_ns);
         let end = one.events.partition_point(|event| event.at_ns <= late.at_ns);
         // Of too many the last: the end of the wait is what has to be explained.

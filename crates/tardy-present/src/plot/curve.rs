@@ -43,7 +43,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     };
     let curves: Vec<Option<Curve>> = match runs {
         [run] if run.phases.len() > 1 => {
-            let of_phase = |phase: usize| run.own_series().filter(|series| series.phase == phase).collect();
+            let of_phase = |phase: usize| drawn_of(run).filter(|series| series.phase == phase).collect();
             let labels: Vec<String> = run.phases.iter().map(|phase| phase.label.clone()).collect();
             let phases: Vec<usize> = (0..labels.len()).collect();
             let labels = name::told_apart(&labels, &phases);
@@ -59,7 +59,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
                 let of = |phase: Option<usize>| {
                     let wanted =
                         |series: &&Series| drawn(series) && phase.is_none_or(|phase| series.phase == phase);
-                    run.own_series().filter(wanted).collect::<Vec<_>>()
+                    drawn_of(run).filter(wanted).collect::<Vec<_>>()
                 };
                 match &phases {
                     None => vec![pooled(name, of(None))],
@@ -80,6 +80,13 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
         }
     };
     coloured(curves.into_iter().flatten().filter(|curve| !curve.histogram.is_empty()).collect())
+}
+
+/// The series of `run` that are drawn together: lengths of gaps and latencies have no axis in common, and where there are
+/// both, gaps have plots of their own.
+fn drawn_of(run: &Run) -> impl Iterator<Item = &Series> {
+    let only_gaps = run.own_series().all(|series| series.gaps().is_some());
+    run.own_series().filter(move |series| only_gaps || series.gaps().is_none())
 }
 
 /// The series that all of `runs` have, by their labels, where some have others too: only these may be pooled and

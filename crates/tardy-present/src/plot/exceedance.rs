@@ -3,6 +3,7 @@
 //! The histogram hides what matters most, the tail, under its own height; here the tail has the larger half of the
 //! page, and a limit reads as a share.
 
+use tardy_analyse::name::Readings;
 use tardy_record::units::format_duration_ns;
 
 use super::Options;
@@ -25,8 +26,9 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     let (x, y) = scales(curves, options, &area);
     area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(8), latency_label);
-    area.name_y(&mut svg, &format!("share of {} at least this late", options.readings.name()));
-    area.name_x(&mut svg, "latency, µs");
+    let late = if options.readings == Readings::Gaps { "long" } else { "late" };
+    area.name_y(&mut svg, &format!("share of {} at least this {late}", options.readings.name()));
+    area.name_x(&mut svg, super::axis_name(options.readings));
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));

@@ -64,7 +64,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
     area.horizontal_grid(&mut svg, &y, &y.ticks(9), count_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(if options.narrow() { 5 } else { 9 }), latency_label);
     area.name_y(&mut svg, &format!("{} per {}", options.readings.name(), typeset(column)));
-    area.name_x(&mut svg, "latency, µs");
+    area.name_x(&mut svg, super::axis_name(options.readings));
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));

@@ -10,10 +10,12 @@ pub mod drift;
 pub mod environment;
 pub mod exceedance;
 pub mod frame;
+pub mod gaps;
 pub mod heat;
 pub mod latency;
 pub mod moment;
 pub mod scale;
+pub mod strip;
 pub mod svg;
 pub mod timeline;
 
@@ -62,6 +64,11 @@ impl Options {
     pub fn narrow(&self) -> bool {
         self.width < 560.0
     }
+}
+
+/// What the values of readings are called on an axis.
+pub(crate) fn axis_name(readings: Readings) -> &'static str {
+    if readings == Readings::Gaps { "length of the gap, µs" } else { "latency, µs" }
 }
 
 /// What is to be written across plots of `runs`.

@@ -44,7 +44,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     phases(&mut svg, run, &x, &area, height);
     area.horizontal_grid(&mut svg, &y, &y.ticks(6), latency_label);
     area.vertical_grid(&mut svg, &x, &ticks, |at| time_label(at, span));
-    area.name_y(&mut svg, "highest latency of each block, µs");
+    area.name_y(&mut svg, maxima_name(run));
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
@@ -82,6 +82,16 @@ pub fn span_ns(run: &Run) -> f64 {
     let worst = run.own_series().filter_map(|series| series.max_at_ns);
     let readings = run.environment.series.iter().filter_map(|series| series.at_ns.last().copied());
     phases.chain(slices).chain(worst).chain(readings).max().unwrap_or(0).max(1) as f64
+}
+
+/// What the maxima are of: some runs look for gaps, some for late wake-ups, some for both.
+fn maxima_name(run: &Run) -> &'static str {
+    let gaps = |series: &Series| series.gaps().is_some();
+    match (run.own_series().any(gaps), run.own_series().all(gaps)) {
+        (false, _) => "highest latency of each block, µs",
+        (true, true) => "longest gap of each block, µs",
+        (true, false) => "longest gap or highest latency of each block, µs",
+    }
 }
 
 fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {

@@ -11,9 +11,9 @@ use super::plots::{self, Marks, PlotView};
 use super::published_view;
 use super::run_tables::TableView;
 use crate::compare::{DESCRIPTIVE, pooled, shape_text};
-use crate::lab;
 use crate::latency::{harmless, microseconds, short};
 use crate::plot::{self, curve};
+use crate::{lab, noise};
 
 /// Longer lists of differences are folded away.
 const UNFOLDED_MAX: usize = 24;
@@ -26,6 +26,8 @@ pub(super) struct ComparisonView {
     whose: Vec<String>,
     descriptive: &'static str,
     curves_of: String,
+    /// Whether its values are lengths of gaps.
+    gaps: bool,
     published: Option<TableView>,
     latency: Option<PlotView>,
     exceedance: Option<PlotView>,
@@ -47,6 +49,7 @@ struct PairView {
     obstacles: Vec<String>,
     unmatched: Vec<String>,
     rows: Vec<RowView>,
+    noise: Option<TableView>,
     differences: Vec<DifferencesView>,
 }
 
@@ -114,6 +117,7 @@ pub(super) fn of(
         descriptive: DESCRIPTIVE,
         whose: whose(runs),
         curves_of,
+        gaps: marks.readings == Readings::Gaps,
         published: published_view::overview(&names.iter().zip(found).collect::<Vec<_>>()),
         latency: plots::latency(
             &format!("{prefix}compare-latency"),
@@ -150,6 +154,8 @@ fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {
         obstacles: pair.not_comparable_because.iter().map(|reason| harmless(reason)).collect(),
         unmatched: pair.unmatched.iter().map(|text| harmless(text)).collect(),
         rows: pair.rows.iter().map(row_view).collect(),
+        noise: (!pair.noise.is_empty())
+            .then(|| TableView { heads: noise::PAIR_HEADS.to_vec(), rows: noise::pair_rows(&pair.noise) }),
         differences: vec![
             known("Machine and kernel", Some(&differences.facts)),
             known("Kernel command line", differences.command_line.as_ref()),
@@ -166,7 +172,7 @@ fn row_view(row: &RowPair) -> RowView {
         candidate: us(ratio.candidate_ns),
         ratio: ratio.ratio.map_or_else(|| "–".to_owned(), crate::latency::ratio),
     };
-    let shape = row.shape.map(|shape| shape_text(&shape, "µs"));
+    let shape = row.shape.map(|shape| shape_text(&shape, row.readings, "µs"));
     let is_all = row.label == "all";
     let of = if is_all { pooled(row) } else { row.label.clone() };
     RowView {

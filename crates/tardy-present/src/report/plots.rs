@@ -4,10 +4,11 @@ use serde::Serialize;
 use tardy_analyse::causes::Cause;
 use tardy_analyse::flows::FlowPhase;
 use tardy_analyse::name::Readings;
+use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
 
 use crate::plot::curve::Curve;
-use crate::plot::{Options, cycle, drift, exceedance, heat, latency, moment, timeline};
+use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, strip, timeline};
 
 const WIDE: f64 = 860.0;
 const NARROW: f64 = 356.0;
@@ -52,6 +53,14 @@ pub(super) fn timeline(id: &str, run: &Run, marks: Marks) -> Option<PlotView> {
 
 pub(super) fn heat(id: &str, run: &Run, marks: Marks) -> Option<PlotView> {
     both(id, marks, |id, options| heat::draw(id, run, options))
+}
+
+pub(super) fn gaps(id: &str, run: &Run, phase: &NoisePhase, marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| gaps::draw(id, run, phase, options))
+}
+
+pub(super) fn strip(id: &str, run: &Run, phase: &NoisePhase, marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| strip::draw(id, run, phase, options))
 }
 
 pub(super) fn cycle(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> Option<PlotView> {

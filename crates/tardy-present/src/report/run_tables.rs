@@ -300,6 +300,9 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
     let threads = timer.map_or(&[][..], |timer| &timer.threads[..]);
     let priorities = match &phase.probe {
         ProbePlan::Tracer(tracer) => tracer.priority.map(u64::from).into_iter().collect(),
+        ProbePlan::Noise(noise) => {
+            distinct(noise.threads.iter().map(|thread| u64::from(thread.priority)).collect())
+        }
         _ => distinct(threads.iter().map(|thread| u64::from(thread.priority)).collect()),
     };
     let intervals = match &phase.probe {
@@ -310,6 +313,10 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
         _ => distinct(threads.iter().map(|thread| thread.interval_ns).collect()),
     };
     let of_timer = |part: fn(&TimerPlan) -> &'static str| timer.map_or("–", part).to_owned();
+    let policy = match &phase.probe {
+        ProbePlan::Noise(noise) => noise.policy.name().to_owned(),
+        _ => of_timer(|timer| timer.policy.name()),
+    };
     let span = match phase.span {
         Span::DurationNs(ns) => duration(ns),
         Span::Loops(loops) => format!("{} cycles", count(loops)),
@@ -318,7 +325,7 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
         short(&harmless(&phase.label), 40),
         timer.map_or(phase.probe.name(), |timer| timer.wake.name()).to_owned(),
         of_timer(|timer| timer.clock.name()),
-        of_timer(|timer| timer.policy.name()),
+        policy,
         priorities.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
         intervals.into_iter().map(duration).collect::<Vec<_>>().join(", "),
         duration(phase.warmup_ns),

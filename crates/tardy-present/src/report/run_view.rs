@@ -5,6 +5,7 @@ use tardy_analyse::causes::Cause;
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::flows::FlowPhase;
 use tardy_analyse::name::{self, Readings};
+use tardy_analyse::noise::NoisePhase;
 use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
@@ -14,7 +15,7 @@ use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
 use crate::plot::{self, curve};
-use crate::{causes, flows, lab, levels, notes, sentence, summary};
+use crate::{causes, flows, lab, levels, noise, notes, sentence, summary};
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -32,6 +33,9 @@ pub(super) struct RunView {
     numbers: Vec<KeyNumber>,
     readings: &'static str,
     slots: Option<SlotsView>,
+    noise: Vec<NoiseView>,
+    /// Whether it did nothing but look for gaps.
+    only_gaps: bool,
     phases: Vec<PhaseView>,
     wakes: Vec<Vec<String>>,
     levels: Option<LevelsView>,
@@ -87,6 +91,18 @@ struct SlotsView {
     drift: Option<PlotView>,
 }
 
+/// What took the CPUs in one phase.
+#[derive(Debug, Serialize)]
+struct NoiseView {
+    title: String,
+    sentences: Vec<String>,
+    gaps: Option<PlotView>,
+    strip: Option<PlotView>,
+    cpus: TableView,
+    sources: Option<TableView>,
+    notes: Vec<String>,
+}
+
 #[derive(Debug, Serialize)]
 struct PhaseView {
     title: String,
@@ -107,6 +123,9 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
     let marks = Marks { limit_ns: findings.limit_ns, mark: plot::mark(&[run]), readings };
     let curves = curve::curves(&[run]);
     let plot_id = |name: &str| format!("{id}-{name}");
+    let only_gaps = !findings.noise.is_empty() && run.own_series().all(|series| series.gaps().is_some());
+    // Lengths of gaps have plots of their own.
+    let curves = if only_gaps { Vec::new() } else { curves };
     RunView {
         kicker: kicker(run),
         headline: harmless(&run.headline()),
@@ -120,6 +139,8 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
         numbers: findings.phases.first().map_or_else(Vec::new, |phase| key_numbers(findings, phase)),
         readings: readings.name(),
         slots: slots_view(run, findings, &plot_id, marks),
+        noise: findings.noise.iter().map(|phase| noise_view(run, phase, &plot_id, marks)).collect(),
+        only_gaps,
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         levels: findings.levels.as_ref().map(levels_view),
@@ -299,6 +320,41 @@ fn causes_view(
         notes: lines(causes::notes(run, findings)),
     };
     (!view.sentences.is_empty() || !view.moments.is_empty()).then_some(view)
+}
+
+fn noise_view(run: &Run, phase: &NoisePhase, plot_id: &impl Fn(&str) -> String, marks: Marks) -> NoiseView {
+    let phases = std::slice::from_ref(phase);
+    let dashed = |cell: String| if cell == "-" { "–".to_owned() } else { cell };
+    let typeset = |rows: Vec<Vec<String>>| -> Vec<Vec<String>> {
+        rows.into_iter().map(|row| row.into_iter().map(dashed).map(typographic).collect()).collect()
+    };
+    let heads = |heads: &[&'static str]| -> Vec<&'static str> {
+        let head = |head: &&'static str| match *head {
+            "longest, us" => "longest, µs",
+            "gap, us" => "gap, µs",
+            "jitter, us" => "jitter, µs",
+            other => other,
+        };
+        heads.iter().map(head).collect()
+    };
+    let mut source_heads = heads(&noise::SOURCE_HEADS);
+    source_heads.push("what it probably is");
+    let causes = phase.cpus.iter().flat_map(|cpu| &cpu.sources).map(noise::cause_text);
+    let with_cause = |(mut row, cause): (Vec<String>, String)| {
+        row.push(cause);
+        row
+    };
+    let sources: Vec<Vec<String>> =
+        noise::source_rows(phase).into_iter().zip(causes).map(with_cause).collect();
+    NoiseView {
+        title: noise::title(phase),
+        sentences: noise::sentences(phases).into_iter().map(typographic).collect(),
+        gaps: plots::gaps(&plot_id(&format!("gaps{}", phase.phase)), run, phase, marks),
+        strip: plots::strip(&plot_id(&format!("strip{}", phase.phase)), run, phase, marks),
+        cpus: TableView { heads: heads(&noise::CPU_HEADS), rows: typeset(noise::cpu_rows(phase)) },
+        sources: (!sources.is_empty()).then(|| TableView { heads: source_heads, rows: typeset(sources) }),
+        notes: noise::notes(phases).into_iter().map(typographic).collect(),
+    }
 }
 
 fn levels_view(found: &tardy_analyse::levels::Levels) -> LevelsView {

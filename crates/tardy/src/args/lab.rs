@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::run::{RunFlags, TimerFlags};
+use super::run::{NoiseFlags, RunFlags, TimerFlags};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
@@ -66,6 +66,8 @@ pub(crate) struct ExperimentArgs {
     pub(crate) run: RunFlags,
     #[command(flatten)]
     pub(crate) timer: TimerFlags,
+    #[command(flatten)]
+    pub(crate) noise: NoiseFlags,
 
     /// Multiply every duration and loop count.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "What to run")]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::recipe::{RunTable, TimerTable};
+use crate::recipe::{NoiseTable, RunTable, TimerTable};
 
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A recipe: quick, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers; for the lab lab-quick, lab-full, lab-rpi3,
+    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers; for the lab lab-quick, lab-full, lab-rpi3,
     /// lab-rpi1, lab-at91-timers, lab-at91-levels; or a file (docs/recipes.md).
     pub(crate) recipe: Option<String>,
 
@@ -17,6 +17,8 @@ pub(crate) struct RunArgs {
     pub(crate) run: RunFlags,
     #[command(flatten)]
     pub(crate) timer: TimerFlags,
+    #[command(flatten)]
+    pub(crate) noise: NoiseFlags,
 
     /// Multiply every duration and loop count, to try a long recipe out.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "What to run")]
@@ -63,8 +65,9 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to run")]
 pub(crate) struct RunFlags {
-    /// What measures: timer; kernel: where on the way from the timer's interrupt to the thread it gets late; timerlat,
-    /// osnoise, hwlat: the kernel's own tracers (docs/levels.md) [default: timer]
+    /// What measures: timer; kernel: where on the way from the timer's interrupt to the thread it gets late; noise: a
+    /// loop that notices whenever it stood still (docs/noise.md); timerlat, osnoise, hwlat: the kernel's own tracers
+    /// (docs/levels.md) [default: timer]
     #[arg(long, value_name = "WHAT")]
     probe: Option<String>,
     /// How long each phase lasts, such as 90s or 5h33m [default: 1m]
@@ -117,10 +120,10 @@ pub(crate) struct TimerFlags {
     /// Each deadline is put off by up to this, at random, so that the timer is not locked to a periodic noise.
     #[arg(long, value_name = "TIME")]
     dither: Option<String>,
-    /// fifo, rr, other or deadline [default: fifo]
+    /// fifo, rr, other or deadline [default: fifo; of the noise probe: other]
     #[arg(long)]
     policy: Option<String>,
-    /// Real-time priority, 1 to 99 [default: 90]
+    /// Real-time priority, 1 to 99 [default: 90; of the noise probe: 1]
     #[arg(short, long)]
     priority: Option<u32>,
     /// Each next thread's priority is lower by this [default: 0]
@@ -136,6 +139,22 @@ pub(crate) struct TimerFlags {
     /// needs root and costs latency itself (docs/causes.md)
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "worst")]
     causes: Option<String>,
+}
+
+/// The `[noise]` keys of a recipe as flags.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Noise probe")]
+pub(crate) struct NoiseFlags {
+    /// Shorter gaps are not noise, from 50ns up [default: 500ns]
+    #[arg(long, value_name = "TIME")]
+    threshold: Option<String>,
+}
+
+impl NoiseFlags {
+    /// As a recipe would say it.
+    pub(crate) fn table(&self) -> NoiseTable {
+        NoiseTable { threshold: self.threshold.clone(), ..NoiseTable::default() }
+    }
 }
 
 impl RunFlags {

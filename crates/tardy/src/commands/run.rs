@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use tardy_analyse::phase_lock;
 use tardy_measure::facts;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
 use tardy_measure::trace::tracefs::Offer;
+use tardy_present::noise;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
@@ -40,6 +42,9 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         fake: arguments.fake,
         plan,
     };
+    for warning in noise::in_step(&phase_lock::beforehand(&request.plan, &request.facts)) {
+        output::tell(&warning);
+    }
     let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));
     if let Some(report) = &report {
         check_report_is_apart(report, &request)?;
@@ -74,7 +79,8 @@ fn present(
 
 fn plan(arguments: &RunArgs) -> Result<Plan> {
     let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
-    let recipe = recipe.overridden_by(arguments.run.table(), arguments.timer.table());
+    let recipe =
+        recipe.overridden_by(arguments.run.table(), arguments.timer.table(), arguments.noise.table());
     let allowed = match arguments.fake {
         // The fake measures a machine that does not exist; it shall be the same one everywhere.
         Some(_) => vec![0, 1],

@@ -78,17 +78,17 @@ fn start(bench: &Bench) -> Child {
     bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-fn map_of(path: &Path) -> String {
+pub(crate) fn map_of(path: &Path) -> String {
     format!("/dev/shm/tardy-{}-0.map", crate::bench::json(path)["origin"]["id"].as_str().unwrap())
 }
 
 /// Cycles that the map holds, added up from its cells as cells.rs lays them out: Attempted is the first.
-fn counted_in(map: &str) -> u64 {
+pub(crate) fn counted_in(map: &str) -> u64 {
     let map = SharedMap::open(Path::new(map)).unwrap();
     (0..map.block_count()).map(|block| map.block(block).cells()[0].get()).sum()
 }
 
-fn children(pid: u32) -> Vec<u32> {
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
@@ -101,11 +101,11 @@ fn is_gone(pid: u32) -> bool {
     }
 }
 
-fn kill(pid: u32) {
+pub(crate) fn kill(pid: u32) {
     let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
 }
 
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < deadline, "{what} never came");

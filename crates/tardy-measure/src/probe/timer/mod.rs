@@ -5,10 +5,11 @@ pub(crate) mod fake_trace;
 mod grid;
 mod pace;
 pub mod reading;
-mod recorder;
+pub(crate) mod recorder;
 mod thread;
 mod trace_stopper;
 mod waiter;
 mod worst_samples;
 
+pub(crate) use thread::refusal;
 pub use thread::{Prepared, TimerThread};

@@ -1,8 +1,9 @@
 //! A series from a copy of its block.
 
 use tardy_record::block_maxima::BlockMaxima;
+use tardy_record::gaps::{Counter, GapSeries, GapTrain};
 use tardy_record::layout::FINE;
-use tardy_record::plan::{ThreadPlan, TimerPlan, Wake};
+use tardy_record::plan::{NoiseThread, ThreadPlan, TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
 use tardy_record::threshold::ThresholdCount;
@@ -16,14 +17,55 @@ use crate::probe::order::Granted;
 pub struct Place<'a> {
     /// Index of the phase.
     pub phase: usize,
-    /// The probe's plan.
-    pub timer: &'a TimerPlan,
-    /// The thread's plan.
-    pub thread: &'a ThreadPlan,
+    /// What it is of.
+    pub of: Of<'a>,
     /// How the thread was granted to run.
     pub granted: Granted,
     /// Start of the run on the monotonic clock.
     pub run_start_ns: u64,
+}
+
+/// What a block is of.
+#[derive(Clone, Copy, Debug)]
+pub enum Of<'a> {
+    /// A thread that wakes.
+    Timer {
+        /// The probe's plan.
+        timer: &'a TimerPlan,
+        /// The thread's plan.
+        thread: &'a ThreadPlan,
+    },
+    /// A loop.
+    Noise(&'a NoiseThread),
+}
+
+impl Of<'_> {
+    /// The thread's CPU.
+    pub fn cpu(self) -> u32 {
+        match self {
+            Self::Timer { thread, .. } => thread.cpu,
+            Self::Noise(thread) => thread.cpu,
+        }
+    }
+
+    /// Whether there is a schedule that goes on while the thread is late.
+    pub fn has_schedule(self) -> bool {
+        matches!(self, Self::Timer { timer, .. } if timer.wake.has_schedule())
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Timer { .. } => "timer",
+            Self::Noise(_) => "noise",
+        }
+    }
+
+    fn quantity(self) -> Quantity {
+        match self {
+            Self::Timer { .. } => Quantity::Latency,
+            Self::Noise(_) => Quantity::Noise,
+        }
+    }
 }
 
 /// The cells of one block as they were at one moment.
@@ -100,22 +142,22 @@ impl Cells<'_> {
     }
 
     /// The histogram that quantiles are quoted from.
-    pub fn quoted(self, wake: Wake) -> Histogram {
-        if wake.has_schedule() { self.corrected() } else { self.measured() }
+    pub fn quoted(self, of: Of<'_>) -> Histogram {
+        if of.has_schedule() { self.corrected() } else { self.measured() }
     }
 
     /// The series, but for its slices and what happened around its worst samples, which the house knows.
     pub fn series(self, place: Place<'_>) -> Series {
-        let wake = place.timer.wake;
+        let has_schedule = place.of.has_schedule();
         let measured = self.measured();
         let run_start_ns = place.run_start_ns;
         let since_start = |at_ns: u64| at_ns.saturating_sub(run_start_ns);
         let recorded = self.recorded();
         let when_recorded = |total: Total| (recorded > 0).then(|| self.total(total));
         Series {
-            label: format!("cpu {}", place.thread.cpu),
+            label: format!("cpu {}", place.of.cpu()),
             phase: place.phase,
-            quantity: Quantity::Latency,
+            quantity: place.of.quantity(),
             level: Level::UserThread,
             counted_ns: self.counted_to_ns() - self.counted_from_ns(),
             tally: self.tally(recorded),
@@ -126,24 +168,58 @@ impl Cells<'_> {
             sum_of_squares_ns2: u128::from(self.total(Total::SquaresHigh)) << 64
                 | u128::from(self.total(Total::SquaresLow)),
             missed_sum_ns: self.total(Total::MissedSum) as i64,
-            corrected: wake.has_schedule().then(|| self.corrected()),
+            corrected: has_schedule.then(|| self.corrected()),
             measured,
             slices: Vec::new(),
             block_maxima: self.block_maxima(run_start_ns),
-            thresholds: self.thresholds(wake),
+            thresholds: self.thresholds(has_schedule),
             worst: self.worst(run_start_ns),
-            kind: SeriesKind::Timer(TimerSeries {
-                cpu: place.thread.cpu,
-                pinned: place.granted.pinned,
-                wake,
-                clock: place.timer.clock,
-                policy: place.granted.policy,
-                priority: place.granted.priority,
-                interval_ns: place.thread.interval_ns,
-                kernel_overruns: matches!(wake, Wake::TimerSettime | Wake::Timerfd)
-                    .then(|| self.total(Total::KernelOverruns)),
-                causes: None,
-            }),
+            kind: match place.of {
+                Of::Timer { timer, thread } => SeriesKind::Timer(self.timer(timer, thread, place.granted)),
+                Of::Noise(thread) => SeriesKind::Gaps(Box::new(self.gaps(thread, place.granted))),
+            },
+        }
+    }
+
+    fn timer(self, timer: &TimerPlan, thread: &ThreadPlan, granted: Granted) -> TimerSeries {
+        TimerSeries {
+            cpu: thread.cpu,
+            pinned: granted.pinned,
+            wake: timer.wake,
+            clock: timer.clock,
+            policy: granted.policy,
+            priority: granted.priority,
+            interval_ns: thread.interval_ns,
+            kernel_overruns: matches!(timer.wake, Wake::TimerSettime | Wake::Timerfd)
+                .then(|| self.total(Total::KernelOverruns)),
+            causes: None,
+        }
+    }
+
+    /// What the cells know of gaps: when they were, the house knows.
+    fn gaps(self, thread: &NoiseThread, granted: Granted) -> GapSeries {
+        let counters = [Counter::Tsc, Counter::Cntvct, Counter::ClockMonotonic];
+        let counter = counters.into_iter().find(|counter| *counter as u64 == self.total(Total::Counter));
+        let rate_hz = |total: Total| {
+            let hz = f64::from_bits(self.total(total));
+            (hz.is_finite() && hz > 0.0).then_some(hz)
+        };
+        GapSeries {
+            cpu: thread.cpu,
+            policy: granted.policy,
+            priority: granted.priority,
+            counter: counter.unwrap_or_default(),
+            threshold_ns: self.total(Total::Threshold).max(1),
+            loops: self.total(Total::Loops),
+            shortest_loop_ps: self.total(Total::ShortestLoop),
+            blind_ns: self.total(Total::Blind),
+            rate_before_hz: rate_hz(Total::RateBefore).unwrap_or(1e9),
+            rate_whole_hz: rate_hz(Total::RateWhole),
+            first: GapTrain::default(),
+            windows: Vec::new(),
+            longest: GapTrain::default(),
+            longest_from_ns: 0,
+            times_lost: self.samples_lost(),
         }
     }
 
@@ -166,7 +242,7 @@ impl Cells<'_> {
         }
     }
 
-    fn thresholds(self, wake: Wake) -> Vec<ThresholdCount> {
+    fn thresholds(self, has_schedule: bool) -> Vec<ThresholdCount> {
         let elapsed_ns = self.counted_to_ns() - self.counted_from_ns();
         let blocks = elapsed_ns.div_ceil(cells::THRESHOLD_BLOCK_NS).max(1);
         let count = |slot: usize| {
@@ -176,7 +252,7 @@ impl Cells<'_> {
             ThresholdCount {
                 limit_ns: cell(Threshold::Limit),
                 measured: cell(Threshold::Measured),
-                corrected: wake.has_schedule().then(|| cell(Threshold::Corrected)),
+                corrected: has_schedule.then(|| cell(Threshold::Corrected)),
                 clusters: cell(Threshold::Clusters),
                 cluster_gap_cycles: cells::CLUSTER_GAP_CYCLES,
                 sum_of_squared_block_counts: cell(Threshold::SquaredCounts) + open * open,
@@ -208,7 +284,7 @@ impl Cells<'_> {
     /// What the thread cost.
     pub fn cost(self, place: Place<'_>) -> ThreadCost {
         ThreadCost {
-            thread: format!("timer, cpu {}", place.thread.cpu),
+            thread: format!("{}, cpu {}", place.of.name(), place.of.cpu()),
             phase: Some(place.phase),
             cycles: Some(self.recorded()),
             cpu_ns: self.total(Total::CpuTime),

@@ -122,7 +122,7 @@ impl<'a> Tallies<'a> {
 }
 
 /// Writes wake-ups into a block.
-pub(super) struct Recorder<'a> {
+pub(crate) struct Recorder<'a> {
     tallies: Tallies<'a>,
     interval_ns: u64,
     counted_from_ns: u64,
@@ -147,7 +147,7 @@ pub(super) struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     /// Makes ready to record into `block`, whose cells are all 0, from `counted_from_ns` on.
-    pub(super) fn new(
+    pub(crate) fn new(
         block: Block<'a>,
         interval_ns: u64,
         thresholds_ns: &[u64],
@@ -185,7 +185,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Hands every sample over to `ring` as well, if there is one.
-    pub(super) fn with_samples(mut self, ring: Option<Ring<'a>>) -> Self {
+    pub(crate) fn with_samples(mut self, ring: Option<Ring<'a>>) -> Self {
         self.samples = ring.map(SampleWriter::new);
         self.set_due();
         self
@@ -198,7 +198,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Says where the thread stands.
-    pub(super) fn set_stage(&self, stage: Stage) {
+    pub(crate) fn set_stage(&self, stage: Stage) {
         let _writing = self.tallies.0.writing();
         self.total(Total::Stage).set(stage as u64);
     }
@@ -206,7 +206,7 @@ impl<'a> Recorder<'a> {
     /// Records a wake-up that answers one deadline: no other one before or behind it has to be accounted for. It takes
     /// numbers, as do the rare paths from here: a struct would be put together in memory for every cycle.
     #[inline(always)]
-    pub(super) fn record_single(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
+    pub(crate) fn record_single(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
         let tallies = self.tallies;
         let _writing = tallies.0.writing();
         if self.usual.contains(late_ns) {
@@ -375,7 +375,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Closes the last block and notes what the counted part cost.
-    pub(super) fn finish(&mut self, usage: tardy_sys::thread_usage::ThreadUsage) {
+    pub(crate) fn finish(&mut self, usage: tardy_sys::thread_usage::ThreadUsage) {
         let _writing = self.tallies.0.writing();
         if self.open_maximum_ns != cells::NO_MAXIMUM {
             if self.maxima_count == BLOCK_COUNT {
@@ -403,7 +403,7 @@ mod tests {
     use super::*;
     use crate::probe::cells::CELLS;
     use crate::probe::order::Granted;
-    use crate::probe::timer::reading::{Cells, Place, mend};
+    use crate::probe::timer::reading::{Cells, Of, Place, mend};
     use proptest::prelude::*;
     use tardy_record::Series;
     use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
@@ -445,8 +445,7 @@ mod tests {
         let granted = Granted { policy: Policy::Fifo, priority: 90, pinned: true };
         Cells(&copy).series(Place {
             phase: 0,
-            timer: &timer,
-            thread: &thread,
+            of: Of::Timer { timer: &timer, thread: &thread },
             granted,
             run_start_ns: START_NS,
         })

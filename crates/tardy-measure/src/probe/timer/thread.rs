@@ -25,31 +25,52 @@ use crate::probe::order::{Granted, Order};
 /// A measuring thread's part of the order.
 pub struct TimerThread<'a> {
     order: &'a Order,
+    timer: &'a TimerPlan,
     plan: ThreadPlan,
     block: Block<'a>,
     /// For every sample, if a person asked to keep them.
     ring: Option<Ring<'a>>,
     index: u64,
+    /// What stops the kernel's trace, if it is traced for causes.
+    stopper: Option<TraceStopper<'a>>,
 }
 
 /// A thread that is ready, and how.
-pub struct Prepared<'a> {
+pub struct Prepared {
     /// How it will run.
     pub granted: Granted,
     /// What was asked for and refused, in words.
     pub refused: Vec<String>,
     /// The kernel's id of it.
     pub tid: u32,
-    migrations: Option<u64>,
-    stopper: Option<TraceStopper<'a>>,
+    pub(crate) migrations: Option<u64>,
+}
+
+impl Prepared {
+    /// Adds to the thread's block how often it was moved since.
+    pub(crate) fn account(&self, block: Block<'_>) {
+        let moved = thread_usage::migrations_of_this_thread().zip(self.migrations);
+        if let Some((after, before)) = moved {
+            let _writing = block.writing();
+            block.cells()[Total::Migrations as usize].set(after.saturating_sub(before) + 1);
+        }
+    }
 }
 
 impl<'a> TimerThread<'a> {
-    /// Thread `index` of the order.
-    pub fn new(map: &'a SharedMap, order: &'a Order, index: usize) -> Self {
-        let plan = order.timer.threads[index];
+    /// Thread `index` of `timer` in the order.
+    pub fn new(map: &'a SharedMap, order: &'a Order, timer: &'a TimerPlan, index: usize) -> Self {
+        let plan = timer.threads[index];
         let block = order.first_block + index;
-        Self { order, plan, block: map.block(block), ring: map.ring(block), index: index as u64 }
+        Self {
+            order,
+            timer,
+            plan,
+            block: map.block(block),
+            ring: map.ring(block),
+            index: index as u64,
+            stopper: None,
+        }
     }
 
     /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
@@ -57,8 +78,8 @@ impl<'a> TimerThread<'a> {
     ///
     /// # Errors
     /// If its CPU cannot be had at all.
-    pub fn prepare(&self) -> Result<Prepared<'a>, String> {
-        let timer = &self.order.timer;
+    pub fn prepare(&mut self) -> Result<Prepared, String> {
+        let timer = self.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
         // The house is pinned, and this process with it: a thread that is to roam must be let go.
@@ -86,18 +107,14 @@ impl<'a> TimerThread<'a> {
             Some(_) => FakeTrace::tid(self.index as usize),
             None => scheduling::thread_id(),
         };
-        let stopper = self.order.stop_trace.as_ref().and_then(|path| {
-            let opened = TraceStopper::open(path, self.block);
-            opened
-                .inspect_err(|error| {
-                    refused.push(format!(
-                        "{} cannot be opened ({error}), so no cause is traced",
-                        path.display()
-                    ));
-                })
-                .ok()
-        });
-        Ok(Prepared { granted, refused, tid, migrations, stopper })
+        if let Some(path) = &self.order.stop_trace {
+            match TraceStopper::open(path, self.block) {
+                Ok(stopper) => self.stopper = Some(stopper),
+                Err(error) => refused
+                    .push(format!("{} cannot be opened ({error}), so no cause is traced", path.display())),
+            }
+        }
+        Ok(Prepared { granted, refused, tid, migrations })
     }
 
     fn scheduling(&self, timer: &TimerPlan) -> Scheduling {
@@ -115,9 +132,8 @@ impl<'a> TimerThread<'a> {
 
     /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
     /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
-    pub fn measure(&self, start_ns: u64, prepared: &mut Prepared<'a>) -> io::Result<()> {
-        let stopper = &mut prepared.stopper;
-        let timer = &self.order.timer;
+    pub fn measure(&mut self, start_ns: u64) -> io::Result<()> {
+        let timer = self.timer;
         let clock = match timer.clock {
             ClockId::Monotonic => Clock::Monotonic,
             ClockId::Realtime => Clock::Realtime,
@@ -140,69 +156,57 @@ impl<'a> TimerThread<'a> {
             let fake = Fake::new(schedule, timer.wake, seed);
             return match self.ring {
                 Some(ring) => {
-                    self.cycle(PatientFake::new(fake, self.block, ring), Clock::Monotonic, start_ns, stopper)
+                    self.cycle(PatientFake::new(fake, self.block, ring), Clock::Monotonic, start_ns)
                 }
-                None => self.cycle(fake, Clock::Monotonic, start_ns, stopper),
+                None => self.cycle(fake, Clock::Monotonic, start_ns),
             };
         }
         match timer.wake {
             Wake::ClockNanosleep if schedule.dither_ns > 0 => {
-                self.cycle(ClockNanosleep::new(DitheredGrid::new(schedule), clock), clock, start_ns, stopper)
+                self.cycle(ClockNanosleep::new(DitheredGrid::new(schedule), clock), clock, start_ns)
             }
             Wake::ClockNanosleep => {
-                self.cycle(ClockNanosleep::new(Grid::new(schedule), clock), clock, start_ns, stopper)
+                self.cycle(ClockNanosleep::new(Grid::new(schedule), clock), clock, start_ns)
             }
             Wake::Nanosleep => {
                 waiting_for_start(start_ns)?;
-                self.cycle(Nanosleep::new(schedule), clock, start_ns, stopper)
+                self.cycle(Nanosleep::new(schedule), clock, start_ns)
             }
-            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock, start_ns, stopper),
-            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock, start_ns, stopper),
-            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock, start_ns, stopper),
-            Wake::Busy => self.cycle(Busy::new(schedule), clock, start_ns, stopper),
-            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock, start_ns, stopper),
+            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock, start_ns),
+            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock, start_ns),
+            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock, start_ns),
+            Wake::Busy => self.cycle(Busy::new(schedule), clock, start_ns),
+            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock, start_ns),
         }
     }
 
     /// Adds to the block what only allocating code can find out.
     pub fn account(&self, prepared: &Prepared) {
-        let moved = thread_usage::migrations_of_this_thread().zip(prepared.migrations);
-        if let Some((after, before)) = moved {
-            let _writing = self.block.writing();
-            self.block.cells()[Total::Migrations as usize].set(after.saturating_sub(before) + 1);
-        }
+        prepared.account(self.block);
     }
 
     /// Measures with `waiter`, whose deadlines are on `clock`; records times on the monotonic one.
-    fn cycle<W: Waiter>(
-        &self,
-        waiter: W,
-        clock: Clock,
-        start_ns: u64,
-        stopper: &mut Option<TraceStopper<'a>>,
-    ) -> io::Result<()> {
+    fn cycle<W: Waiter>(&mut self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         match clock {
-            Clock::Monotonic => self.cycle_at(waiter, start_ns, stopper.take(), |woken| woken.now_ns as u64),
-            _ => self.cycle_at(waiter, start_ns, stopper.take(), |_| monotonic_ns()),
+            Clock::Monotonic => self.cycle_at(waiter, start_ns, |woken| woken.now_ns as u64),
+            _ => self.cycle_at(waiter, start_ns, |_| monotonic_ns()),
         }
     }
 
     /// The measuring loop. `at` is the time of a wake-up on the monotonic clock.
     fn cycle_at<W: Waiter>(
-        &self,
+        &mut self,
         mut waiter: W,
         start_ns: u64,
-        stopper: Option<TraceStopper<'a>>,
         at: impl Fn(&Woken) -> u64,
     ) -> io::Result<()> {
-        let pace =
-            Pace::new(self.order.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
+        let pace = Pace::new(self.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
         debug_assert!(
             W::MAY_END_BY_CLOCK || pace.duration_ns == u64::MAX,
             "a schedule is ended by its cycles"
         );
         let block = self.block;
-        let warmed = match stopper {
+        let warmed = match self.stopper {
             Some(_) => self.warm_up_traced(&mut waiter, pace.warmup_cycles)?,
             None => self.warm_up(&mut waiter, pace.warmup_cycles, |_| {})?,
         };
@@ -210,7 +214,7 @@ impl<'a> TimerThread<'a> {
         let mut recorder =
             Recorder::new(block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns)
                 .with_samples(self.ring)
-                .with_stopper(stopper);
+                .with_stopper(self.stopper.take());
         recorder.set_stage(Stage::Counting);
         let counted_until_ns = counted_from_ns.saturating_add(pace.duration_ns);
         let used_before = thread_usage::of_this_thread()?;
@@ -277,7 +281,8 @@ fn waiting_for_start(start_ns: u64) -> io::Result<()> {
     tardy_sys::waiting::sleep_until(Clock::Monotonic, start_ns as i64)
 }
 
-fn refusal(policy: Policy, error: &io::Error) -> String {
+/// Why a policy was refused, and how it would be granted.
+pub(crate) fn refusal(policy: Policy, error: &io::Error) -> String {
     let name = policy.name().to_uppercase();
     let advice = match (policy, error.raw_os_error()) {
         (Policy::Deadline, Some(16)) => {

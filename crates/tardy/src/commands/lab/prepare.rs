@@ -97,7 +97,8 @@ fn prepare_recipe(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
-    let recipe = recipe.overridden_by(arguments.run.table(), arguments.timer.table());
+    let recipe =
+        recipe.overridden_by(arguments.run.table(), arguments.timer.table(), arguments.noise.table());
     let pace = pace(&arguments.guest)?;
     resolve_for_guest(&recipe, arguments.scale, pace)?;
     let orders = orders(&recipe, arguments.scale, pace)?;

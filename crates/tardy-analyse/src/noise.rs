@@ -1,0 +1,98 @@
+//! What took the CPUs away: how much of the time, by which sources, and what these probably are.
+//!
+//! Periods are found among the gaps whose times were kept (tardy-record, `gaps`): all of them at the beginning of the run,
+//! some windows of it later, and the longest of the whole run. A source's share is that of the stretch that it was found in.
+
+mod cause;
+mod sources;
+
+use serde::Serialize;
+use tardy_record::gaps::GapSeries;
+use tardy_record::{Run, Series};
+
+pub use cause::{Cause, Certainty};
+pub use sources::Source;
+
+/// What a phase of the noise probe came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoisePhase {
+    /// Index of the phase.
+    pub phase: usize,
+    /// Its label.
+    pub label: String,
+    /// Each CPU.
+    pub cpus: Vec<CpuNoise>,
+}
+
+/// The noise of one CPU.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuNoise {
+    /// Index of its series.
+    pub series: usize,
+    /// The series' label.
+    pub label: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// The share of the time that was taken, from 0 to 1.
+    pub share: f64,
+    /// Gaps.
+    pub gaps: u64,
+    /// Gaps a second.
+    pub gaps_per_second: f64,
+    /// The longest gap, in ns; absent where there was none.
+    pub longest_ns: Option<u64>,
+    /// When that was, in ns from the start of the run.
+    pub longest_at_ns: Option<u64>,
+    /// Shorter gaps did not count, in ns.
+    pub threshold_ns: u64,
+    /// A turn of the loop, in ns, on average.
+    pub loop_ns: Option<f64>,
+    /// The share of the time in which gaps were written down and none could be seen.
+    pub blind_share: f64,
+    /// By how much the counter's rate over the run differs from that before it, in parts per million; absent where it
+    /// was measured only once.
+    pub rate_error_ppm: Option<f64>,
+    /// What takes the CPU again and again, what takes most of it first.
+    pub sources: Vec<Source>,
+    /// The share of the noise that belongs to none of the sources; absent where no times were kept.
+    pub rest_share: Option<f64>,
+}
+
+/// What took the CPUs in each phase that looked for it.
+pub fn of(run: &Run) -> Vec<NoisePhase> {
+    let phase = |(index, phase): (usize, &tardy_record::run::Phase)| {
+        let cpus: Vec<CpuNoise> = (run.series.iter().enumerate())
+            .filter(|(_, series)| series.phase == index)
+            .filter_map(|(place, series)| Some(cpu(run, place, series, series.gaps()?)))
+            .collect();
+        (!cpus.is_empty()).then(|| NoisePhase { phase: index, label: phase.label.clone(), cpus })
+    };
+    run.phases.iter().enumerate().filter_map(phase).collect()
+}
+
+fn cpu(run: &Run, place: usize, series: &Series, gaps: &GapSeries) -> CpuNoise {
+    let counted_ns = (series.counted_ns as f64).max(1.0);
+    let share = |ns: f64| (ns / counted_ns).clamp(0.0, 1.0);
+    let sources = sources::of(run, series, gaps);
+    let in_first: f64 = sources.iter().map(|source| source.share_of_noise).sum();
+    CpuNoise {
+        series: place,
+        label: series.label.clone(),
+        cpu: gaps.cpu,
+        share: share(series.sum_ns as f64),
+        gaps: series.tally.recorded,
+        gaps_per_second: series.tally.recorded as f64 / counted_ns * 1e9,
+        longest_ns: series.max_ns.and_then(|ns| u64::try_from(ns).ok()),
+        longest_at_ns: series.max_at_ns,
+        threshold_ns: gaps.threshold_ns,
+        loop_ns: (gaps.loops > 0)
+            .then(|| (counted_ns - series.sum_ns as f64 - gaps.blind_ns as f64).max(0.0) / gaps.loops as f64),
+        blind_share: share(gaps.blind_ns as f64),
+        rate_error_ppm: gaps.rate_whole_hz.map(|whole| (gaps.rate_before_hz / whole - 1.0) * 1e6),
+        rest_share: (gaps.first.count() > 0).then(|| (1.0 - in_first).clamp(0.0, 1.0)),
+        sources,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! What a periodic source of noise probably is: by its period, and checked against the interrupts that were counted and
+//! against what is known of the kernel.
+
+use serde::Serialize;
+use tardy_record::environment::EnvSeries;
+use tardy_record::gaps::GapSeries;
+use tardy_record::{Run, Series};
+
+use crate::periods::Period;
+use crate::stops::{self, StoppedBy};
+
+/// A crystal is off by less than this share, and a source by it and its error.
+const CRYSTAL: f64 = 1e-3;
+/// An interrupt line has a source's rate if it differs by no more than this share …
+const RATE_TOLERANCE: f64 = 0.03;
+/// … or by so many standard deviations of its count.
+const RATE_SIGMA: f64 = 3.0;
+
+/// Periods that are known, in ns, and what has them.
+const KNOWN: [(f64, &str); 6] = [
+    (125e3, "USB micro-frame at high speed, such as dwc_otg's"),
+    (1e6, "USB frame at full speed"),
+    (1e9 / 60.0, "display refresh at 60 Hz"),
+    (20e6, "display refresh at 50 Hz"),
+    (1e9, "a timer of once a second, such as timekeeping's or vmstat's"),
+    (2e9, "a timer of every other second, such as a watchdog's"),
+];
+/// Ticks a second that kernels are built with (kernel/Kconfig.hz).
+const TICKS: [u32; 4] = [100, 250, 300, 1000];
+
+/// More ticks than this are no few: any period is near a multiple of many.
+const TICKS_MAX: u32 = 10;
+
+/// What a source probably is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cause {
+    /// In words; absent where there is nothing to go by.
+    pub name: Option<String>,
+    /// How sure that is.
+    pub certainty: Certainty,
+    /// The interrupt line whose rate is the source's, as `39 dwc_otg`; absent where none has it.
+    pub interrupt: Option<String>,
+}
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// Something that was counted, or is known of the kernel, confirms it.
+    Found,
+    /// Its period alone suggests it.
+    Guess,
+    /// Its period is none that is known.
+    Unknown,
+}
+
+/// The cause of a source with this period in `series`.
+pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries, period: &Period) -> Cause {
+    if let Some(name) = kernels_stop(run, gaps, period) {
+        return Cause { name: Some(name), certainty: Certainty::Found, interrupt: None };
+    }
+    let interrupt = interrupt(run, series, period);
+    let tick = tick(run, period);
+    let known = KNOWN.iter().find(|(ns, _)| is_about(period, *ns)).map(|(_, name)| (*name).to_owned());
+    let timer_line = interrupt.as_ref().is_some_and(|line| is_timer(line));
+    let (name, certainty) = match (&interrupt, tick) {
+        // The tick is an interrupt of the timer's.
+        (Some(_), Some((hz, _))) if timer_line => (Some(tick_name(hz)), Certainty::Found),
+        (None, Some((hz, true))) => (Some(tick_name(hz)), Certainty::Found),
+        (Some(line), _) => {
+            let name = known.map_or_else(|| format!("irq {line}"), |name| format!("irq {line}: {name}"));
+            (Some(name), Certainty::Found)
+        }
+        (None, Some((hz, false))) => {
+            let tick = tick_name(hz);
+            (Some(known.map_or_else(|| tick.clone(), |name| format!("{tick}, or {name}"))), Certainty::Guess)
+        }
+        (None, None) => {
+            let name = known.or_else(|| every_few_ticks(run, period));
+            let certainty = if name.is_some() { Certainty::Guess } else { Certainty::Unknown };
+            (name, certainty)
+        }
+    };
+    Cause { name, certainty, interrupt }
+}
+
+fn tick_name(hz: u32) -> String {
+    format!("CONFIG_HZ={hz} tick")
+}
+
+/// The kernel's rule about real-time threads that spin.
+fn kernels_stop(run: &Run, gaps: &GapSeries, period: &Period) -> Option<String> {
+    let rule = stops::of(run).filter(|_| gaps.policy.has_priority())?;
+    let as_long = (period.length_ns as f64 / rule.stop_ns as f64 - 1.0).abs() < 0.5;
+    let as_often = (period.period_ns / rule.period_ns as f64 - 1.0).abs() < 0.05;
+    (as_long && as_often).then(|| match rule.by {
+        StoppedBy::Throttle => "real-time throttling (sched_rt_runtime_us)".to_owned(),
+        StoppedBy::FairServer => "the scheduler's fair server".to_owned(),
+    })
+}
+
+/// Ticks a second, if the period is a tick's, and whether the kernel is known to have that many.
+fn tick(run: &Run, period: &Period) -> Option<(u32, bool)> {
+    match run.facts.kernel.hz.get() {
+        Some(hz) => is_about(period, 1e9 / f64::from((*hz).max(1))).then_some((*hz, true)),
+        None => {
+            let hz = TICKS.into_iter().find(|hz| is_about(period, 1e9 / f64::from(*hz)))?;
+            Some((hz, false))
+        }
+    }
+}
+
+/// Something that the tick does now and then, if the period is a few of it.
+fn every_few_ticks(run: &Run, period: &Period) -> Option<String> {
+    let tick_ns = 1e9 / f64::from(*run.facts.kernel.hz.get().filter(|hz| **hz > 0)?);
+    let ticks = (2..=TICKS_MAX).find(|ticks| is_about(period, f64::from(*ticks) * tick_ns))?;
+    Some(format!("each {ticks} ticks of CONFIG_HZ={:.0}", 1e9 / tick_ns))
+}
+
+fn is_about(period: &Period, ns: f64) -> bool {
+    (period.period_ns - ns).abs() < CRYSTAL * ns + 3.0 * period.period_error_ns
+}
+
+/// Lines that are timers: x86's per-CPU timer, and what Arm's are called (drivers/clocksource).
+fn is_timer(line: &str) -> bool {
+    line == "LOC" || ["arch_timer", "timer", "gp_timer"].iter().any(|name| line.contains(name))
+}
+
+/// The interrupt line that came as often as the source on its CPU while it was looked for.
+fn interrupt(run: &Run, series: &Series, period: &Period) -> Option<String> {
+    let hit_share = period.events as f64 / (period.events + period.missing).max(1) as f64;
+    let wanted_hz = 1e9 / period.period_ns.max(1.0) * hit_share;
+    let from_ns = run.phases.get(series.phase)?.start_ns;
+    let to_ns = from_ns.saturating_add(series.counted_ns);
+    let of_cpu = run.environment.series.iter().filter(|one| one.name == "interrupts");
+    let of_cpu = of_cpu.filter(|one| one.cpu == Some(series.cpu()));
+    let distances = of_cpu.filter_map(|line| {
+        let (hz, seconds) = rate(line, from_ns, to_ns)?;
+        let away = (hz - wanted_hz).abs();
+        let chance = RATE_SIGMA * (wanted_hz * seconds).sqrt() / seconds;
+        (away <= (RATE_TOLERANCE * wanted_hz).max(chance.min(0.1 * wanted_hz))).then_some((away, &line.of))
+    });
+    distances.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, line)| line.clone())
+}
+
+/// The mean of a rate between two moments, and how many seconds of readings it is of.
+fn rate(line: &EnvSeries, from_ns: u64, to_ns: u64) -> Option<(f64, f64)> {
+    let (mut events, mut seconds) = (0.0, 0.0);
+    for (index, (at_ns, value)) in line.at_ns.iter().zip(&line.values).enumerate() {
+        // Each reading is of the stretch since the one before it.
+        let since_ns = if index == 0 { at_ns.saturating_sub(1_000_000_000) } else { line.at_ns[index - 1] };
+        let inside_ns = (*at_ns).min(to_ns).saturating_sub(since_ns.max(from_ns));
+        events += value * inside_ns as f64 * 1e-9;
+        seconds += inside_ns as f64 * 1e-9;
+    }
+    (seconds > 0.0 && events.is_finite()).then(|| (events / seconds, seconds))
+}

@@ -1,0 +1,159 @@
+//! The periodic sources of one CPU's noise.
+
+use serde::Serialize;
+use tardy_record::gaps::{GapSeries, GapTrain};
+use tardy_record::{Run, Series};
+
+use super::cause::{self, Cause};
+use crate::periods::{self, Event, Period};
+use crate::stops;
+
+/// Two periods that differ by less than this share are one source's.
+const SAME_PERIOD: f64 = 2e-3;
+/// Of the windows beyond the beginning so many are searched for further sources.
+const WINDOWS_SEARCHED: usize = 3;
+/// A stop of the kernel's own is as long as its rule says, give or take this share.
+const STOP_TOLERANCE: f64 = 0.5;
+
+/// Something that takes the CPU again and again.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Source {
+    /// Its period and all that is known of it.
+    #[serde(flatten)]
+    pub period: Period,
+    /// Where it was found.
+    pub found_in: FoundIn,
+    /// Its share of the noise, from 0 to 1.
+    pub share_of_noise: f64,
+    /// Its share of the CPU's time, from 0 to 1.
+    pub share_of_time: f64,
+    /// What it probably is.
+    pub cause: Cause,
+}
+
+/// Which of the kept gaps a source was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundIn {
+    /// In the beginning of the run.
+    Beginning,
+    /// Only later in it.
+    Later,
+    /// Among its longest gaps.
+    Longest,
+}
+
+/// Gaps over a stretch of time.
+struct Stretch {
+    events: Vec<Event>,
+    span_ns: f64,
+    noise_ns: f64,
+}
+
+impl Stretch {
+    /// All gaps of a train; what it spans and what it took are its own.
+    fn of_train(train: &GapTrain) -> Self {
+        let events = events(train);
+        let end_ns = events.last().map_or(0, |last| last.at_ns + last.length_ns);
+        let noise_ns = events.iter().map(|event| event.length_ns as f64).sum();
+        Self { span_ns: end_ns.saturating_sub(train.start_ns) as f64, noise_ns, events }
+    }
+
+    /// The longest gaps of a whole series: these are not all of its noise.
+    fn of_longest(series: &Series, gaps: &GapSeries) -> Self {
+        let (span_ns, noise_ns) = (series.counted_ns as f64, series.sum_ns as f64);
+        Self { events: events(&gaps.longest), span_ns, noise_ns }
+    }
+}
+
+fn events(train: &GapTrain) -> Vec<Event> {
+    train.gaps().map(|gap| Event { at_ns: gap.at_ns, length_ns: gap.length_ns }).collect()
+}
+
+/// The sources of `series`, what takes most first.
+pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries) -> Vec<Source> {
+    let mut sources: Vec<Source> = Vec::new();
+    let mut add = |stretch: &Stretch, found_in, periods: Vec<Period>| {
+        for period in periods {
+            let known = sources.iter().any(|known| is_same(&known.period, &period));
+            if !known {
+                sources.push(source(run, series, gaps, stretch, found_in, period));
+            }
+        }
+    };
+    let first = Stretch::of_train(&gaps.first);
+    add(&first, FoundIn::Beginning, periods::find(&first.events));
+    let step = (gaps.windows.len() / WINDOWS_SEARCHED).max(1);
+    for window in gaps.windows.iter().rev().step_by(step).take(WINDOWS_SEARCHED) {
+        let window = Stretch::of_train(window);
+        add(&window, FoundIn::Later, periods::find(&window.events));
+    }
+    let longest = Stretch::of_longest(series, gaps);
+    let stops = kernels_own_stops(run, gaps, &longest.events);
+    let is_whole = gaps.first.count() == gaps.longest.count();
+    let slow = if is_whole && stops.is_none() { Vec::new() } else { periods::find_slow(&longest.events) };
+    add(&longest, FoundIn::Longest, stops.into_iter().chain(slow).collect());
+    sources.sort_by(|a, b| b.share_of_time.total_cmp(&a.share_of_time));
+    sources
+}
+
+/// Whether both are of one source; one of them may have been taken for a multiple of the other.
+fn is_same(a: &Period, b: &Period) -> bool {
+    let ratio = (a.period_ns / b.period_ns).max(b.period_ns / a.period_ns);
+    let whole = ratio.round();
+    let close = (ratio / whole - 1.0).abs() < SAME_PERIOD;
+    // A multiple of it is another source if its gaps are of another length.
+    let alike = a.length_ns.min(b.length_ns) as f64 > 0.8 * a.length_ns.max(b.length_ns) as f64;
+    close && (whole < 1.5 || alike)
+}
+
+fn source(
+    run: &Run,
+    series: &Series,
+    gaps: &GapSeries,
+    stretch: &Stretch,
+    found_in: FoundIn,
+    period: Period,
+) -> Source {
+    let total_ns = period.total_ns as f64;
+    Source {
+        found_in,
+        share_of_noise: (total_ns / stretch.noise_ns.max(1.0)).min(1.0),
+        share_of_time: (total_ns / stretch.span_ns.max(1.0)).min(1.0),
+        cause: cause::of(run, series, gaps, &period),
+        period,
+    }
+}
+
+/// The gaps in which the kernel itself stopped a real-time loop: about as long as its rule says, and a whole number of
+/// the rule's periods apart.
+fn kernels_own_stops(run: &Run, gaps: &GapSeries, longest: &[Event]) -> Option<Period> {
+    let rule = stops::of(run).filter(|_| gaps.policy.has_priority())?;
+    let (stop_ns, period_ns) = (rule.stop_ns as f64, rule.period_ns as f64);
+    let as_long = |event: &&Event| (event.length_ns as f64 / stop_ns - 1.0).abs() < STOP_TOLERANCE;
+    let stops: Vec<&Event> = longest.iter().filter(as_long).collect();
+    let (first, last) = (stops.first()?, stops.last()?);
+    let apart: Vec<f64> = stops.windows(2).map(|pair| (pair[1].at_ns - pair[0].at_ns) as f64).collect();
+    let off = |apart: &&f64| (**apart / period_ns - (**apart / period_ns).round()).abs() > 0.1;
+    if apart.iter().filter(off).count() * 2 > apart.len() {
+        return None;
+    }
+    let turns = ((last.at_ns - first.at_ns) as f64 / period_ns).round().max(0.0);
+    let measured_ns = if turns > 0.0 { (last.at_ns - first.at_ns) as f64 / turns } else { period_ns };
+    let mut lengths: Vec<u64> = stops.iter().map(|event| event.length_ns).collect();
+    lengths.sort_unstable();
+    let away = apart.iter().map(|apart| apart - (apart / measured_ns).round() * measured_ns);
+    let jitter_ns = (away.map(|ns| ns * ns).sum::<f64>() / apart.len().max(1) as f64).sqrt();
+    Some(Period {
+        period_ns: measured_ns,
+        period_error_ns: jitter_ns / turns.max(1.0),
+        jitter_ns,
+        drift_ppm_per_s: None,
+        events: stops.len() as u64,
+        missing: (turns as u64 + 1).saturating_sub(stops.len() as u64),
+        first_ns: first.at_ns,
+        length_ns: lengths[lengths.len() / 2],
+        longest_ns: lengths[lengths.len() - 1],
+        total_ns: lengths.iter().sum(),
+    })
+}

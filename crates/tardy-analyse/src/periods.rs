@@ -1,0 +1,133 @@
+//! Periodic sources among events, such as the gaps that a noise probe saw: fundamentals, not harmonics, several at once.
+//!
+//! An event is a moment. Of its spectrum (the events binned, the bins transformed) the strongest line above chance is
+//! taken; narrow pulses make all harmonics strong, and now and then one of them outranks the fundamental, so the line
+//! is divided down: the period is the one whose comb has the most events on its teeth and hardly a tooth without one.
+//! The comb is fitted by least squares, its events are taken out, and the search begins again. The statistics are those
+//! of de Jager and Büsching, A&A 517 (2010) L9: the power 2|X|²/N of N events without a period is χ² with two degrees of
+//! freedom, so among `n` frequencies one exceeds 2 ln(n/α) with probability α.
+//!
+//! The road not taken: an autocorrelation shows a period as well, but its peaks at multiples are no fainter than the first,
+//! and two sources hide each other in it.
+
+mod comb;
+mod spectrum;
+
+use serde::Serialize;
+
+use comb::Comb;
+
+/// Fewer events than this say nothing about a period.
+pub const EVENT_MIN: usize = 30;
+/// No more sources than this are looked for.
+const SOURCE_MAX: usize = 8;
+/// The share of teeth that must have an event for a comb to be a source's.
+const TEETH_HIT_MIN: f64 = 0.6;
+/// So many standard deviations more than by chance must lie on a comb.
+const CHANCE_SIGMA: f64 = 8.0;
+/// As many times its own frequency may a line of a source be.
+const HARMONIC_MAX: u32 = 64;
+
+/// Something that took the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in ns.
+    pub at_ns: u64,
+    /// For how long, in ns.
+    pub length_ns: u64,
+}
+
+/// A periodic source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Period {
+    /// Its period, in ns.
+    pub period_ns: f64,
+    /// One standard error of the period, in ns.
+    pub period_error_ns: f64,
+    /// Standard deviation of its events about the comb, in ns.
+    pub jitter_ns: f64,
+    /// By how much the period grows, in parts per million a second, if that is more than chance.
+    pub drift_ppm_per_s: Option<f64>,
+    /// Its events.
+    pub events: u64,
+    /// Teeth of the comb with no event, from the first to the last.
+    pub missing: u64,
+    /// When its first event was, in ns.
+    pub first_ns: u64,
+    /// The median length of its events, in ns.
+    pub length_ns: u64,
+    /// The longest of its events, in ns.
+    pub longest_ns: u64,
+    /// All of its events together, in ns.
+    pub total_ns: u64,
+}
+
+/// The periodic sources among `events`, which are in ascending order, the one with the most events first. Of a longer
+/// time than four seconds, their beginning decides which there are.
+pub fn find(events: &[Event]) -> Vec<Period> {
+    find_with(events, spectrum::BIN_NS)
+}
+
+/// The same for events that come seldom over a long time, such as the longest gaps of a run: all of it decides, and
+/// periods shorter than about a hundred-thousandth of it are not seen.
+pub fn find_slow(events: &[Event]) -> Vec<Period> {
+    let span_ns = events.first().zip(events.last()).map_or(0, |(first, last)| last.at_ns - first.at_ns);
+    find_with(events, spectrum::slow_bin_ns(span_ns))
+}
+
+fn find_with(events: &[Event], bin_ns: u64) -> Vec<Period> {
+    let mut left: Vec<Event> = events.to_vec();
+    let mut found = Vec::new();
+    while left.len() >= EVENT_MIN && found.len() < SOURCE_MAX {
+        let Some(comb) = strongest(&left, bin_ns) else { break };
+        let (on, off): (Vec<Event>, Vec<Event>) = left.iter().partition(|event| comb.takes(event.at_ns));
+        found.push(period(&comb, &on));
+        left = off;
+    }
+    found.sort_by_key(|period| std::cmp::Reverse(period.events));
+    found
+}
+
+/// Whether so many events on a comb are a source's, where chance would put `expected` there. What is left once a source's
+/// events were taken out has holes where they were, which is a period too; but nothing lies on its teeth.
+fn is_more_than_chance(on: usize, expected: f64) -> bool {
+    let on = on as f64;
+    on >= EVENT_MIN as f64 / 2.0 && on > 2.0 * expected && on - expected > CHANCE_SIGMA * expected.sqrt()
+}
+
+/// The comb of the strongest line whose comb is above chance. Where a source was taken out the strongest lines are those of
+/// its holes, which have none.
+fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
+    let times: Vec<u64> = events.iter().map(|event| event.at_ns).collect();
+    let window = spectrum::window(&times, bin_ns);
+    let mut combs = spectrum::lines(window, bin_ns).into_iter().filter_map(|line| {
+        let fundamentals = (1..=HARMONIC_MAX).map(|divisor| line.frequency_hz / f64::from(divisor));
+        let combs = fundamentals.filter_map(|frequency_hz| Comb::fit(window, 1e9 / frequency_hz));
+        let sound = combs.filter(|comb| comb.hit_share() >= TEETH_HIT_MIN);
+        // Of combs with the same events the one with the longest period has the fewest teeth to miss.
+        let best = sound.max_by(|a, b| a.merit().total_cmp(&b.merit()))?;
+        Some(best.extended(&times))
+    });
+    let on = |comb: &Comb| times.iter().filter(|at| comb.takes(**at)).count();
+    combs.find(|comb| is_more_than_chance(on(comb), comb.covered() * times.len() as f64))
+}
+
+fn period(comb: &Comb, on: &[Event]) -> Period {
+    let mut lengths: Vec<u64> = on.iter().map(|event| event.length_ns).collect();
+    lengths.sort_unstable();
+    Period {
+        period_ns: comb.period_ns(),
+        period_error_ns: comb.period_error_ns(),
+        jitter_ns: comb.jitter_ns(),
+        drift_ppm_per_s: comb.drift_ppm_per_s(),
+        events: on.len() as u64,
+        missing: comb.missing(),
+        first_ns: on.first().map_or(0, |event| event.at_ns),
+        length_ns: lengths.get(lengths.len() / 2).copied().unwrap_or(0),
+        longest_ns: lengths.last().copied().unwrap_or(0),
+        total_ns: lengths.iter().fold(0, |sum, length| sum.saturating_add(*length)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

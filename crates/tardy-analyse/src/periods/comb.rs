@@ -1,0 +1,229 @@
+//! A comb: moments at equal distances, and the events that lie on its teeth.
+
+/// An event lies on a tooth if it is no farther from it than this share of the period …
+const REACH: f64 = 0.08;
+/// … nor than this, in ns: a source that jitters more than that is none that one could plan around.
+const REACH_MAX_NS: f64 = 60_000.0;
+/// Into so many sectors a turn is cut to find where most events are.
+const SECTORS: usize = 64;
+/// Of so many events the phase is taken: more of them would smear it where the period drifts.
+const PHASE_EVENTS: usize = 256;
+/// A drift is told where its estimate is so many standard errors from none.
+const DRIFT_SIGMA: f64 = 5.0;
+/// Fewer events tell a curvature from jitter badly.
+const BENT_MIN: usize = 32;
+/// By so many events is seen whether a comb is worth more …
+const TRIED_EVENTS: usize = 512;
+/// … which it is if this share of its teeth has an event.
+const TRIED_HIT_MIN: f64 = 0.3;
+/// Rounds of assigning events to teeth and fitting the teeth to them.
+const ROUNDS: usize = 4;
+
+/// Teeth at `origin + period · k + curvature · k²`, in ns.
+#[derive(Clone, Debug)]
+pub(super) struct Comb {
+    origin_ns: f64,
+    period_ns: f64,
+    curvature_ns: f64,
+    curvature_error_ns: f64,
+    period_error_ns: f64,
+    jitter_ns: f64,
+    /// Teeth from the first with an event to the last.
+    teeth: u64,
+    /// Of these, those with an event.
+    hit: u64,
+    events: usize,
+}
+
+impl Comb {
+    /// The comb of about that period that most of `times` lie on; absent where there is none.
+    pub(super) fn fit(times: &[u64], period_ns: f64) -> Option<Self> {
+        let first = *times.first()? as f64;
+        let origin_ns = first + densest_phase(&times[..times.len().min(PHASE_EVENTS)], first, period_ns);
+        let start = Self {
+            origin_ns,
+            period_ns,
+            curvature_ns: 0.0,
+            curvature_error_ns: f64::INFINITY,
+            period_error_ns: f64::INFINITY,
+            jitter_ns: 0.0,
+            teeth: 0,
+            hit: 0,
+            events: 0,
+        };
+        // A line's frequency is exact to a fraction of a turn in the window; the first stretch is fitted first, so that
+        // what is missing does not grow beyond a tooth's reach towards the end. Most combs that are tried are bare there
+        // already.
+        let begun = start.extended(&times[..times.len().min(TRIED_EVENTS)]);
+        if begun.hit_share() < TRIED_HIT_MIN {
+            return None;
+        }
+        begun.extended(times).sound()
+    }
+
+    /// The same comb fitted to twice as long a stretch again and again, until it is fitted to all of `times`.
+    pub(super) fn extended(mut self, times: &[u64]) -> Self {
+        let mut count = times.len().min(BENT_MIN);
+        loop {
+            for _ in 0..ROUNDS {
+                let Some(better) = self.refitted(&times[..count]) else { return self };
+                self = better;
+            }
+            if count == times.len() {
+                return self;
+            }
+            count = (count * 2).min(times.len());
+        }
+    }
+
+    fn sound(self) -> Option<Self> {
+        (self.events >= 3 && self.teeth >= 3).then_some(self)
+    }
+
+    /// Whether an event at `at_ns` lies on a tooth.
+    pub(super) fn takes(&self, at_ns: u64) -> bool {
+        let (_, away_ns) = self.nearest(at_ns as f64);
+        away_ns.abs() <= self.reach_ns()
+    }
+
+    pub(super) fn period_ns(&self) -> f64 {
+        self.period_ns
+    }
+
+    pub(super) fn period_error_ns(&self) -> f64 {
+        self.period_error_ns
+    }
+
+    pub(super) fn jitter_ns(&self) -> f64 {
+        self.jitter_ns
+    }
+
+    pub(super) fn missing(&self) -> u64 {
+        self.teeth.saturating_sub(self.hit)
+    }
+
+    /// The share of teeth that have an event.
+    pub(super) fn hit_share(&self) -> f64 {
+        if self.teeth == 0 { 0.0 } else { self.hit as f64 / self.teeth as f64 }
+    }
+
+    /// The share of events that would lie on it by chance.
+    pub(super) fn covered(&self) -> f64 {
+        2.0 * self.reach_ns() / self.period_ns
+    }
+
+    /// What is best among combs: that many events lie on it, and few teeth are bare.
+    pub(super) fn merit(&self) -> f64 {
+        self.events as f64 * self.hit_share()
+    }
+
+    /// By how much the period grows, in parts per million a second, if that is more than chance.
+    pub(super) fn drift_ppm_per_s(&self) -> Option<f64> {
+        // The k-th distance is period + curvature · (2k + 1); a second has 1e9 / period of them.
+        let told = self.curvature_ns.abs() > DRIFT_SIGMA * self.curvature_error_ns;
+        told.then(|| 2.0 * self.curvature_ns / self.period_ns * 1e6 * (1e9 / self.period_ns))
+    }
+
+    fn reach_ns(&self) -> f64 {
+        (self.period_ns * REACH).min(REACH_MAX_NS)
+    }
+
+    /// The tooth nearest to a moment, and how far that is behind it.
+    fn nearest(&self, at_ns: f64) -> (f64, f64) {
+        let since = at_ns - self.origin_ns;
+        let straight = since / self.period_ns;
+        // One step of Newton's for the curvature, which is tiny beside the period.
+        let bent = straight - self.curvature_ns * straight * straight / self.period_ns;
+        let tooth = bent.round();
+        (tooth, since - self.period_ns * tooth - self.curvature_ns * tooth * tooth)
+    }
+
+    /// Fitted anew to those of `times` on its teeth; absent where there are too few.
+    fn refitted(&self, times: &[u64]) -> Option<Self> {
+        let reach_ns = self.reach_ns();
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for at in times {
+            let (tooth, away_ns) = self.nearest(*at as f64);
+            if away_ns.abs() <= reach_ns {
+                points.push((tooth, *at as f64 - self.origin_ns));
+            }
+        }
+        if points.len() < 4 {
+            return None;
+        }
+        let line = fit(&points, points.len() >= BENT_MIN)?;
+        let mut hit: Vec<i64> = points.iter().map(|(tooth, _)| *tooth as i64).collect();
+        hit.dedup();
+        let teeth = (hit[hit.len() - 1].saturating_sub(hit[0]).saturating_add(1)).max(1) as u64;
+        Some(Self {
+            origin_ns: self.origin_ns + line.offset,
+            period_ns: line.slope,
+            curvature_ns: line.curvature,
+            curvature_error_ns: line.curvature_error,
+            period_error_ns: line.slope_error,
+            jitter_ns: line.deviation,
+            teeth,
+            hit: hit.len() as u64,
+            events: points.len(),
+        })
+    }
+}
+
+/// The phase, in ns, about which most of `times` lie in a turn of `period_ns`.
+fn densest_phase(times: &[u64], first: f64, period_ns: f64) -> f64 {
+    let mut sectors = [0u32; SECTORS];
+    for at in times {
+        let turn = ((*at as f64 - first) / period_ns).rem_euclid(1.0);
+        sectors[((turn * SECTORS as f64) as usize).min(SECTORS - 1)] += 1;
+    }
+    let around = |sector: usize| {
+        [SECTORS - 1, 0, 1].iter().map(|step| sectors[(sector + step) % SECTORS]).sum::<u32>()
+    };
+    let densest = (0..SECTORS).max_by_key(|sector| (around(*sector), SECTORS - sector)).unwrap_or(0);
+    (densest as f64 + 0.5) / SECTORS as f64 * period_ns
+}
+
+/// A straight line or a parabola through points.
+struct Line {
+    offset: f64,
+    slope: f64,
+    slope_error: f64,
+    curvature: f64,
+    curvature_error: f64,
+    deviation: f64,
+}
+
+/// Least squares in coordinates about the middle, where the numbers keep their digits.
+fn fit(points: &[(f64, f64)], bent: bool) -> Option<Line> {
+    let n = points.len() as f64;
+    let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
+    let mean = points.iter().map(|(_, y)| y).sum::<f64>() / n;
+    let sum =
+        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| of(x - middle, y - mean)).sum::<f64>();
+    let (xx, xy) = (sum(&|x, _| x * x), sum(&|x, y| x * y));
+    if xx <= 0.0 {
+        return None;
+    }
+    let straight = xy / xx;
+    // The part of x² that neither a constant nor x explains.
+    let (xxx, square_mean) = (sum(&|x, _| x * x * x), xx / n);
+    let rest = |x: f64| x * x - square_mean - xxx / xx * x;
+    let rest_squares = sum(&|x, _| rest(x) * rest(x));
+    let curvature = if bent && rest_squares > 0.0 {
+        sum(&|x, y| rest(x) * (y - straight * x)) / rest_squares
+    } else {
+        0.0
+    };
+    let residual_squares = sum(&|x, y| (y - straight * x - curvature * rest(x)).powi(2));
+    let freedom = (n - if bent { 3.0 } else { 2.0 }).max(1.0);
+    let deviation = (residual_squares / freedom).sqrt();
+    let curvature_error =
+        if bent && rest_squares > 0.0 { deviation / rest_squares.sqrt() } else { f64::INFINITY };
+    // A curvature that is no more than chance would only spoil the period.
+    let curvature = if curvature.abs() > DRIFT_SIGMA * curvature_error { curvature } else { 0.0 };
+    // Back from the middle to the first tooth.
+    let slope_at_middle = straight - curvature * xxx / xx;
+    let slope = slope_at_middle - 2.0 * curvature * middle;
+    let offset = mean - slope_at_middle * middle + curvature * (middle * middle - square_mean);
+    Some(Line { offset, slope, slope_error: deviation / xx.sqrt(), curvature, curvature_error, deviation })
+}

@@ -1,0 +1,94 @@
+//! The spectrum of events in time.
+
+use rustfft::FftPlanner;
+use rustfft::num_complex::Complex;
+
+/// Width of a bin of time, in ns: half of it is what the highest frequency's period must at least be.
+pub(super) const BIN_NS: u64 = 2_000;
+/// No more bins than this are transformed: four seconds.
+const BIN_MAX: usize = 1 << 21;
+/// 2 to this power bins are enough for slow sources.
+const SLOW_BITS: u32 = 18;
+/// Lines that are looked at, the strongest first.
+const LINE_MAX: usize = 12;
+/// The probability with which no line at all would be as strong by chance.
+const CHANCE: f64 = 0.01;
+/// Frequencies whose median power tells how strong chance is around a line.
+const NEIGHBOURS: usize = 512;
+/// Fewer turns than these within the window are no period.
+const TURNS_MIN: usize = 8;
+
+/// A line of the spectrum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Line {
+    pub(super) frequency_hz: f64,
+    /// Its power over that of its surroundings, where chance has 2 on average.
+    pub(super) power: f64,
+}
+
+/// Width of a bin for events over `span_ns` that come seldom: so that fewer bins than for a short window hold them all.
+pub(super) fn slow_bin_ns(span_ns: u64) -> u64 {
+    (span_ns >> SLOW_BITS).max(BIN_NS)
+}
+
+/// The stretch of `times` that is transformed: from the first on, as long as there are bins.
+pub(super) fn window(times: &[u64], bin_ns: u64) -> &[u64] {
+    let Some(first) = times.first() else { return times };
+    let end = first.saturating_add(bin_ns.saturating_mul(BIN_MAX as u64));
+    &times[..times.partition_point(|at| *at < end)]
+}
+
+/// Lines that chance does not explain, the strongest first.
+pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
+    let bins = ((last - first) / bin_ns + 1).max(2) as usize;
+    let powers = powers(times, *first, bins, bin_ns);
+    let floor = floor(&powers);
+    let trials = powers.len().saturating_sub(TURNS_MIN).max(1);
+    let threshold = 2.0 * (trials as f64 / CHANCE).ln();
+    let span_s = bins as f64 * bin_ns as f64 * 1e-9;
+    let mut lines: Vec<Line> = (TURNS_MIN..powers.len())
+        .map(|turns| Line {
+            frequency_hz: refined(&powers, turns) / span_s,
+            power: powers[turns] / floor[turns / NEIGHBOURS],
+        })
+        .filter(|line| line.power > threshold)
+        .collect();
+    lines.sort_by(|a, b| b.power.total_cmp(&a.power));
+    lines.truncate(LINE_MAX);
+    lines
+}
+
+/// 2|X|²/N for each number of turns in the window, up to half of the bins.
+fn powers(times: &[u64], first: u64, bins: usize, bin_ns: u64) -> Vec<f64> {
+    let mut series = vec![Complex::new(0.0_f64, 0.0); bins];
+    for at in times {
+        series[((at - first) / bin_ns) as usize].re += 1.0;
+    }
+    FftPlanner::new().plan_fft_forward(bins).process(&mut series);
+    let scale = 2.0 / times.len() as f64;
+    series[..bins / 2 + 1].iter().map(|x| x.norm_sqr() * scale).collect()
+}
+
+/// What chance has in each stretch of frequencies, over its mean of 2: slow changes of the rate make the low ones strong.
+/// Never below 1, so that a stretch without anything does not make a line of its noise.
+fn floor(powers: &[f64]) -> Vec<f64> {
+    let of = |stretch: &[f64]| {
+        let mut sorted = stretch.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        // The median of χ² with two degrees of freedom is 2 ln 2.
+        (sorted[sorted.len() / 2] / (2.0 * std::f64::consts::LN_2)).max(1.0)
+    };
+    powers.chunks(NEIGHBOURS).map(of).collect()
+}
+
+/// The place of the maximum of the parabola through a line and its two neighbours.
+fn refined(powers: &[f64], turns: usize) -> f64 {
+    let (Some(below), Some(above)) = (powers.get(turns.wrapping_sub(1)), powers.get(turns + 1)) else {
+        return turns as f64;
+    };
+    let here = powers[turns];
+    let curvature = below - 2.0 * here + above;
+    let shift = if curvature < 0.0 { (below - above) / (2.0 * curvature) } else { 0.0 };
+    turns as f64 + shift.clamp(-0.5, 0.5)
+}

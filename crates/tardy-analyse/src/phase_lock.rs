@@ -1,0 +1,241 @@
+//! Timers in step with a periodic source of noise: they meet it each time at the same few phases, or never, and what they
+//! measure says nothing about the phases between.
+//!
+//! A timer of interval I and a source of period P are in step as p/q if q·I = p·P for small whole p and q: then the wake-ups
+//! fall on q phases of the source, P/q apart. They stay there as long as the difference |q·I − p·P|, which adds up with every
+//! q-th wake-up, has not grown to a whole P/q by the end of the run: so the run's length says how exactly they must agree.
+
+use serde::Serialize;
+use tardy_record::Run;
+use tardy_record::facts::Facts;
+use tardy_record::plan::{Plan, ProbePlan, TimerPlan, Wake};
+
+use crate::noise::NoisePhase;
+
+/// Whole numbers beyond this are not small: so many phases leave little between them.
+const TURNS_MAX: u32 = 10;
+/// An error of a period is allowed for so many times.
+const ERRORS: f64 = 3.0;
+/// An interval longer by this factor is in step with nothing for small whole numbers (a tenth of the golden ratio's part).
+const OUT_OF_STEP: f64 = 1.0618;
+
+/// A timer in step with periodic sources.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InStep {
+    /// From one deadline to the next, in ns.
+    pub interval_ns: u64,
+    /// What it is in step with.
+    pub with: Vec<Source>,
+    /// What to ask for instead.
+    pub instead: Instead,
+}
+
+/// A source that a timer is in step with.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Source {
+    /// What it is; absent where that is not known.
+    pub name: Option<String>,
+    /// Its period, in ns.
+    pub period_ns: f64,
+    /// So many of its periods …
+    pub periods: u32,
+    /// … are so many intervals.
+    pub intervals: u32,
+}
+
+/// What takes a timer out of step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Instead {
+    /// Putting each deadline off by up to this, in ns: the wake-ups then fall on all phases.
+    DitherNs(u64),
+    /// Another interval, in ns, for ways to wait whose period is the kernel's and cannot be dithered.
+    IntervalNs(u64),
+}
+
+/// A period that timers may be in step with.
+#[derive(Clone, Debug)]
+struct Periodic {
+    name: Option<String>,
+    period_ns: f64,
+    error_ns: f64,
+    /// Phases closer together than this are as good as all: the source's jitter, or for how long it takes the CPU.
+    blur_ns: f64,
+    /// The CPU that it was found on; absent where it is on all.
+    cpu: Option<u32>,
+}
+
+/// What is known before a measurement: the kernel's tick, if its configuration is known. Nothing where the plan looks for
+/// noise itself, which tells more than that.
+pub fn beforehand(plan: &Plan, facts: &Facts) -> Vec<InStep> {
+    if plan.phases.iter().any(|phase| matches!(phase.probe, ProbePlan::Noise(_))) {
+        return Vec::new();
+    }
+    let Some(hz) = facts.kernel.hz.get().filter(|hz| **hz > 0) else { return Vec::new() };
+    let tick = Periodic {
+        name: Some(format!("CONFIG_HZ={hz} tick")),
+        period_ns: 1e9 / f64::from(*hz),
+        error_ns: 0.0,
+        blur_ns: 0.0,
+        cpu: None,
+    };
+    let timers = plan.phases.iter().filter_map(|phase| Some((phase.probe.timer()?, phase.planned_ns())));
+    among(timers, &[tick])
+}
+
+/// The timers of `run` that were in step with what its own noise phases found.
+pub fn of(run: &Run, noise: &[NoisePhase]) -> Vec<InStep> {
+    let cpus = noise.iter().flat_map(|phase| &phase.cpus);
+    let periodic = |cpu: u32, source: &crate::noise::Source| Periodic {
+        name: source.cause.name.clone(),
+        period_ns: source.period.period_ns,
+        error_ns: source.period.period_error_ns,
+        blur_ns: source.period.jitter_ns.max(source.period.length_ns as f64),
+        cpu: Some(cpu),
+    };
+    let found: Vec<Periodic> =
+        cpus.flat_map(|cpu| cpu.sources.iter().map(|source| periodic(cpu.cpu, source))).collect();
+    let phases = run.plan.phases.iter().take(run.phases.len());
+    among(phases.filter_map(|phase| Some((phase.probe.timer()?, phase.planned_ns()))), &found)
+}
+
+fn among<'a>(timers: impl Iterator<Item = (&'a TimerPlan, u64)>, found: &[Periodic]) -> Vec<InStep> {
+    let mut all: Vec<InStep> = Vec::new();
+    for (timer, duration_ns) in timers {
+        for thread in &timer.threads {
+            let here = found.iter().filter(|one| one.cpu.is_none_or(|cpu| cpu == thread.cpu));
+            for periodic in here {
+                let Some(source) = in_step(timer, thread.interval_ns, duration_ns as f64, periodic) else {
+                    continue;
+                };
+                add(&mut all, timer.wake, thread.interval_ns, source);
+            }
+        }
+    }
+    all
+}
+
+/// Adds a source to its interval's, unless it is there: a source of several CPUs is said once.
+fn add(all: &mut Vec<InStep>, wake: Wake, interval_ns: u64, source: Source) {
+    let instead = instead(wake, interval_ns, &source);
+    let Some(known) = all.iter_mut().find(|known| known.interval_ns == interval_ns) else {
+        all.push(InStep { interval_ns, with: vec![source], instead });
+        return;
+    };
+    let same = |other: &Source| (other.period_ns / source.period_ns - 1.0).abs() < 1e-3;
+    if !known.with.iter().any(same) {
+        known.with.push(source);
+        // The larger dither does for both.
+        if let (Instead::DitherNs(most), Instead::DitherNs(more)) = (&mut known.instead, instead) {
+            *most = (*most).max(more);
+        }
+    }
+}
+
+fn in_step(timer: &TimerPlan, interval_ns: u64, duration_ns: f64, source: &Periodic) -> Option<Source> {
+    // Without a schedule every wake-up puts off all that follow.
+    if !timer.wake.has_schedule() {
+        return None;
+    }
+    let interval = interval_ns as f64;
+    let (periods, intervals) = ratio(interval, duration_ns, source)?;
+    let apart_ns = source.period_ns / f64::from(intervals);
+    let dithered = timer.dither_ns as f64 >= apart_ns.min(interval) / 2.0;
+    let seamless = source.blur_ns >= apart_ns;
+    (!dithered && !seamless).then(|| Source {
+        name: source.name.clone(),
+        period_ns: source.period_ns,
+        periods,
+        intervals,
+    })
+}
+
+/// Small whole numbers of periods and of intervals that stay in step for the whole run.
+fn ratio(interval: f64, duration_ns: f64, source: &Periodic) -> Option<(u32, u32)> {
+    let in_step = |periods: u32, intervals: u32| {
+        let (p, q) = (f64::from(periods), f64::from(intervals));
+        let apart = (q * interval - p * source.period_ns).abs();
+        let slip = (apart - ERRORS * p * source.error_ns).max(0.0);
+        // Never by more than chance could hide in a long run: a tenth of what would be another ratio.
+        let close = apart < 0.1 * source.period_ns.min(interval);
+        close && slip * (duration_ns / (q * interval)) < source.period_ns / q
+    };
+    let all = (1..=TURNS_MAX).flat_map(|sum| (1..=TURNS_MAX).map(move |other| (sum, other)));
+    all.filter(|(p, q)| in_step(*p, *q)).min_by_key(|(p, q)| p + q)
+}
+
+fn instead(wake: Wake, interval_ns: u64, source: &Source) -> Instead {
+    if !matches!(wake, Wake::ClockNanosleep | Wake::Busy) {
+        let us = (interval_ns as f64 * OUT_OF_STEP / 1000.0).round().max(1.0) as u64;
+        return Instead::IntervalNs(us * 1000);
+    }
+    // A dither must stay below the interval.
+    let apart_ns = (source.period_ns / f64::from(source.intervals)).round() as u64;
+    Instead::DitherNs(if apart_ns < interval_ns { apart_ns } else { interval_ns / 10 * 9 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tardy_record::plan::{ClockId, Policy, ThreadPlan};
+
+    fn timer(wake: Wake, interval_ns: u64, dither_ns: u64) -> TimerPlan {
+        TimerPlan {
+            wake,
+            clock: ClockId::Monotonic,
+            dither_ns,
+            policy: Policy::Fifo,
+            memory_locked: true,
+            dma_latency_us: None,
+            threads: vec![ThreadPlan { cpu: 0, pinned: true, priority: 90, interval_ns, offset_ns: 0 }],
+        }
+    }
+
+    fn periodic(period_ns: f64, error_ns: f64) -> Periodic {
+        Periodic { name: None, period_ns, error_ns, blur_ns: 4_500.0, cpu: Some(0) }
+    }
+
+    fn with(timer: &TimerPlan, duration_ns: u64, source: Periodic) -> Option<(u32, u32, Instead)> {
+        let found = among([(timer, duration_ns)].into_iter(), &[source]);
+        let one = found.first()?;
+        Some((one.with[0].periods, one.with[0].intervals, one.instead))
+    }
+
+    #[test]
+    fn whole_ratios_either_way_are_in_step() {
+        let minute = 60_000_000_000;
+        let plain = |interval_ns| timer(Wake::ClockNanosleep, interval_ns, 0);
+        let usb = || periodic(125_000.0, 0.001);
+        assert_eq!(with(&plain(1_000_000), minute, usb()), Some((8, 1, Instead::DitherNs(125_000))));
+        assert_eq!(with(&plain(500_000), minute, usb()), Some((4, 1, Instead::DitherNs(125_000))));
+        assert_eq!(with(&plain(200_000), minute, usb()), Some((8, 5, Instead::DitherNs(25_000))));
+        let tick = || periodic(4e6, 0.01);
+        assert_eq!(with(&plain(1_000_000), minute, tick()), Some((1, 4, Instead::DitherNs(900_000))));
+        assert_eq!(with(&plain(1_061_800), minute, tick()), None);
+        assert_eq!(with(&plain(333_000), minute, usb()), None);
+    }
+
+    /// 20 ppm off at 125 us: a phase of 125 us is crossed in 6.25 s.
+    #[test]
+    fn a_longer_run_sees_a_smaller_difference() {
+        let plain = timer(Wake::ClockNanosleep, 1_000_000, 0);
+        let off = || periodic(125_002.5, 0.001);
+        assert!(with(&plain, 5_000_000_000, off()).is_some());
+        assert!(with(&plain, 8_000_000_000, off()).is_none());
+        assert!(
+            with(&plain, 8_000_000_000, periodic(125_002.5, 1.0)).is_some(),
+            "it may be 125 us after all"
+        );
+    }
+
+    #[test]
+    fn dither_and_relative_sleeps_are_out_of_step_and_kernel_periods_get_another_interval() {
+        let minute = 60_000_000_000;
+        let usb = || periodic(125_000.0, 0.001);
+        assert_eq!(with(&timer(Wake::ClockNanosleep, 1_000_000, 125_000), minute, usb()), None);
+        assert_eq!(with(&timer(Wake::Nanosleep, 1_000_000, 0), minute, usb()), None);
+        let found = with(&timer(Wake::Timerfd, 1_000_000, 0), minute, usb());
+        assert_eq!(found, Some((8, 1, Instead::IntervalNs(1_062_000))));
+        assert_eq!(with(&timer(Wake::Timerfd, 1_062_000, 0), minute, usb()), None);
+    }
+}

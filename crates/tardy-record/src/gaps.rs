@@ -1,0 +1,325 @@
+//! Gaps: when a loop that does nothing but read a counter stood still, and for how long.
+//!
+//! All gaps are in the series' histogram. When each was is kept of as many as there is room for, chosen so that periods
+//! stay findable however long the run: all of the first ones, then windows of consecutive ones spread over the run, and
+//! the longest of the whole run. The road not taken: a sample of all gaps at random, in which every period is drowned.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Policy;
+
+/// So many gaps from the beginning of the run are kept with their times.
+pub const FIRST_COUNT: usize = 8192;
+/// The run is cut into so many stretches; at the beginning of each a window of gaps is kept.
+pub const WINDOW_COUNT: usize = 16;
+/// So many consecutive gaps are kept in a window.
+pub const WINDOW_GAPS: usize = 1024;
+/// So many of the longest gaps of the whole run are kept with their times.
+pub const LONGEST_COUNT: usize = 2048;
+/// No run lasts longer than this, in ns (2^62, 146 years): what lies beyond is no time of a run's.
+const TIME_MAX_NS: u64 = 1 << 62;
+
+/// What only a series of gaps has. Its readings are the lengths of the gaps; their sum is the noise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GapSeries {
+    /// The CPU.
+    pub cpu: u32,
+    /// The policy that the loop's thread really had.
+    pub policy: Policy,
+    /// The real-time priority that it really had.
+    pub priority: u32,
+    /// What the loop read.
+    pub counter: Counter,
+    /// Shorter gaps did not count; longer than what was asked for where a turn of the loop itself takes too long.
+    pub threshold_ns: u64,
+    /// Turns of the loop in the counted part.
+    pub loops: u64,
+    /// The shortest turn of the loop that was seen before the counted part, in ps.
+    pub shortest_loop_ps: u64,
+    /// How long the loop was busy with writing gaps down, in ns: what came in this time was not seen.
+    pub blind_ns: u64,
+    /// Ticks of the counter a second, measured against CLOCK_MONOTONIC before the counted part; lengths are by this.
+    pub rate_before_hz: f64,
+    /// The same over the whole counted part; absent until it has ended.
+    pub rate_whole_hz: Option<f64>,
+    /// The first gaps of the run, all of them.
+    pub first: GapTrain,
+    /// Consecutive gaps at the beginning of further stretches of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<GapTrain>,
+    /// The longest gaps: every gap of the run that was at least `longest_from_ns` long.
+    pub longest: GapTrain,
+    /// What a gap must have measured to be among the longest, in ns.
+    pub longest_from_ns: u64,
+    /// Gaps that are in the histogram, but whose times were lost: the ring between the two processes was full.
+    pub times_lost: u64,
+}
+
+/// What the loop reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// The time-stamp counter of x86 (`rdtsc`).
+    Tsc,
+    /// The virtual counter of Arm's generic timer (`cntvct_el0`).
+    Cntvct,
+    /// CLOCK_MONOTONIC: the kernel's clock source is none that a program may read by itself.
+    #[default]
+    ClockMonotonic,
+}
+
+impl Counter {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::Cntvct => "cntvct",
+            Self::ClockMonotonic => "clock_gettime",
+        }
+    }
+}
+
+/// Gaps in the order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GapTrain {
+    /// When the first began, in ns from the start of the run.
+    pub start_ns: u64,
+    /// From the beginning of the gap before to that of each one; 0 for the first.
+    pub apart_ns: Vec<u64>,
+    /// How long each lasted.
+    pub length_ns: Vec<u64>,
+}
+
+/// One gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// When it began, in ns from the start of the run.
+    pub at_ns: u64,
+    /// How long it lasted.
+    pub length_ns: u64,
+}
+
+impl GapTrain {
+    /// A train of `gaps`, which are in the order of time.
+    pub fn of(gaps: &[Gap]) -> Self {
+        let mut before_ns = gaps.first().map_or(0, |gap| gap.at_ns);
+        let mut train = Self { start_ns: before_ns, ..Self::default() };
+        for gap in gaps {
+            train.apart_ns.push(gap.at_ns.saturating_sub(before_ns));
+            train.length_ns.push(gap.length_ns);
+            before_ns = before_ns.max(gap.at_ns);
+        }
+        train
+    }
+
+    /// How many gaps there are.
+    pub fn count(&self) -> usize {
+        self.length_ns.len()
+    }
+
+    /// Its gaps.
+    pub fn gaps(&self) -> impl Iterator<Item = Gap> {
+        let starts = self.apart_ns.iter().scan(self.start_ns, |at_ns, apart_ns| {
+            *at_ns += apart_ns;
+            Some(*at_ns)
+        });
+        starts.zip(&self.length_ns).map(|(at_ns, length_ns)| Gap { at_ns, length_ns: *length_ns })
+    }
+
+    /// What is wrong with it, if anything.
+    fn contradiction(&self, most: usize) -> Option<String> {
+        if self.apart_ns.len() != self.length_ns.len() {
+            return Some(format!("{} distances for {} lengths", self.apart_ns.len(), self.length_ns.len()));
+        }
+        if self.count() > most {
+            return Some(format!("{} gaps, and {most} is the most", self.count()));
+        }
+        let last = self.apart_ns.iter().try_fold(self.start_ns, |at, apart| at.checked_add(*apart));
+        let longest = self.length_ns.iter().copied().max().unwrap_or(0);
+        let end = last.and_then(|at| at.checked_add(longest));
+        if end.is_none_or(|end| end >= TIME_MAX_NS) {
+            return Some("its last gap lies further ahead than any run lasts".to_owned());
+        }
+        None
+    }
+}
+
+/// What is wrong with the gaps of a series with `recorded` readings, if anything: the field, and why.
+pub(crate) fn contradiction(gaps: &GapSeries, recorded: u64) -> Option<(&'static str, String)> {
+    if gaps.threshold_ns == 0 {
+        return Some(("kind.threshold_ns", "a threshold of 0, under which nothing lies".to_owned()));
+    }
+    let rates = [Some(gaps.rate_before_hz), gaps.rate_whole_hz];
+    if rates.iter().flatten().any(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Some(("kind.rate_before_hz", "a counter that does not run".to_owned()));
+    }
+    if gaps.windows.len() > WINDOW_COUNT {
+        let count = gaps.windows.len();
+        return Some(("kind.windows", format!("{count} windows, and {WINDOW_COUNT} is the most")));
+    }
+    let trains = [(&gaps.first, FIRST_COUNT, "kind.first"), (&gaps.longest, LONGEST_COUNT, "kind.longest")];
+    let windows = gaps.windows.iter().map(|window| (window, WINDOW_GAPS, "kind.windows"));
+    for (train, most, field) in trains.into_iter().chain(windows) {
+        if let Some(reason) = train.contradiction(most) {
+            return Some((field, reason));
+        }
+    }
+    let kept = gaps.first.count() + gaps.windows.iter().map(GapTrain::count).sum::<usize>();
+    if kept as u64 > recorded || gaps.longest.count() as u64 > recorded || gaps.times_lost > recorded {
+        return Some(("kind.first", format!("more gaps than the {recorded} that were recorded")));
+    }
+    if gaps.longest.length_ns.iter().any(|length_ns| *length_ns < gaps.longest_from_ns) {
+        let reason = format!("a gap shorter than {} ns is among the longest", gaps.longest_from_ns);
+        return Some(("kind.longest", reason));
+    }
+    None
+}
+
+/// Chooses, as they come, the gaps that are kept with their times.
+#[derive(Clone, Debug)]
+pub struct GapKeeper {
+    /// From the beginning of one stretch to that of the next.
+    stretch_ns: u64,
+    start_ns: Option<u64>,
+    first: Vec<Gap>,
+    windows: Vec<Vec<Gap>>,
+    /// When the next window opens.
+    next_window_ns: u64,
+    longest: Vec<Gap>,
+    longest_from_ns: u64,
+}
+
+/// The gaps that were kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptGaps {
+    /// The first of the run.
+    pub first: GapTrain,
+    /// Windows of consecutive ones.
+    pub windows: Vec<GapTrain>,
+    /// The longest.
+    pub longest: GapTrain,
+    /// What a gap must have measured to be among these.
+    pub longest_from_ns: u64,
+}
+
+impl GapKeeper {
+    /// Keeps gaps of a run of about `planned_ns`.
+    pub fn new(planned_ns: u64) -> Self {
+        Self {
+            stretch_ns: (planned_ns / WINDOW_COUNT as u64).max(1),
+            start_ns: None,
+            first: Vec::new(),
+            windows: Vec::new(),
+            next_window_ns: 0,
+            longest: Vec::new(),
+            longest_from_ns: 0,
+        }
+    }
+
+    /// Adds a gap, which began after the one before it.
+    pub fn add(&mut self, gap: Gap) {
+        self.keep_if_long(gap);
+        let start_ns = *self.start_ns.get_or_insert(gap.at_ns);
+        if self.first.len() < FIRST_COUNT {
+            self.first.push(gap);
+            return;
+        }
+        let open = self.windows.last_mut().filter(|window| window.len() < WINDOW_GAPS);
+        if let Some(window) = open {
+            window.push(gap);
+            return;
+        }
+        if self.next_window_ns == 0 {
+            self.next_window_ns = self.stretch_after(start_ns, gap.at_ns);
+        }
+        if gap.at_ns >= self.next_window_ns && self.windows.len() < WINDOW_COUNT {
+            self.windows.push(vec![gap]);
+            self.next_window_ns = self.stretch_after(start_ns, gap.at_ns);
+        }
+    }
+
+    /// The gaps that are kept so far.
+    pub fn kept(&self) -> KeptGaps {
+        KeptGaps {
+            first: GapTrain::of(&self.first),
+            windows: self.windows.iter().map(|window| GapTrain::of(window)).collect(),
+            longest: GapTrain::of(&self.longest),
+            longest_from_ns: self.longest_from_ns,
+        }
+    }
+
+    fn stretch_after(&self, start_ns: u64, at_ns: u64) -> u64 {
+        let stretch = at_ns.saturating_sub(start_ns) / self.stretch_ns + 1;
+        start_ns.saturating_add(stretch.saturating_mul(self.stretch_ns))
+    }
+
+    /// Keeps a gap among the longest. When these are full, the shorter half makes room.
+    fn keep_if_long(&mut self, gap: Gap) {
+        if gap.length_ns < self.longest_from_ns {
+            return;
+        }
+        if self.longest.len() == LONGEST_COUNT {
+            let mut lengths: Vec<u64> = self.longest.iter().map(|gap| gap.length_ns).collect();
+            lengths.sort_unstable();
+            self.longest_from_ns = lengths[LONGEST_COUNT / 2] + 1;
+            self.longest.retain(|gap| gap.length_ns >= self.longest_from_ns);
+            self.keep_if_long(gap);
+            return;
+        }
+        self.longest.push(gap);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn gaps(count: u64, apart_ns: u64) -> impl Iterator<Item = Gap> {
+        (0..count).map(move |n| Gap { at_ns: 1_000 + n * apart_ns, length_ns: 500 + (n * 7_919) % 10_007 })
+    }
+
+    #[test]
+    fn a_short_run_is_kept_whole() {
+        let mut keeper = GapKeeper::new(1_000_000_000);
+        let all: Vec<Gap> = gaps(800, 125_000).collect();
+        all.iter().for_each(|gap| keeper.add(*gap));
+        let kept = keeper.kept();
+        assert_eq!(kept.first.gaps().collect::<Vec<_>>(), all);
+        assert_eq!(kept.longest.gaps().collect::<Vec<_>>(), all);
+        assert!(kept.windows.is_empty());
+    }
+
+    /// An hour of 8,000 gaps a second.
+    #[test]
+    fn a_long_run_keeps_windows_from_all_of_it_and_its_longest_gaps() {
+        let (count, apart_ns) = (8_000 * 3_600, 125_000);
+        let mut keeper = GapKeeper::new(count * apart_ns);
+        gaps(count, apart_ns).for_each(|gap| keeper.add(gap));
+        let kept = keeper.kept();
+        assert_eq!(kept.first.count(), FIRST_COUNT);
+        assert_eq!(kept.windows.len(), WINDOW_COUNT - 1);
+        assert!(kept.windows.iter().all(|window| window.count() == WINDOW_GAPS));
+        let starts: Vec<u64> = kept.windows.iter().map(|window| window.start_ns / 225_000_000_000).collect();
+        assert_eq!(starts, (1..WINDOW_COUNT as u64).collect::<Vec<_>>());
+        let long = gaps(count, apart_ns).filter(|gap| gap.length_ns >= kept.longest_from_ns);
+        assert!(kept.longest.gaps().eq(long), "every gap that is long enough is there, and no other");
+        assert!(kept.longest.count() <= LONGEST_COUNT);
+    }
+
+    proptest! {
+        #[test]
+        fn a_train_gives_back_its_gaps(steps in prop::collection::vec((0u64..1 << 40, 1u64..1 << 30), 0..50)) {
+            let mut at_ns = 17;
+            let gaps: Vec<Gap> = steps
+                .into_iter()
+                .map(|(apart, length_ns)| {
+                    at_ns += apart;
+                    Gap { at_ns, length_ns }
+                })
+                .collect();
+            prop_assert_eq!(GapTrain::of(&gaps).gaps().collect::<Vec<_>>(), gaps);
+        }
+    }
+}
