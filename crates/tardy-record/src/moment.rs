@@ -18,7 +18,8 @@ pub struct Moment {
     /// From when on the trace is whole, in ns from the deadline: events before may have been overwritten, or were too
     /// many to keep.
     pub whole_from_ns: i64,
-    /// What happened on its CPU, in the order of time.
+    /// What happened on its CPU, in the order of time. Before that time there are only the beginnings of what had not
+    /// ended by then.
     pub events: Vec<MomentEvent>,
 }
 
@@ -97,6 +98,20 @@ pub enum Happening {
         /// The state's number; absent when it comes out.
         state: Option<u32>,
     },
+}
+
+impl Happening {
+    /// By how much it changes how many things are on top of the CPU's task: 1 where one begins, -1 where one ends.
+    pub fn depth_change(&self) -> i32 {
+        match self {
+            Self::IrqBegin { .. }
+            | Self::SoftirqBegin { .. }
+            | Self::VectorBegin { .. }
+            | Self::TimerBegin { .. } => 1,
+            Self::IrqEnd { .. } | Self::SoftirqEnd { .. } | Self::VectorEnd { .. } | Self::TimerEnd => -1,
+            Self::Switch { .. } | Self::Ready { .. } | Self::Nmi { .. } | Self::Idle { .. } => 0,
+        }
+    }
 }
 
 /// A task as the scheduler sees it.

@@ -33,8 +33,11 @@ pub fn of(run: &Run) -> Vec<Event> {
 }
 
 fn of_phase(run: &Run, phase: usize) -> Vec<Event> {
-    let series: Vec<&Series> =
-        run.series.iter().filter(|series| series.phase == phase && series.is_of_wakeups()).collect();
+    // A thread that roams over the CPUs says nothing of any one of them.
+    let is_of_a_cpu = |series: &&Series| {
+        series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned) && series.phase == phase
+    };
+    let series: Vec<&Series> = run.series.iter().filter(is_of_a_cpu).collect();
     let mut cpus: Vec<u32> = series.iter().map(|series| series.cpu()).collect();
     cpus.sort_unstable();
     cpus.dedup();

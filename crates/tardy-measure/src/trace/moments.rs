@@ -16,6 +16,11 @@ use super::tracefs::Tracefs;
 
 /// A moment begins this long before the deadline: who ran when the timer should have fired is in it.
 const BEFORE_NS: u64 = 100_000;
+/// What began earlier and still went on is looked for this far back, or as far as the wake-up was late.
+const LOOK_BACK_NS: u64 = 5_000_000;
+
+/// So many things at the most are on top of a task: an interrupt in a soft interrupt in an interrupt, with room to spare.
+const OPEN_MAX: usize = 8;
 
 /// The trace.
 pub struct MomentTrace {
@@ -148,9 +153,9 @@ impl MomentTrace {
 }
 
 impl Late {
-    /// When its moment begins.
+    /// From when on its CPU's events are made sense of.
     fn wanted_from_ns(&self) -> u64 {
-        self.deadline_ns.saturating_sub(BEFORE_NS)
+        self.deadline_ns.saturating_sub(LOOK_BACK_NS.max(self.at_ns.saturating_sub(self.deadline_ns)))
     }
 }
 
@@ -162,11 +167,11 @@ impl Stopped {
         if one.events.last()?.at_ns < late.deadline_ns {
             return None;
         }
-        let from_ns = late.wanted_from_ns();
+        let from_ns = late.deadline_ns.saturating_sub(BEFORE_NS);
         let begin = one.events.partition_point(|event| event.at_ns < from_ns);
         let end = one.events.partition_point(|event| event.at_ns <= late.at_ns);
         // Of too many the last: the end of the wait is what has to be explained.
-        let first = begin.max(end.saturating_sub(MOMENT_EVENTS_MAX));
+        let first = begin.max(end.saturating_sub(MOMENT_EVENTS_MAX - OPEN_MAX));
         let whole_from_ns = match first > begin {
             true => one.events[first].at_ns,
             false => one.whole_from_ns.max(from_ns),
@@ -176,13 +181,30 @@ impl Stopped {
             at_ns: since_deadline(happened.at_ns),
             what: happened.what.clone(),
         };
+        let events = still_open(&one.events[..first]).into_iter().chain(&one.events[first..end]);
         Some(Moment {
             tid: late.tid,
             priority: late.priority,
             whole_from_ns: since_deadline(whole_from_ns),
-            events: one.events[first..end].iter().map(event).collect(),
+            events: events.map(event).collect(),
         })
     }
+}
+
+/// The beginnings in `events` of what has not ended there, the outermost first.
+fn still_open(events: &[Happened]) -> Vec<&Happened> {
+    let mut open = Vec::new();
+    for event in events {
+        match event.what.depth_change() {
+            1 => open.push(event),
+            -1 => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.truncate(OPEN_MAX);
+    open
 }
 
 #[cfg(test)]
@@ -217,7 +239,23 @@ mod tests {
     fn of_too_many_events_the_last_are_kept_and_it_is_said_from_when() {
         let times_ns: Vec<u64> = (0..MOMENT_EVENTS_MAX as u64 + 100).map(|index| 1_100_000 + index).collect();
         let moment = stopped(&times_ns, 0).moment(&LATE).unwrap();
-        assert_eq!(moment.events.len(), MOMENT_EVENTS_MAX);
-        assert_eq!(moment.whole_from_ns, 100_000 + 100);
+        assert_eq!(moment.events.len(), MOMENT_EVENTS_MAX - OPEN_MAX);
+        assert_eq!(moment.whole_from_ns, 100_000 + 100 + OPEN_MAX as i64);
+    }
+
+    #[test]
+    fn what_began_before_and_still_goes_on_is_kept() {
+        let begin = |name: &str| Happening::VectorBegin { name: name.to_owned() };
+        let end = |name: &str| Happening::VectorEnd { name: name.to_owned() };
+        let events = [(500_000, begin("over")), (500_001, end("over")), (600_000, begin("open"))]
+            .into_iter()
+            .chain([(1_200_000, end("open"))])
+            .map(|(at_ns, what)| Happened { at_ns, what })
+            .collect();
+        let stopped = Stopped { cpus: BTreeMap::from([(1, OneCpu { events, whole_from_ns: 400_000 })]) };
+        let moment = stopped.moment(&LATE).unwrap();
+        let at_ns: Vec<i64> = moment.events.iter().map(|event| event.at_ns).collect();
+        assert_eq!(at_ns, [-400_000, 200_000]);
+        assert_eq!(moment.whole_from_ns, -100_000);
     }
 }
