@@ -200,6 +200,13 @@ pub struct SwitchPlan {
     pub flows: Vec<FlowPlan>,
 }
 
+impl SwitchPlan {
+    /// What a phase with the schedules, or without, is called.
+    pub fn label(shaped: bool) -> &'static str {
+        if shaped { "shaped" } else { "unshaped" }
+    }
+}
+
 /// A flow of frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPlan {

@@ -14,7 +14,9 @@ mod steering;
 mod tap;
 
 pub use ethtool::{set_speed_mbps, speed_mbps};
-pub use hardware_stamps::{DeviceClock, HardwareStamps, clock_of_stamps, has_clock};
+pub use hardware_stamps::{
+    DeviceClock, StampConfig, clock_of_stamps, has_clock, set_stamp_config, stamp_config,
+};
 pub use info::{BridgeInfo, LinkInfo, PortVlan, all, changed_link, find, vlans_of};
 pub use tap::Tap;
 

@@ -122,6 +122,16 @@ pub fn replace(name: &str, taprio: &Taprio) -> Result<Option<String>, TaprioErro
     prepare(name, taprio)?.send()
 }
 
+/// As [`replace`], by a socket of the caller's: what the kernel then tells everybody has that socket's port
+/// ([`crate::netlink::Message::port`]).
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_by(socket: &RouteSocket, name: &str, taprio: &Taprio) -> Result<Option<String>, TaprioError> {
+    let index = links::index_of(name).map_err(NetlinkError::from)?;
+    Ok(socket.ask_for_warning(&encode::request(index, taprio)?)?)
+}
+
 /// A shaper that only has to be sent: for those who wait for the right moment.
 #[derive(Debug)]
 pub struct Prepared {

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         version: "",
     };
     let begun = Instant::now();
-    let simulated = simulate(&request, &mut |_| {})?;
+    let simulated = simulate(&request, &mut ())?;
     let took = begun.elapsed().as_secs_f64();
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM unknown");

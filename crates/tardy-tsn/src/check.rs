@@ -4,6 +4,7 @@
 //! on the wire, in numbers of this file, and what to write instead. The rules are those of Linux 6.12's software TAPRIO:
 //! the standard would refuse some of what the kernel accepts, and the other way round.
 
+mod cabling;
 mod classes;
 mod flows;
 pub mod kernel;
@@ -144,7 +145,9 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
     let mut found = Found { text, at: (String::new(), None), findings: Vec::new() };
     // Looked for once: there may be thousands of flows.
     let ways: Ways = network.flows.iter().map(|flow| (flow, network.way_out(flow))).collect();
+    cabling::rings(network, &mut found);
     for (number, switch) in network.switches.iter().enumerate() {
+        cabling::of_switch(switch, &mut found);
         found.in_switch(switch, None);
         surroundings::of_switch(switch, &mut found);
         flows::of_switch(network, number, &ways, &mut found);

@@ -13,6 +13,7 @@ pub mod check;
 pub mod classify;
 pub mod file;
 pub mod generate;
+pub mod kernel_modules;
 pub mod network;
 pub mod placed;
 pub mod plan;

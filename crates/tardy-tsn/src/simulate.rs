@@ -49,6 +49,9 @@ pub struct Options {
     pub ring_frames: u32,
     /// How late the kernel's timer opens a gate, in ns.
     pub gate_latency_ns: u64,
+    /// When the kernel's timer was seen to fire, in ns on the schedules' clock and in order: what a real one's list has
+    /// within a millisecond after its time is when a gate opens. Only for a network with one schedule.
+    pub gate_timer_ns: Vec<i64>,
     /// How long the kernel takes to hand a frame over by veth, in ns.
     pub frame_cost_ns: u64,
     /// Up to how much later than its time a talker with a period sends, in ns.
@@ -71,6 +74,7 @@ impl Default for Options {
             // With byte queue limits it is a few.
             ring_frames: 16,
             gate_latency_ns: 0,
+            gate_timer_ns: Vec::new(),
             frame_cost_ns: 0,
             talker_jitter_ns: 0,
             lead_ns: 0,

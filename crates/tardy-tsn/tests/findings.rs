@@ -36,6 +36,8 @@ fn in_words(findings: &[Finding]) -> String {
 const CHANGES: &[(&str, &str, &[&str])] = &[
     ("queues = 2", "queues = 1", &["single-queue", "more-classes-than-queues", "queues-not-there"]),
     ("\"1@1\"", "\"1@4\"", &["queues-not-there"]),
+    ("name = \"tsn0\"", "name = \"swp1\"", &["switch-named-like-port"]),
+    ("interface = \"swp0\"", "interface = \"lo\"", &["loopback-as-port"]),
     ("\"1@1\"", "\"0@1\"", &["queues-not-there"]),
     ("\"1@0\"", "\"2@0\"", &["queues-overlap"]),
     ("[\n  \"red\",", "[\n  7,", &["priority-without-class"]),
@@ -237,6 +239,31 @@ fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
     assert_eq!(taprio.entries_max(), 2315);
 }
 
+#[test]
+fn cables_that_close_a_ring_are_told_of() {
+    let switch = |name: &str, to: &[&str]| {
+        let ports: String = (to.iter().enumerate())
+            .map(|(port, to)| {
+                format!(
+                    "[[switch.port]]\ninterface = \"{name}p{port}\"\nto = \"{to}\"\nspeed = \"1Gbit/s\"\n"
+                )
+            })
+            .collect();
+        format!("[[switch]]\nname = \"{name}\"\n{ports}")
+    };
+    let of = |switches: &[String]| rules(&format!("about = \"x\"\n{}", switches.concat()));
+    let line = [switch("a", &["b/bp0"]), switch("b", &["a/ap0", "c/cp0"]), switch("c", &["b/bp1", "h"])];
+    assert_eq!(of(&line), Vec::<&str>::new());
+    let ring = [
+        switch("a", &["b/bp0", "c/cp1"]),
+        switch("b", &["a/ap0", "c/cp0"]),
+        switch("c", &["b/bp1", "a/ap1"]),
+    ];
+    assert_eq!(of(&ring), ["ring-of-bridges"]);
+    let double = [switch("a", &["b/bp0", "b/bp1"]), switch("b", &["a/ap0", "a/ap1"])];
+    assert_eq!(of(&double), ["ring-of-bridges"]);
+}
+
 /// One port with two classes and a list.
 fn file_with(entries: &[(u32, u32)], speed: &str) -> String {
     let gates: String =
@@ -288,6 +315,7 @@ proptest! {
 fn the_document_names_every_rule() {
     let document = include_str!("../../../docs/tsn.md");
     let sources = [
+        include_str!("../src/check/cabling.rs"),
         include_str!("../src/check/classes.rs"),
         include_str!("../src/check/flows.rs"),
         include_str!("../src/check/refused.rs"),

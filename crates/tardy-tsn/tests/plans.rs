@@ -67,28 +67,28 @@ fn everything_in_json(settings: &Settings) -> String {
 
 #[test]
 fn the_articles_switch_in_commands() {
-    insta::assert_snapshot!(commands::script(&settings_of(TWO_FLOWS), Classifying::Nft).unwrap());
+    insta::assert_snapshot!(commands::script(&settings_of(TWO_FLOWS), Classifying::Nft, &[]).unwrap());
 }
 
 #[test]
 fn the_articles_switch_with_the_other_classifiers() {
     let settings = settings_of(TWO_FLOWS);
-    let tc = commands::script(&settings, Classifying::Tc).unwrap();
-    let iptables = commands::script(&settings, Classifying::Iptables).unwrap();
+    let tc = commands::script(&settings, Classifying::Tc, &[]).unwrap();
+    let iptables = commands::script(&settings, Classifying::Iptables, &[]).unwrap();
     insta::assert_snapshot!(format!("{tc}\n{iptables}"));
 }
 
 #[test]
 fn some_of_everything_in_commands() {
-    insta::assert_snapshot!(commands::script(&settings_of(EVERYTHING), Classifying::Nft).unwrap());
+    insta::assert_snapshot!(commands::script(&settings_of(EVERYTHING), Classifying::Nft, &[]).unwrap());
 }
 
 #[test]
 fn open_vswitch_in_commands() {
     let mut settings = settings_of(EVERYTHING);
     settings.bridge.kind = Bridge::OpenVSwitch;
-    insta::assert_snapshot!(commands::script(&settings, Classifying::Nft).unwrap());
-    assert!(commands::script(&settings, Classifying::Iptables).is_err());
+    insta::assert_snapshot!(commands::script(&settings, Classifying::Nft, &[]).unwrap());
+    assert!(commands::script(&settings, Classifying::Iptables, &[]).is_err());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_list_that_tc_has_no_room_for_is_no_command_and_says_why() {
     let (head, rest) = TWO_FLOWS.split_once("gates = [").unwrap();
     let (_, tail) = rest.split_once("\n]").unwrap();
     let settings = settings_of(&format!("{head}gates = [{long}]{tail}"));
-    let script = commands::script(&settings, Classifying::Nft).unwrap();
+    let script = commands::script(&settings, Classifying::Nft, &[]).unwrap();
     assert!(
         !script.contains("taprio") && script.contains("40 gate entries") && script.contains("exit 1"),
         "{script}"
@@ -170,7 +170,7 @@ fn nft_takes_what_is_written_for_it() {
 #[test]
 fn a_shell_reads_every_script() {
     for text in [TWO_FLOWS, EVERYTHING] {
-        let script = commands::script(&settings_of(text), Classifying::Nft).unwrap();
+        let script = commands::script(&settings_of(text), Classifying::Nft, &[]).unwrap();
         if let Some(answer) = fed(&["sh", "-n"], &script) {
             assert_eq!(answer, Ok(()), "{script}");
         }
@@ -186,7 +186,7 @@ fn the_script_makes_a_bridge_and_its_classifier() {
             "bridge vlan show dev swp1 | grep -q 5 && nft list table bridge tardy_br_1 | grep -q 88f7",
         ),
     ] {
-        let script = commands::script(&settings_of(text), Classifying::Nft).unwrap();
+        let script = commands::script(&settings_of(text), Classifying::Nft, &[]).unwrap();
         // Kernels without TAPRIO have bridges: the gates are set in the lab.
         let (before, _) = script.split_once("\n# The gates of").unwrap();
         let ports = "ip link add swp0 type veth peer name far0 && ip link add swp1 type veth peer name far1";

@@ -8,9 +8,9 @@ use tardy_record::{Knowable, Run};
 use tardy_tsn::file;
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate::agreement::{agreement, rules};
-use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener, Outcome};
+use tardy_tsn::simulate::engine::{self, Arrival, Duration, Fate, Listener, Lost, Outcome};
 use tardy_tsn::simulate::of_network::wire;
-use tardy_tsn::simulate::recorded::{Request, simulate};
+use tardy_tsn::simulate::recorded::{Audience, Request, simulate};
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
 const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
@@ -158,9 +158,9 @@ fn a_class_that_never_opens_drops_in_linux_and_waits_by_the_standard() {
     let port = format!("speed = \"100Mbit/s\"\n{}", gates(&[(1, 1000), (1, 1000)]));
     let text = one_switch(&port, &["period = \"1ms\"\nsize = 200\npcp = 2\nvlan = 5".to_owned()]);
     let linux = run_for(&network(&text), &options(Mode::Linux), 100 * MS).0;
-    assert_eq!((linux.flows[0].dropped_long, linux.flows[0].received), (100, 0));
+    assert_eq!((linux.flows[0].of(Fate::TooLong), linux.flows[0].received), (100, 0));
     let standard = run_for(&network(&text), &options(Mode::Standard), 100 * MS).0;
-    assert_eq!((standard.flows[0].on_the_way, standard.flows[0].received), (100, 0));
+    assert_eq!((standard.flows[0].of(Fate::AtGates), standard.flows[0].received), (100, 0));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn frames_longer_than_their_class_may_have_are_dropped() {
         one_switch(&port, &[flow(314), flow(315)]).replace("name = \"c0\"", "name = \"c0\"\nmax_sdu = 300");
     for mode in [Mode::Standard, Mode::Linux] {
         let outcome = run_for(&network(&text), &options(mode), 50 * MS).0;
-        assert_eq!((outcome.flows[0].received, outcome.flows[1].dropped_long), (50, 50), "{mode:?}");
+        assert_eq!((outcome.flows[0].received, outcome.flows[1].of(Fate::TooLong)), (50, 50), "{mode:?}");
     }
 }
 
@@ -181,8 +181,8 @@ fn a_vlan_that_a_port_is_not_in_ends_there() {
     let text = text.replacen("to = \"t0\"", "to = \"t0\"\ntagged = [5]", 1);
     let network = network(&text.replacen("to = \"t1\"", "to = \"t1\"\ntagged = [6]", 1));
     let outcome = run_for(&network, &options(Mode::Standard), MS).0;
-    assert_eq!((outcome.flows[0].dropped_astray, outcome.flows[1].received), (0, 0));
-    assert!(outcome.flows[1].dropped_astray > 0);
+    assert_eq!((outcome.flows[0].of(Fate::Astray), outcome.flows[1].received), (0, 0));
+    assert!(outcome.flows[1].of(Fate::Astray) > 0);
     let remarks = wire(&network, &options(Mode::Standard), true).unwrap().remarks;
     assert_eq!(remarks, ["flow 'f1' does not arrive: s/in1 is not in its VLAN 5"]);
 }
@@ -234,7 +234,7 @@ fn the_articles_switch_keeps_its_slots_and_without_the_shaper_does_not() {
     let network = network(TWO_FLOWS);
     for mode in [Mode::Standard, Mode::Linux] {
         let options = options(mode);
-        let simulated = simulate(&request(&network, &options, TWO_FLOWS), &mut |_| {}).unwrap();
+        let simulated = simulate(&request(&network, &options, TWO_FLOWS), &mut ()).unwrap();
         let run = simulated.run;
         tardy_record::file::check(&run).unwrap();
         assert!(run.validity.valid, "{:?}", run.validity);
@@ -262,14 +262,53 @@ fn the_articles_switch_keeps_its_slots_and_without_the_shaper_does_not() {
     }
 }
 
+#[derive(Default)]
+struct Heard {
+    arrivals: Vec<Arrival>,
+    lost: Vec<(bool, Lost)>,
+}
+
+impl Audience for Heard {
+    fn arrived(&mut self, _shaped: bool, arrival: &Arrival) {
+        self.arrivals.push(*arrival);
+    }
+
+    fn lost(&mut self, shaped: bool, lost: &Lost) {
+        self.lost.push((shaped, *lost));
+    }
+}
+
+#[test]
+fn what_does_not_arrive_is_told_of_with_the_reason() {
+    // Twice what the port carries: what waits when talkers stop is too much for the time that is left.
+    let port = format!("speed = \"10Mbit/s\"\n{}", gates(&[(1, 1000), (0, 9000)]));
+    let text = one_switch(&port, &[flat_out(0, 400)]);
+    let network = network(&text);
+    let options = Options { queue_frames: 2000, ..options(Mode::Linux) };
+    let mut heard = Heard::default();
+    let simulated = simulate(&request(&network, &options, &text), &mut heard).unwrap();
+    let fates = |shaped: bool, fate: Fate| {
+        heard.lost.iter().filter(|(of, lost)| *of == shaped && lost.fate == fate).count() as u64
+    };
+    for (phase, shaped) in [(0, true), (1, false)] {
+        for fate in Fate::ALL {
+            assert_eq!(simulated.tallies[phase][0].of(fate), fates(shaped, fate), "{fate:?}");
+        }
+    }
+    assert!(fates(true, Fate::QueueFull) > 0 && fates(true, Fate::AtGates) > 0, "{:?}", simulated.tallies);
+    assert_eq!(fates(false, Fate::AtGates), 0, "there are no gates without the shaper");
+    let remarks = simulated.run.phases[0].remarks.join("\n");
+    assert!(remarks.contains("at a port with gates"), "{remarks}");
+}
+
 #[test]
 fn a_late_timer_is_within_its_latency_and_another_schedule_is_not() {
     let network = network(TWO_FLOWS);
     let simulated = |options: &Options, network: &Network| {
-        let mut arrivals = Vec::new();
+        let mut heard = Heard::default();
         let one_phase = Request { phases: &[true], ..request(network, options, TWO_FLOWS) };
-        let run = simulate(&one_phase, &mut |arrival| arrivals.push(*arrival)).unwrap().run;
-        (run, arrivals)
+        let run = simulate(&one_phase, &mut heard).unwrap().run;
+        (run, heard.arrivals)
     };
     let exact = Options { ports: Ports::Virtual, ..options(Mode::Linux) };
     let late = Options { gate_latency_ns: 7_000, ..exact.clone() };
@@ -290,7 +329,7 @@ fn the_same_request_gives_the_same_bytes() {
     let network = network(TWO_FLOWS);
     let options = Options { talker_jitter_ns: 1000, ..options(Mode::Linux) };
     let bytes = || {
-        let run = simulate(&request(&network, &options, TWO_FLOWS), &mut |_| {}).unwrap().run;
+        let run = simulate(&request(&network, &options, TWO_FLOWS), &mut ()).unwrap().run;
         tardy_record::file::to_text(&run)
     };
     assert_eq!(bytes(), bytes());
@@ -373,7 +412,7 @@ proptest! {
         let mut everything = Everything::default();
         let outcome = engine::run(&wired.wiring, Duration { talk_ns: 30 * MS, drain_ns: 10 * MS }, seed, &mut everything);
         for tally in &outcome.flows {
-            let known = tally.received + tally.dropped_full + tally.dropped_long + tally.dropped_astray + tally.on_the_way;
+            let known = tally.received + tally.lost.iter().sum::<u64>();
             prop_assert_eq!(tally.sent, known);
         }
         prop_assert_eq!(outcome.frame_hops, everything.sent.len() as u64);
@@ -461,7 +500,7 @@ fn what_became_of_the_frames_is_in_the_run() {
     let text = TWO_FLOWS.replace("class = \"red\"", "").replace("{ open = [\"red\"], for", "{ mask = 0, for");
     let network = network(&text);
     let options = options(Mode::Linux);
-    let simulated = simulate(&request(&network, &options, &text), &mut |_| {}).unwrap();
+    let simulated = simulate(&request(&network, &options, &text), &mut ()).unwrap();
     let red = flow(&simulated.run, 0, "red");
     assert_eq!(red.frames.received, 0);
     assert_eq!(red.frames.lost, red.frames.sent);

@@ -10,6 +10,7 @@ mod bridge;
 mod classifier;
 mod displaced;
 pub mod experiment;
+mod gate_timers;
 mod ledger;
 mod missing;
 mod open_vswitch;

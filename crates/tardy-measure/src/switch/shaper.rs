@@ -44,6 +44,14 @@ impl ShaperRecord {
 
     /// Sends it to the port `name` again; one that is gone needs none.
     pub(super) fn send(&self, name: &str) -> Result<(), String> {
+        match taprio::replace(name, &self.taprio()) {
+            Err(taprio::TaprioError::Kernel(error)) if error.is_absent() => Ok(()),
+            sent => sent.map(drop).map_err(|error| error.to_string()),
+        }
+    }
+
+    /// As the kernel is told.
+    pub(super) fn taprio(&self) -> taprio::Taprio {
         let queues = self.queues.iter().map(|&(count, first)| taprio::Queues { count, first });
         let entries =
             self.entries.iter().map(|&(command, gates, interval_ns)| Entry { command, gates, interval_ns });
@@ -55,7 +63,7 @@ impl ShaperRecord {
             max_sdu: limit(class),
             preemptible: None,
         });
-        let shaper = taprio::Taprio {
+        taprio::Taprio {
             handle: HANDLE,
             overhead_bytes: self.overhead_bytes,
             classes: ClassMap { of_priority: self.of_priority, queues: queues.collect() },
@@ -69,10 +77,6 @@ impl ShaperRecord {
             flags: self.flags,
             txtime_delay_ns: self.txtime_delay_ns,
             class_options: options.collect(),
-        };
-        match taprio::replace(name, &shaper) {
-            Err(taprio::TaprioError::Kernel(error)) if error.is_absent() => Ok(()),
-            sent => sent.map(drop).map_err(|error| error.to_string()),
         }
     }
 }

@@ -4,9 +4,11 @@ use serde::Serialize;
 use tardy_sys::taprio::{self, Shown};
 use tardy_sys::{links, qdiscs};
 
-use super::shaper::HANDLE;
+use super::gate_timers;
+use super::open_vswitch::OpenVSwitch;
+use super::shaper::{HANDLE, ShaperRecord};
 use super::state::{Shelf, SwitchState};
-use super::step::Change;
+use super::step::{Change, Step};
 
 /// A switch just now.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +28,8 @@ pub struct SwitchView {
 pub struct PortView {
     /// Its name.
     pub name: String,
+    /// Whether it is a port of the switch's bridge.
+    pub is_of_bridge: bool,
     /// Whether it is set up and something is plugged in at the other end.
     pub has_carrier: bool,
     /// Its speed in Mbit/s; absent: unknown, which the shaper takes for 10.
@@ -59,6 +63,8 @@ pub enum ShaperView {
         operating: Option<ScheduleView>,
         /// The schedule that will run from its base time on.
         admin: Option<ScheduleView>,
+        /// Whether its gates stand still, as after a lost carrier; absent where that cannot be known.
+        stands_still: Option<bool>,
         /// Frames that wait.
         waiting_frames: u32,
         /// Frames that were dropped.
@@ -83,13 +89,48 @@ pub struct ScheduleView {
 /// In words.
 pub fn show(shelf: &Shelf, name: &str) -> Result<Option<SwitchView>, String> {
     let Some(state) = shelf.find(name)? else { return Ok(None) };
+    let bridge = links::find(&state.name).map_err(|error| error.to_string())?;
+    let bridge_index = bridge.as_ref().map(|link| link.index);
     let ports = ports_of(&state);
-    Ok(Some(SwitchView {
+    let mut view = SwitchView {
         name: state.name.clone(),
-        bridge_is_there: links::find(&state.name).map_err(|error| error.to_string())?.is_some(),
+        bridge_is_there: bridge.is_some(),
         classifier: state.classifier.clone(),
-        ports: ports.iter().map(|port| port_view(port, &state)).collect(),
-    }))
+        ports: ports.iter().map(|port| port_view(port, &state, bridge_index)).collect(),
+    };
+    find_standing(&mut view);
+    Ok(Some(view))
+}
+
+/// Notes which gates stand still; where that cannot be known, nothing is said.
+fn find_standing(view: &mut SwitchView) {
+    let mut shown = Vec::new();
+    for port in &mut view.ports {
+        let now = taprio::shown(&port.name).ok().flatten().map(|shown| Shown {
+            // What is to come has no timer of its own as long as another runs.
+            admin: shown.admin.clone().filter(|_| shown.operating.is_none()),
+            ..shown
+        });
+        let shaper = now.and_then(|now| ShaperRecord::of(&now));
+        if let (ShaperView::Shown { stands_still, .. }, Some(shaper)) = (&mut port.shaper, shaper) {
+            shown.push((stands_still, shaper.taprio()));
+        }
+    }
+    let shapers: Vec<&taprio::Taprio> = shown.iter().map(|(_, shaper)| shaper).collect();
+    let Ok(standing) = gate_timers::standing(&shapers) else { return };
+    for ((stands_still, _), stands) in shown.into_iter().zip(standing) {
+        *stands_still = Some(stands);
+    }
+}
+
+/// Whether `name` is a port of the switch's bridge.
+fn is_of_bridge(name: &str, master: Option<u32>, state: &SwitchState, bridge_index: Option<u32>) -> bool {
+    let is_of_open_vswitch =
+        |step: &Step| matches!(step.change, Change::OpenVSwitch { .. } | Change::OpenVSwitchPort { .. });
+    if state.steps.iter().any(is_of_open_vswitch) {
+        return OpenVSwitch::System.bridge_of(name).is_ok_and(|bridge| bridge == state.name);
+    }
+    bridge_index.is_some() && master == bridge_index
 }
 
 /// The ports that it was given.
@@ -105,10 +146,11 @@ pub(super) fn ports_of(state: &SwitchState) -> Vec<String> {
     ports
 }
 
-fn port_view(name: &str, state: &SwitchState) -> PortView {
+fn port_view(name: &str, state: &SwitchState, bridge_index: Option<u32>) -> PortView {
     let link = links::find(name).ok().flatten().unwrap_or_default();
     PortView {
         name: name.to_owned(),
+        is_of_bridge: is_of_bridge(name, link.master, state, bridge_index),
         has_carrier: link.is_up && link.has_carrier,
         speed_mbps: links::speed_mbps(name).ok().flatten(),
         tx_queues: link.tx_queues,
@@ -143,6 +185,7 @@ fn seen(shown: &Shown) -> ShaperView {
         clock_id: shown.clock_id,
         operating: shown.operating.as_ref().map(schedule),
         admin: shown.admin.as_ref().map(schedule),
+        stands_still: None,
         waiting_frames: shown.waiting_frames,
         dropped: shown.dropped,
     }

@@ -1,7 +1,7 @@
 //! One change to the network, and how it is undone.
 
 use serde::{Deserialize, Serialize};
-use tardy_sys::links::{self, PortVlan};
+use tardy_sys::links::{self, PortVlan, StampConfig};
 use tardy_sys::netlink::NetlinkError;
 use tardy_sys::{network, qdiscs};
 
@@ -112,6 +112,13 @@ pub enum Change {
         /// What it held.
         was: String,
     },
+    /// An interface gives times to every frame that it receives.
+    ReceiveStamps {
+        /// The interface.
+        name: String,
+        /// Flags, transmit type and receive filter that it had (`struct hwtstamp_config`).
+        was: [i32; 3],
+    },
 }
 
 impl Change {
@@ -137,6 +144,7 @@ impl Change {
             | (Self::Shaper { name: one, .. }, Self::Shaper { name: two, .. })
             | (Self::Vlans { name: one, .. }, Self::Vlans { name: two, .. })
             | (Self::OpenVSwitchVlans { name: one, .. }, Self::OpenVSwitchVlans { name: two, .. })
+            | (Self::ReceiveStamps { name: one, .. }, Self::ReceiveStamps { name: two, .. })
             | (Self::Sysctl { path: one, .. }, Self::Sysctl { path: two, .. }) => one == two,
             _ => self == other,
         }
@@ -203,6 +211,9 @@ impl Step {
             Change::Filters { name } => format!("filters of {name}"),
             Change::IptablesRule { words } => format!("iptables rule {}", words.join(" ")),
             Change::Sysctl { path, was } => format!("{path}, which was '{was}'"),
+            Change::ReceiveStamps { name, was: [_, _, filter] } => {
+                format!("times of arrival by {name} itself, whose receive filter was {filter}")
+            }
         }
     }
 
@@ -235,6 +246,7 @@ impl Step {
             Change::Sysctl { path, was } => tardy_sys::kernel_files::KernelFiles::real()
                 .write(path, was)
                 .map_err(|error| error.to_string()),
+            Change::ReceiveStamps { name, was } => undo_stamps(name, *was),
         }
     }
 
@@ -249,7 +261,8 @@ impl Step {
             | Change::Up { name }
             | Change::Shaper { name, .. }
             | Change::Schedule { name, .. }
-            | Change::Filters { name } => is_interface(name),
+            | Change::Filters { name }
+            | Change::ReceiveStamps { name, .. } => is_interface(name),
             Change::OpenVSwitchPort { name, bridge } => is_interface(name) && is_interface(bridge),
             Change::OpenVSwitchVlans { name, columns } => {
                 is_interface(name) && open_vswitch::are_columns(columns)
@@ -328,6 +341,14 @@ fn undo_shaper(name: &str, was: Option<&Displaced>) -> Result<(), String> {
     was.map_or(Ok(()), |was| was.bring_back(name))
 }
 
+fn undo_stamps(name: &str, [flags, transmit, filter]: [i32; 3]) -> Result<(), String> {
+    match links::find(name).map_err(|error| error.to_string())? {
+        None => Ok(()),
+        Some(_) => links::set_stamp_config(name, StampConfig { flags, transmit, filter })
+            .map_err(|error| error.to_string()),
+    }
+}
+
 fn undo_table(name: &str) -> Result<(), String> {
     // Declared first, so that there is one to delete: then it is no error that it is gone.
     program::feed("nft", &["-f", "-"], &format!("table bridge {name} {{\n}}\ndelete table bridge {name}\n"))
@@ -369,6 +390,20 @@ mod tests {
         let file = |path: &str| step(Change::Sysctl { path: path.to_owned(), was: "1".to_owned() });
         assert!(file("/etc/passwd").check().is_err());
         assert!(file("/proc/sys/net/../kernel/x").check().is_err());
+    }
+
+    #[test]
+    fn the_receive_filter_of_what_is_gone_or_has_none_needs_no_undoing_or_says_why() {
+        let stamps = |name: &str| Change::ReceiveStamps { name: name.to_owned(), was: [0, 1, 12] };
+        let step = Step::here(stamps("no-such-link")).unwrap();
+        assert_eq!(step.undo(), Ok(()));
+        assert!(step.in_words().contains("receive filter was 12"), "{}", step.in_words());
+        let text = serde_json::to_string(&step).unwrap();
+        assert_eq!(serde_json::from_str::<Step>(&text).unwrap(), step);
+        assert!(Step::here(stamps("lo")).unwrap().undo().is_err(), "the loopback device stamps nothing");
+        assert!(
+            Step::here(stamps("../x")).unwrap().undo().unwrap_err().contains("nothing that tardy changes")
+        );
     }
 
     #[test]

@@ -23,8 +23,9 @@ const SPIN_NS: i64 = 1_000_000;
 const STARTS: usize = 32;
 /// A start further ahead than this is not waited for.
 const AHEAD_NS_MAX: i64 = 10_000_000_000;
-/// How often the request is rehearsed.
-const REHEARSALS: usize = 3;
+/// How often the request is rehearsed: often enough that some are held up by frames that come meanwhile, as the request itself may
+/// be. A boundary that is missed costs a whole cycle with every gate open.
+const REHEARSALS: usize = 16;
 
 /// For how long gates may have been open that should not have been.
 #[derive(Clone, Debug, PartialEq, Eq)]

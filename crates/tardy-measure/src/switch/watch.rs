@@ -7,18 +7,23 @@
 use std::collections::BTreeMap;
 
 use tardy_sys::clock::Clock;
-use tardy_sys::netlink::{Message, Monitor};
+use tardy_sys::kernel_files::KernelFileError;
+use tardy_sys::netlink::{Message, Monitor, RouteSocket};
 use tardy_sys::qdiscs::{self, ROOT};
 use tardy_sys::{links, taprio};
 use tardy_tsn::settings::Settings;
 
+use super::gate_timers;
 use super::shaper::{HANDLE, to_kernel};
 
 /// A watcher of one switch's ports.
 #[derive(Debug)]
 pub struct Watch {
     monitor: Monitor,
+    /// Mends, and by nothing else: its port tells news of what mending itself stirred up from others'.
+    socket: RouteSocket,
     ports: BTreeMap<u32, Port>,
+    remark: Option<String>,
 }
 
 #[derive(Debug)]
@@ -37,6 +42,7 @@ enum Cause {
     Carrier,
     Child,
     Gone,
+    Already,
 }
 
 impl Cause {
@@ -45,6 +51,7 @@ impl Cause {
             Self::Carrier => "its carrier went, or it was set down",
             Self::Child => "a queue below its shaper was changed",
             Self::Gone => "its shaper was taken away",
+            Self::Already => "its timer had been stopped before it was watched",
         }
     }
 }
@@ -67,12 +74,14 @@ pub struct Healed {
 }
 
 impl Watch {
-    /// Begins to watch the ports of `settings` that have shapers.
+    /// Begins to watch the ports of `settings` that have shapers. Gates that stand still already are mended by the first
+    /// look.
     ///
     /// # Errors
     /// In words, if the kernel does not tell news.
     pub fn begin(settings: &Settings) -> Result<Self, String> {
         let monitor = Monitor::open().map_err(|error| format!("the kernel tells no news: {error}"))?;
+        let socket = RouteSocket::open().map_err(|error| format!("no socket to the kernel: {error}"))?;
         let mut ports = BTreeMap::new();
         for port in &settings.ports {
             let Some(shaper) = &port.taprio else { continue };
@@ -89,7 +98,31 @@ impl Watch {
             };
             ports.insert(link.index, watched);
         }
-        Ok(Self { monitor, ports })
+        let mut watch = Self { monitor, socket, ports, remark: None };
+        watch.remark = watch.find_standing().err().map(|error| {
+            format!(
+                "{error}: gates that stand still already are not seen; only what stops them from now on is"
+            )
+        });
+        Ok(watch)
+    }
+
+    /// What could not be looked at.
+    pub fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    /// Notes the gates that stand still before any news.
+    fn find_standing(&mut self) -> Result<(), KernelFileError> {
+        let there: Vec<&mut Port> =
+            self.ports.values_mut().filter(|port| port.stands_since_ns.is_none()).collect();
+        let shapers: Vec<&taprio::Taprio> = there.iter().map(|port| &port.shaper).collect();
+        let standing = gate_timers::standing(&shapers)?;
+        let now_ns = Clock::Monotonic.now_ns();
+        for (port, _) in there.into_iter().zip(standing).filter(|(_, stands)| *stands) {
+            port.stands_since_ns = Some((now_ns, Cause::Already));
+        }
+        Ok(())
     }
 
     /// What to wait on for news.
@@ -108,10 +141,8 @@ impl Watch {
             Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => self.suspect_everything(),
             Err(error) => return Err(format!("the kernel tells no more news: {error}")),
         }
-        let healed: Vec<Healed> = self.ports.values_mut().filter_map(mend).collect();
-        // What mending itself stirred up is no news.
-        let _ = self.monitor.news();
-        Ok(healed)
+        let socket = &self.socket;
+        Ok(self.ports.values_mut().filter_map(|port| mend(port, socket)).collect())
     }
 
     fn hear(&mut self, message: &Message) {
@@ -128,6 +159,10 @@ impl Watch {
         let Some(port) = qdiscs::device_of(message).and_then(|index| self.ports.get_mut(&index)) else {
             return;
         };
+        // Nothing was sent yet where the port is 0, as it is of news of the kernel's own doing.
+        if message.port != 0 && self.socket.port().is_ok_and(|own| own == message.port) {
+            return;
+        }
         let Some(qdisc) = qdiscs::Qdisc::read(message) else { return };
         if qdisc.parent >> 16 == u32::from(HANDLE) {
             port.stands_since_ns.get_or_insert((now_ns, Cause::Child));
@@ -163,13 +198,13 @@ fn stands_already(name: &str) -> Option<Cause> {
 }
 
 /// Sends the shaper again, once its port has a carrier.
-fn mend(port: &mut Port) -> Option<Healed> {
+fn mend(port: &mut Port, socket: &RouteSocket) -> Option<Healed> {
     if !port.has_carrier {
         return None;
     }
     let (since_ns, cause) = port.stands_since_ns.take()?;
     let (waiting_frames, dropped) = counters(&port.name);
-    let failed = taprio::replace(&port.name, &port.shaper).err().map(|error| error.to_string());
+    let failed = taprio::replace_by(socket, &port.name, &port.shaper).err().map(|error| error.to_string());
     let stood_still_ns = (Clock::Monotonic.now_ns() - since_ns).max(0).unsigned_abs();
     let dropped_meanwhile = dropped.saturating_sub(port.dropped);
     port.dropped = dropped;

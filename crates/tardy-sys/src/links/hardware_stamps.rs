@@ -31,13 +31,41 @@ const FILTER_ALL: libc::c_int = 1;
 const SIOCSHWTSTAMP: libc::c_ulong = 0x89b0;
 const SIOCGHWTSTAMP: libc::c_ulong = 0x89b1;
 
-/// `struct hwtstamp_config` of include/uapi/linux/net_tstamp.h.
+/// Which frames a device gives times to (`struct hwtstamp_config` of include/uapi/linux/net_tstamp.h).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Config {
-    flags: libc::c_int,
-    transmit: libc::c_int,
-    filter: libc::c_int,
+pub struct StampConfig {
+    /// HWTSTAMP_FLAG_….
+    pub flags: i32,
+    /// Of those that it sends: HWTSTAMP_TX_….
+    pub transmit: i32,
+    /// Of those that it receives: HWTSTAMP_FILTER_….
+    pub filter: i32,
+}
+
+impl StampConfig {
+    /// The same, with times for every frame that is received.
+    pub fn receiving_all(self) -> Self {
+        Self { filter: FILTER_ALL, ..self }
+    }
+}
+
+/// Which frames the device `name` gives times to now.
+///
+/// # Errors
+/// EOPNOTSUPP where it cannot be asked, ENODEV when there is none of that name.
+pub fn stamp_config(name: &str) -> io::Result<StampConfig> {
+    let mut config = StampConfig::default();
+    configure(name, SIOCGHWTSTAMP, &mut config)?;
+    Ok(config)
+}
+
+/// Has the device `name` give times to those frames.
+///
+/// # Errors
+/// EPERM without CAP_NET_ADMIN, ERANGE where the device cannot, ENODEV when there is none of that name.
+pub fn set_stamp_config(name: &str, mut config: StampConfig) -> io::Result<()> {
+    configure(name, SIOCSHWTSTAMP, &mut config)
 }
 
 /// Whether the device `name` has a PTP hardware clock.
@@ -61,45 +89,6 @@ pub fn clock_of_stamps(name: &str) -> io::Result<Option<u32>> {
     Ok(u32::try_from(info.clock).ok().filter(|_| stamps_all))
 }
 
-/// A device that gives a time to every frame that it receives, until this is dropped; then it does what it did before.
-#[derive(Debug)]
-pub struct HardwareStamps {
-    name: String,
-    before: Config,
-    clock: DeviceClock,
-}
-
-impl HardwareStamps {
-    /// Has the device `name`, whose clock is `/dev/ptpN` of that number, give times.
-    ///
-    /// # Errors
-    /// EPERM without CAP_NET_ADMIN, ERANGE where the device cannot, ENOENT without `/dev/ptpN`.
-    pub fn begin(name: &str, clock: u32) -> io::Result<Self> {
-        let clock = DeviceClock { file: File::open(format!("/dev/ptp{clock}"))? };
-        let mut before = Config::default();
-        configure(name, SIOCGHWTSTAMP, &mut before)?;
-        if before.filter != FILTER_ALL {
-            let mut all = Config { filter: FILTER_ALL, ..before };
-            configure(name, SIOCSHWTSTAMP, &mut all)?;
-        }
-        Ok(Self { name: name.to_owned(), before, clock })
-    }
-
-    /// The device's clock.
-    pub fn clock(&self) -> &DeviceClock {
-        &self.clock
-    }
-}
-
-impl Drop for HardwareStamps {
-    fn drop(&mut self) {
-        if self.before.filter != FILTER_ALL {
-            let mut before = self.before;
-            let _ = configure(&self.name, SIOCSHWTSTAMP, &mut before);
-        }
-    }
-}
-
 /// A device's own clock.
 #[derive(Debug)]
 pub struct DeviceClock {
@@ -107,6 +96,14 @@ pub struct DeviceClock {
 }
 
 impl DeviceClock {
+    /// The clock `/dev/ptpN` of that number.
+    ///
+    /// # Errors
+    /// ENOENT where there is none.
+    pub fn open(number: u32) -> io::Result<Self> {
+        Ok(Self { file: File::open(format!("/dev/ptp{number}"))? })
+    }
+
     /// How far `clock` is ahead of the device's, in ns: from the closest of several pairs of readings.
     ///
     /// # Errors
@@ -134,7 +131,7 @@ impl DeviceClock {
     }
 }
 
-fn configure(name: &str, action: libc::c_ulong, config: &mut Config) -> io::Result<()> {
+fn configure(name: &str, action: libc::c_ulong, config: &mut StampConfig) -> io::Result<()> {
     // SAFETY: socket(2) takes integers only.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
@@ -162,6 +159,9 @@ mod tests {
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),
         }
         assert_eq!(clock_of_stamps("no-such-link").unwrap_err().raw_os_error(), Some(libc::ENODEV));
-        assert!(HardwareStamps::begin("lo", 9_999).is_err());
+        assert!(DeviceClock::open(9_999).is_err());
+        assert!(stamp_config("lo").is_err());
+        let asked = StampConfig { flags: 0, transmit: 1, filter: 12 };
+        assert_eq!(asked.receiving_all(), StampConfig { filter: 1, ..asked });
     }
 }

@@ -81,9 +81,11 @@ pub fn all() -> Result<Vec<LinkInfo>, NetlinkError> {
     Ok(RouteSocket::open()?.dump(&request)?.iter().filter_map(read).collect())
 }
 
-/// The link that a piece of news of [`crate::netlink::Monitor`] is about, as it is now, and whether it is gone.
+/// The link that a piece of news of [`crate::netlink::Monitor`] is about, as it is now, and whether it is gone. What a
+/// bridge says of its port is none (AF_BRIDGE): there a port that leaves is deleted, and the link goes on.
 pub fn changed_link(news: &Message) -> Option<(LinkInfo, bool)> {
     match news.kind {
+        _ if news.body.first().is_some_and(|family| i32::from(*family) == libc::AF_BRIDGE) => None,
         libc::RTM_NEWLINK => Some((read(news)?, false)),
         libc::RTM_DELLINK => Some((read(news)?, true)),
         _ => None,

@@ -20,6 +20,8 @@ pub struct RouteSocket {
 pub struct Message {
     /// Its type, such as RTM_NEWLINK.
     pub kind: u16,
+    /// The port of the socket whose request it answers or tells of; 0 where it was the kernel's own doing.
+    pub port: u32,
     /// What follows its header: the fixed part and attributes.
     pub body: Vec<u8>,
 }
@@ -52,6 +54,23 @@ impl RouteSocket {
             }
         }
         Ok(Self { fd })
+    }
+
+    /// Its port, by which news of what it asked for can be told from others' ([`Message::port`]); 0 before its first
+    /// request.
+    ///
+    /// # Errors
+    /// getsockname(2)'s.
+    pub fn port(&self) -> io::Result<u32> {
+        // SAFETY: a sockaddr_nl of zeros is valid.
+        let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: the address is writable for its length.
+        if unsafe { libc::getsockname(fd, (&raw mut address).cast(), &raw mut length) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(address.nl_pid)
     }
 
     /// Sends `request` and waits for the kernel's answer.
@@ -205,7 +224,8 @@ fn split(mut rest: &[u8]) -> Vec<(u16, Message, &[u8])> {
         let Some(whole) = rest.get(..length).filter(|whole| whole.len() >= HEADER_BYTES) else { break };
         let kind = u16::from_ne_bytes([head[4], head[5]]);
         let flags = u16::from_ne_bytes([head[6], head[7]]);
-        messages.push((flags, Message { kind, body: whole[HEADER_BYTES..].to_vec() }, whole));
+        let port = u32::from_ne_bytes([head[12], head[13], head[14], head[15]]);
+        messages.push((flags, Message { kind, port, body: whole[HEADER_BYTES..].to_vec() }, whole));
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     messages
@@ -254,5 +274,7 @@ mod tests {
         let links = socket.dump(&Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &[0; 16])).unwrap();
         let name = |link: &Message| link.attributes(16).find(libc::IFLA_IFNAME).map(|name| name.text());
         assert!(links.iter().any(|link| name(link).as_deref() == Some("lo")), "{links:?}");
+        let port = socket.port().unwrap();
+        assert!(port != 0 && links.iter().all(|link| link.port == port), "{links:?}");
     }
 }

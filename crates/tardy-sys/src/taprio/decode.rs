@@ -110,7 +110,7 @@ mod tests {
     /// What is sent reads back the same: the kernel answers in the attributes that it is asked with.
     fn back(taprio: &super::super::Taprio) -> Shown {
         let bytes = request(7, taprio).unwrap().finished();
-        let message = Message { kind: libc::RTM_NEWQDISC, body: bytes[16..].to_vec() };
+        let message = Message { kind: libc::RTM_NEWQDISC, port: 0, body: bytes[16..].to_vec() };
         let qdisc = Qdisc::read(&message).unwrap();
         shown(qdisc.handle, &qdisc)
     }

@@ -78,7 +78,11 @@ fn speed(keys: &mut Keys<'_>, problems: &mut Problems) -> Placed<Speed> {
     let absent = Placed::new(Speed::AsKernelSays, keys.span);
     let Some(value) = keys.take("speed") else { return absent };
     let read = value.parsed(problems, |text| {
-        if text == "unknown" { Ok(Speed::Unknown) } else { values::rate(text).map(Speed::BitsPerSecond) }
+        if text == "unknown" {
+            Ok(Speed::Unknown)
+        } else {
+            values::port_speed(text).map(Speed::BitsPerSecond)
+        }
     });
     read.unwrap_or(absent)
 }

@@ -44,6 +44,18 @@ pub fn rate_in_words(bits_per_second: u64) -> String {
     format!("{whole}.{}{unit}", format!("{rest:0width$}").trim_end_matches('0'))
 }
 
+/// Reads a port's speed in bits per second: whole Mbit/s, the unit in which ethtool and the kernel count. They would cut
+/// the rest off, and take less than one for an unknown speed.
+pub(super) fn port_speed(text: &str) -> Result<u64, String> {
+    let rate = rate(text)?;
+    if rate == 0 || rate % 1_000_000 != 0 {
+        return Err(format!(
+            "'{text}' is no whole number of Mbit/s, in which the kernel counts a port's speed"
+        ));
+    }
+    Ok(rate)
+}
+
 /// Reads `10ms`, `-3s` as nanoseconds from the clock's zero.
 pub(super) fn instant(text: &str) -> Result<i64, String> {
     let (negative, length) = match text.trim().strip_prefix('-') {
@@ -138,6 +150,15 @@ mod tests {
     fn the_nearest_word_is_offered_and_a_strange_one_is_not() {
         assert_eq!(nearest("bsae_time", ["base_time", "cycle_time"]), Some("base_time"));
         assert_eq!(nearest("colour", ["base_time", "gates"]), None);
+    }
+
+    #[test]
+    fn a_port_has_whole_megabits() {
+        assert_eq!(port_speed("2.5Gbit/s"), Ok(2_500_000_000));
+        assert_eq!(port_speed("1Mbit/s"), Ok(1_000_000));
+        for text in ["64kbit/s", "2.5Mbit/s", "0Mbit/s", "fast"] {
+            assert!(port_speed(text).is_err(), "{text}");
+        }
     }
 
     proptest! {

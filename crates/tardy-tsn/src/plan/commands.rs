@@ -22,12 +22,17 @@ pub enum Classifying {
     Iptables,
 }
 
-/// The whole script, with the way back at its end.
+/// The whole script, with the way back at its end. `warnings` are told first: who reads it should know that the kernel
+/// will refuse some of it.
 ///
 /// # Errors
 /// A rule that the chosen program cannot say, in words.
-pub fn script(settings: &Settings, classifying: Classifying) -> Result<String, String> {
-    let mut script = "#!/bin/sh\nset -e\n".to_owned();
+pub fn script(settings: &Settings, classifying: Classifying, warnings: &[String]) -> Result<String, String> {
+    let mut script = "#!/bin/sh\n".to_owned();
+    for line in warnings.iter().flat_map(|warning| warning.lines()) {
+        let _ = writeln!(script, "# {line}");
+    }
+    script.push_str("set -e\n");
     bridge(settings, &mut script);
     let undo_classifier = classifier(settings, classifying, &mut script)?;
     let mut shaped = Vec::new();

@@ -30,23 +30,94 @@ pub trait Listener {
     fn sent(&mut self, transmitter: u32, flow: u32, class: u8, start_ns: u64, end_ns: u64) {
         let _ = (transmitter, flow, class, start_ns, end_ns);
     }
+
+    /// A frame that was sent does not arrive: told when it is dropped, or at the end of what still is on its way.
+    #[inline]
+    fn lost(&mut self, lost: &Lost) {
+        let _ = lost;
+    }
 }
 
-/// What became of a flow's frames: `sent` is the sum of the others.
+/// A frame that does not reach its listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The flow, by its place in [`Wiring::streams`].
+    pub flow: u32,
+    /// Its number, from 0 for the talker's first.
+    pub sequence: u64,
+    /// When its talker sent it, in ns on the schedules' clock.
+    pub sent_ns: i64,
+    /// Bytes that it would have taken on the last wire.
+    pub bytes: u32,
+    /// Why.
+    pub fate: Fate,
+}
+
+/// Why a frame does not reach its listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// A queue was full.
+    QueueFull,
+    /// It is longer than its class allows, or than its class ever has time for.
+    TooLong,
+    /// Its way ends at a switch.
+    Astray,
+    /// At the end it still waited at a port with gates: they did not open for long enough, or others went before it.
+    AtGates,
+    /// At the end it still waited in a queue without gates, behind others.
+    InQueue,
+    /// At the end it was on a cable, or in the device before it.
+    OnCable,
+}
+
+impl Fate {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::QueueFull, Self::TooLong, Self::Astray, Self::AtGates, Self::InQueue, Self::OnCable];
+
+    /// One word for a list.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue-full",
+            Self::TooLong => "too-long",
+            Self::Astray => "astray",
+            Self::AtGates => "at-gates",
+            Self::InQueue => "in-queue",
+            Self::OnCable => "on-cable",
+        }
+    }
+
+    /// What became of such frames, for people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::QueueFull => "were dropped at a full queue",
+            Self::TooLong => "were dropped for being longer than their class ever has time for, or may be",
+            Self::Astray => "ended at a switch that does not forward them",
+            Self::AtGates => {
+                "still waited at a port with gates at the end: these did not open for long enough, or other frames went first"
+            }
+            Self::InQueue => "still waited at the end for frames before them to be sent",
+            Self::OnCable => "were still on a cable at the end",
+        }
+    }
+}
+
+/// What became of a flow's frames: `sent` is `received` and all that is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Sent by the talker.
     pub sent: u64,
     /// Received by the listener.
     pub received: u64,
-    /// Dropped, because a queue was full.
-    pub dropped_full: u64,
-    /// Dropped, because they were longer than their class allows.
-    pub dropped_long: u64,
-    /// Dropped, because the way ends at a switch.
-    pub dropped_astray: u64,
-    /// Still in a queue or on a cable at the end.
-    pub on_the_way: u64,
+    /// Not received, for each [`Fate`] in the order of [`Fate::ALL`].
+    pub lost: [u64; Fate::ALL.len()],
+}
+
+impl Tally {
+    /// How many frames had this fate.
+    pub fn of(&self, fate: Fate) -> u64 {
+        self.lost[fate as usize]
+    }
 }
 
 /// What a simulation came to.
@@ -83,10 +154,7 @@ pub fn run(wiring: &Wiring, duration: Duration, seed: u64, listener: &mut impl L
         now_ns = at_ns;
         engine.happen(source, now_ns, listener);
     }
-    for tally in &mut engine.tallies {
-        let known = tally.received + tally.dropped_full + tally.dropped_long + tally.dropped_astray;
-        tally.on_the_way = tally.sent - known;
-    }
+    engine.end(listener);
     Outcome { flows: engine.tallies, frame_hops: engine.frame_hops, ended_ns: now_ns }
 }
 
@@ -152,9 +220,9 @@ impl<'a> Engine<'a> {
         for _ in 0..self.talkers[flow].frames() {
             let frame = self.new_frame(flow as u32, now_ns);
             if stream.hops == 0 {
-                self.tallies[flow].dropped_astray += 1;
+                self.lose(&frame, Fate::Astray, listener);
             } else {
-                self.enqueue(frame, now_ns);
+                self.enqueue(frame, now_ns, listener);
             }
         }
         self.talkers[flow].went_at();
@@ -177,10 +245,10 @@ impl<'a> Engine<'a> {
         let stream = &self.wiring.streams[frame.flow as usize];
         frame.hop += 1;
         if frame.hop == stream.first_hop + u32::from(stream.hops) {
-            self.tallies[frame.flow as usize].dropped_astray += 1;
+            self.lose(&frame, Fate::Astray, listener);
             return;
         }
-        self.enqueue(frame, now_ns);
+        self.enqueue(frame, now_ns, listener);
         self.transmit(self.hops[frame.hop as usize].transmitter as usize, now_ns, listener);
     }
 
@@ -188,6 +256,7 @@ impl<'a> Engine<'a> {
     #[inline]
     fn transmit(&mut self, sender: usize, now_ns: u64, listener: &mut impl Listener) {
         let idle = self.senders[sender].arrives_ns() == NEVER;
+        self.senders[sender].begin_attempt();
         let again_ns = loop {
             let waiting = self.senders[sender].has_waiting();
             let flat_out = !waiting && now_ns < self.talk_ns && !self.senders[sender].flat_out.is_empty();
@@ -220,13 +289,33 @@ impl<'a> Engine<'a> {
     }
 
     #[inline]
-    fn enqueue(&mut self, frame: Frame, now_ns: u64) {
+    fn enqueue(&mut self, frame: Frame, now_ns: u64, listener: &mut impl Listener) {
         let hop = &self.hops[frame.hop as usize];
         match self.senders[hop.transmitter as usize].enqueue(frame, hop, now_ns) {
             Enqueued::Queued => {}
-            Enqueued::Full => self.tallies[frame.flow as usize].dropped_full += 1,
-            Enqueued::TooLong => self.tallies[frame.flow as usize].dropped_long += 1,
+            Enqueued::Full => self.lose(&frame, Fate::QueueFull, listener),
+            Enqueued::TooLong => self.lose(&frame, Fate::TooLong, listener),
         }
+    }
+
+    /// What is still on its way is lost.
+    fn end(&mut self, listener: &mut impl Listener) {
+        for sender in std::mem::take(&mut self.senders) {
+            let waiting = if sender.has_gates() { Fate::AtGates } else { Fate::InQueue };
+            sender.queued().for_each(|frame| self.lose(frame, waiting, listener));
+            sender.on_cable().for_each(|frame| self.lose(frame, Fate::OnCable, listener));
+        }
+    }
+
+    fn lose(&mut self, frame: &Frame, fate: Fate, listener: &mut impl Listener) {
+        self.tallies[frame.flow as usize].lost[fate as usize] += 1;
+        listener.lost(&Lost {
+            flow: frame.flow,
+            sequence: frame.sequence,
+            sent_ns: self.wiring.zero_ns.saturating_add_unsigned(frame.sent_ns),
+            bytes: self.wiring.streams[frame.flow as usize].wire_bytes,
+            fate,
+        });
     }
 
     fn receive(&mut self, frame: &Frame, now_ns: u64, listener: &mut impl Listener) {

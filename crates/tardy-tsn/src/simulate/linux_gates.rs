@@ -15,6 +15,8 @@ const ALL_OPEN: u32 = u32::MAX;
 const NEVER_NS: i64 = i64::MAX;
 /// A budget that is not charged (`INT_MAX`).
 const UNLIMITED: i64 = i32::MAX as i64;
+/// What was seen to fire later after a timer's time, in ns, was another.
+const SEEN_WITHIN_NS: i64 = 1_000_000;
 /// `ETH_HLEN`.
 const HEADER_BYTES: u32 = 14;
 /// Longest service data unit that a virtual device takes (`ETH_MAX_MTU`).
@@ -62,6 +64,8 @@ pub struct KernelSchedule {
     expires_ns: i64,
     latency_ns: i64,
     fired_ns: i64,
+    /// When a real one was seen to fire, in order.
+    seen_ns: Vec<i64>,
 }
 
 /// `struct sched_gate_list`.
@@ -110,11 +114,17 @@ impl KernelSchedule {
             expires_ns: start_ns,
             latency_ns: i64::try_from(latency_ns).unwrap_or(NEVER_NS),
             fired_ns: i64::MIN,
+            seen_ns: Vec::new(),
         };
         if start_ns <= 0 {
             schedule.fire();
         }
         Some(schedule)
+    }
+
+    /// Has the timer fire when a real one was seen to, where that was within a millisecond of its time.
+    pub fn fires_as_seen(&mut self, seen_ns: Vec<i64>) {
+        self.seen_ns = seen_ns;
     }
 
     /// Has the same schedule take this one's place at `at_ns`, by `RTM_NEWQDISC` with `NLM_F_REPLACE`.
@@ -163,8 +173,17 @@ impl KernelSchedule {
         self.fires_ns().min(replaced_ns).max(0) as u64
     }
 
+    #[inline]
     fn fires_ns(&self) -> i64 {
-        self.expires_ns.saturating_add(self.latency_ns).max(self.fired_ns)
+        let late_ns = self.expires_ns.saturating_add(self.latency_ns);
+        let fires_ns = if self.seen_ns.is_empty() { late_ns } else { self.seen_or(late_ns) };
+        fires_ns.max(self.fired_ns)
+    }
+
+    fn seen_or(&self, late_ns: i64) -> i64 {
+        let next = self.seen_ns.partition_point(|seen_ns| *seen_ns < self.expires_ns);
+        let seen_ns = self.seen_ns.get(next).copied();
+        seen_ns.filter(|seen_ns| seen_ns - self.expires_ns < SEEN_WITHIN_NS).unwrap_or(late_ns)
     }
 
     /// The gates that are open, one bit a class.

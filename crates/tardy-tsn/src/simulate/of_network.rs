@@ -284,6 +284,8 @@ impl PortBuilder<'_> {
         };
         let mut running = KernelSchedule::installed(&order, self.options.gate_latency_ns)
             .ok_or_else(|| self.wrong(schedule.gates_span, "the gate control list has no length"))?;
+        let since_zero = |at_ns: &i64| at_ns.saturating_sub(self.zero_ns);
+        running.fires_as_seen(self.options.gate_timer_ns.iter().map(since_zero).collect());
         if let Some(at_ns) = self.options.replaced_after_ns {
             running.replaced_at(at_ns);
         }

@@ -8,7 +8,7 @@ use tardy_record::run::{Origin, Phase, Progress, Run, State};
 use tardy_record::switch::{self, PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
 use tardy_record::{Knowable, validity};
 
-use super::engine::{self, Arrival, Duration, Listener, Tally};
+use super::engine::{self, Arrival, Duration, Fate, Listener, Lost, Tally};
 use super::of_network::{Wired, WiringError, schedule_of, wire, zero_ns};
 use super::wiring::Wiring;
 use super::{Mode, Options};
@@ -50,12 +50,28 @@ pub struct Simulated {
     pub frame_hops: u64,
 }
 
-/// Simulates, and records it as a run: the same request gives the same bytes. `each` hears of every frame too.
+/// Who hears of every frame, beside the run.
+pub trait Audience {
+    /// A frame of a phase, with the schedules or without, arrived.
+    fn arrived(&mut self, shaped: bool, arrival: &Arrival);
+
+    /// A frame of such a phase will not arrive.
+    fn lost(&mut self, shaped: bool, lost: &Lost);
+}
+
+/// Nobody.
+impl Audience for () {
+    fn arrived(&mut self, _shaped: bool, _arrival: &Arrival) {}
+
+    fn lost(&mut self, _shaped: bool, _lost: &Lost) {}
+}
+
+/// Simulates, and records it as a run: the same request gives the same bytes. `audience` hears of every frame too.
 ///
 /// # Errors
 ///
 /// What [`wire`] does not take.
-pub fn simulate(request: &Request<'_>, each: &mut impl FnMut(&Arrival)) -> Result<Simulated, WiringError> {
+pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<Simulated, WiringError> {
     let mut run = empty_run(request);
     let (mut tallies, mut frame_hops, mut start_ns) = (Vec::new(), 0, 0);
     let gates = match request.options.mode {
@@ -65,13 +81,13 @@ pub fn simulate(request: &Request<'_>, each: &mut impl FnMut(&Arrival)) -> Resul
     let mut remarks = vec![gates.to_owned()];
     for (number, shaped) in request.phases.iter().copied().enumerate() {
         let Wired { wiring, remarks: of_phase } = wire(request.network, request.options, shaped)?;
-        let mut recorders = Recorders::of(request, &wiring, shaped, start_ns, each);
+        let mut recorders = Recorders::of(request, &wiring, shaped, start_ns, audience);
         let duration = Duration { talk_ns: request.talk_ns, drain_ns: drain_ns(request.network) };
         let outcome = engine::run(&wiring, duration, request.options.seed, &mut recorders);
         let series = recorders.flows.iter().zip(&outcome.flows);
         run.series.extend(series.map(|(recorder, tally)| recorder.series(number, Some(tally.sent), None)));
         run.phases.push(Phase {
-            label: label(shaped).to_owned(),
+            label: SwitchPlan::label(shaped).to_owned(),
             start_ns,
             end_ns: Some(start_ns + request.talk_ns),
             remarks: fates(request.network, &outcome.flows),
@@ -91,26 +107,16 @@ pub fn simulate(request: &Request<'_>, each: &mut impl FnMut(&Arrival)) -> Resul
     Ok(Simulated { run, tallies, frame_hops })
 }
 
-fn label(shaped: bool) -> &'static str {
-    if shaped { "shaped" } else { "unshaped" }
-}
-
 /// What a person should know of frames that did not arrive.
 fn fates(network: &Network, tallies: &[Tally]) -> Vec<String> {
     let mut fates = Vec::new();
     for (flow, tally) in network.flows.iter().zip(tallies) {
-        let mut tell = |frames: u64, what: &str| {
+        for fate in Fate::ALL {
+            let frames = tally.of(fate);
             if frames > 0 {
-                fates.push(format!("flow '{}': {frames} frames {what}", flow.name.value));
+                fates.push(format!("flow '{}': {frames} frames {}", flow.name.value, fate.in_words()));
             }
-        };
-        tell(tally.dropped_full, "were dropped at a full queue");
-        tell(
-            tally.dropped_long,
-            "were dropped for being longer than their class ever has time for, or may be",
-        );
-        tell(tally.dropped_astray, "ended at a switch that does not forward them");
-        tell(tally.on_the_way, "still waited for a gate at the end");
+        }
     }
     fates
 }
@@ -149,7 +155,7 @@ fn plan(request: &Request<'_>) -> Plan {
         },
     };
     let phase = |shaped: bool| PhasePlan {
-        label: label(shaped).to_owned(),
+        label: SwitchPlan::label(shaped).to_owned(),
         round: 1,
         loads: Vec::new(),
         warmup_ns: 0,
@@ -244,14 +250,15 @@ fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Sche
 }
 
 /// One recorder a flow.
-struct Recorders<'f, F> {
+struct Recorders<'f, A> {
     flows: Vec<FlowRecorder>,
     start_ns: u64,
     zero_ns: i64,
-    each: &'f mut F,
+    shaped: bool,
+    audience: &'f mut A,
 }
 
-impl<F: FnMut(&Arrival)> Listener for Recorders<'_, F> {
+impl<A: Audience> Listener for Recorders<'_, A> {
     fn arrived(&mut self, arrival: &Arrival) {
         let since_ns = arrival.arrived_ns.saturating_sub(self.zero_ns).max(0) as u64;
         if let Some(recorder) = self.flows.get_mut(arrival.flow as usize) {
@@ -263,15 +270,19 @@ impl<F: FnMut(&Arrival)> Listener for Recorders<'_, F> {
                 wire_bytes: u64::from(arrival.bytes),
             });
         }
-        (self.each)(arrival);
+        self.audience.arrived(self.shaped, arrival);
+    }
+
+    fn lost(&mut self, lost: &Lost) {
+        self.audience.lost(self.shaped, lost);
     }
 }
 
-impl<'f, F> Recorders<'f, F> {
-    fn of(request: &Request<'_>, wiring: &Wiring, shaped: bool, start_ns: u64, each: &'f mut F) -> Self {
+impl<'f, A> Recorders<'f, A> {
+    fn of(request: &Request<'_>, wiring: &Wiring, shaped: bool, start_ns: u64, audience: &'f mut A) -> Self {
         let recorder = |(number, flow)| recorder(request, wiring, number, flow, shaped, start_ns);
         let flows = request.network.flows.iter().enumerate().map(recorder).collect();
-        Self { flows, start_ns, zero_ns: wiring.zero_ns, each }
+        Self { flows, start_ns, zero_ns: wiring.zero_ns, shaped, audience }
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) struct Sender {
     waiting: u32,
     /// The queue of each class whose turn it is, counted from its first.
     turns: Vec<u16>,
+    /// What the kernel has taken out of one queue and not yet handed over: the queue, and how many more it may take.
+    chain: Option<(u16, u8)>,
     /// When the device is done with its last frame.
     free_ps: u64,
     /// When the device will be done with each frame that it has taken into its ring.
@@ -70,6 +72,7 @@ impl Sender {
             queues: vec![VecDeque::new(); usize::from(queues)],
             waiting: 0,
             turns: vec![0; transmitter.classes.len()],
+            chain: None,
             free_ps: 0,
             ring: VecDeque::new(),
             cable: VecDeque::new(),
@@ -105,6 +108,21 @@ impl Sender {
     #[inline]
     pub(super) fn has_waiting(&self) -> bool {
         self.waiting != 0
+    }
+
+    /// Whether gates say when its frames go.
+    pub(super) fn has_gates(&self) -> bool {
+        !matches!(self.discipline, Discipline::Priority)
+    }
+
+    /// The frames that wait.
+    pub(super) fn queued(&self) -> impl Iterator<Item = &Frame> {
+        self.queues.iter().flatten()
+    }
+
+    /// The frames that are in the device or on the cable.
+    pub(super) fn on_cable(&self) -> impl Iterator<Item = &Frame> {
+        self.cable.iter().map(|(_, frame)| frame)
     }
 
     /// When the device takes a frame again; nothing if it does now. `next_ps` is the wire's time of the frame that would
@@ -154,16 +172,32 @@ impl Sender {
                 };
                 choose_by_standard(windows, self.waiting, head, hops, now_ns, start_ps)
             }
-            Discipline::Linux(schedule) => choose_by_kernel(
-                schedule,
-                self.waiting,
-                &self.classes,
-                &mut self.turns,
-                &self.queues,
-                hops,
-                now_ns,
-            ),
+            Discipline::Linux(schedule) => {
+                let mut choose = || {
+                    choose_by_kernel(
+                        schedule,
+                        self.waiting,
+                        &self.classes,
+                        &mut self.turns,
+                        &self.queues,
+                        hops,
+                        now_ns,
+                    )
+                };
+                let mut choice = choose();
+                if let (Choice::Wait(_), Some(_)) = (choice, self.chain) {
+                    choice = choose();
+                }
+                self.chain = following(self.chain, choice);
+                choice
+            }
         }
+    }
+
+    /// Forgets what was handed over before: another attempt to send begins.
+    #[inline]
+    pub(super) fn begin_attempt(&mut self) {
+        self.chain = None;
     }
 
     /// The next frame of those that always have one; `None` where there are none.
@@ -261,6 +295,21 @@ fn choose_by_standard<'a>(
         }
     }
     Choice::Wait(wait_ns)
+}
+
+/// The kernel takes up to nine frames of one queue before it hands them over (try_bulk_dequeue_skb_slow() in
+/// net/sched/sch_generic.c). If there is no further frame that may go, it has asked for one in vain, and asks again once
+/// those are handed over: whatever is refused then is charged twice.
+const CHAIN_FRAMES_MORE: u8 = 8;
+
+/// The chain as it is after `choice`.
+#[inline]
+fn following(chain: Option<(u16, u8)>, choice: Choice) -> Option<(u16, u8)> {
+    let Choice::Send { queue, .. } = choice else { return None };
+    match chain {
+        Some((of, more)) if of == queue => Some((queue, more - 1)).filter(|(_, more)| *more > 0),
+        _ => Some((queue, CHAIN_FRAMES_MORE)),
+    }
 }
 
 /// The first frame that the kernel lets out: higher classes first, in a class each queue in its turn

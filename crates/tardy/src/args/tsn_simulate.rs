@@ -31,55 +31,6 @@ pub(crate) struct TsnSimulateArgs {
     #[arg(long)]
     pub(crate) without_shaper: bool,
 
-    /// How late the kernel's timer opens each gate, as measured on a real one.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "0s",
-        help_heading = "What real kernels and talkers add"
-    )]
-    pub(crate) gate_latency: String,
-    /// How long the kernel takes to hand a frame over by veth.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "0s",
-        help_heading = "What real kernels and talkers add"
-    )]
-    pub(crate) frame_cost: String,
-    /// Up to how much later than their time talkers with a period send.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "0s",
-        help_heading = "What real kernels and talkers add"
-    )]
-    pub(crate) talker_jitter: String,
-    /// Frames that a network card takes beforehand and nobody can take back.
-    #[arg(
-        long,
-        value_name = "FRAMES",
-        default_value_t = 16,
-        value_parser = clap::value_parser!(u32).range(1..),
-        help_heading = "What real kernels and talkers add"
-    )]
-    pub(crate) ring: u32,
-    /// Frames that each queue of a port holds.
-    #[arg(
-        long,
-        value_name = "FRAMES",
-        default_value_t = 1000,
-        help_heading = "What real kernels and talkers add"
-    )]
-    pub(crate) queue: u32,
-
-    /// Begin so long before the base time, when all gates are open.
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "What opens gates early")]
-    pub(crate) lead: String,
-    /// Replace each schedule by the same again after so long: the kernel opens all gates.
-    #[arg(long, value_name = "TIME", help_heading = "What opens gates early")]
-    pub(crate) replace_after: Option<String>,
-
     /// Where the run file goes; without it, none is written.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -92,6 +43,48 @@ pub(crate) struct TsnSimulateArgs {
     /// The numbers as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten, next_help_heading = "What real kernels and talkers add")]
+    pub(crate) real: RealityArgs,
+
+    #[command(flatten, next_help_heading = "What opens gates early")]
+    pub(crate) early: EarlyGatesArgs,
+}
+
+/// What real kernels and talkers add.
+#[derive(Debug, Args)]
+pub(crate) struct RealityArgs {
+    /// How late the kernel's timer opens each gate, as measured on a real one.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) gate_latency: String,
+    /// How long the kernel takes to hand a frame over by veth.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) frame_cost: String,
+    /// Up to how much later than their time talkers with a period send.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) talker_jitter: String,
+    /// Frames that a network card takes beforehand and nobody can take back.
+    #[arg(
+        long,
+        value_name = "FRAMES",
+        default_value_t = 16,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) ring: u32,
+    /// Frames that each queue of a port holds.
+    #[arg(long, value_name = "FRAMES", default_value_t = 1000)]
+    pub(crate) queue: u32,
+}
+
+/// What opens gates early.
+#[derive(Debug, Args)]
+pub(crate) struct EarlyGatesArgs {
+    /// Begin so long before the base time, when all gates are open.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) lead: String,
+    /// Replace each schedule by the same again after so long: the kernel opens all gates.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) replace_after: Option<String>,
 }
 
 /// Whose gates are simulated.

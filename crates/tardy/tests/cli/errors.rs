@@ -118,6 +118,7 @@ const MISTAKES: &[&[&str]] = &[
     &["tsn", "plan", "./tags.toml", "--classifier", "iptables"],
     &["tsn", "plan", "./no-gates.toml", "--as", "yang"],
     &["tsn", "plan", "./two.toml"],
+    &["tsn", "watch", "tsn-two-flows", "--for", "0s"],
     &["tsn", "simulate", "tsn-two-flows", "--for", "0s"],
     &["tsn", "simulate", "tsn-two-flows", "--for", "90d"],
     &["tsn", "simulate", "tsn-two-flows", "--mode", "bsd"],

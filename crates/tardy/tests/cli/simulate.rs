@@ -26,16 +26,21 @@ fn the_articles_switch_holds_its_slots_and_the_run_is_the_same_every_time() {
 fn every_frame_can_be_had() {
     let bench = Bench::new();
     let words =
-        ["tsn", "simulate", "tsn-two-flows", "--for", "10ms", "--with-shaper", "--frames", "frames.csv"];
+        ["tsn", "simulate", "tsn-two-flows", "--for", "10ms", "--queue", "5", "--frames", "frames.csv"];
     bench.run(&words).exits(0);
     let text = fs::read_to_string(bench.path("frames.csv")).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("flow,sequence,sent_ns,arrived_ns,wire_bytes"));
+    assert_eq!(lines.next(), Some("phase,flow,sequence,sent_ns,arrived_ns,wire_bytes,lost"));
     // 1038 bytes at 100 Mbit/s into the switch, and as long out of it.
-    assert_eq!(lines.next(), Some("\"blue\",0,0,166080,1038"));
-    let frames = lines.count();
-    // Nine or ten in a window of 800 us, two in one of 200 us.
-    assert!((60..=120).contains(&frames), "{frames}");
+    assert_eq!(lines.next(), Some("shaped,\"blue\",0,0,166080,1038,"));
+    let lines: Vec<&str> = lines.collect();
+    let arrived =
+        |phase: &str| lines.iter().filter(|line| line.starts_with(phase) && line.ends_with(',')).count();
+    // Nine or ten in a window of 800 us, two in one of 200 us; without windows one each 83 us.
+    assert!((60..=120).contains(&arrived("shaped")), "{}", arrived("shaped"));
+    assert!((100..=121).contains(&arrived("unshaped")), "{}", arrived("unshaped"));
+    let dropped: Vec<&&str> = lines.iter().filter(|line| line.ends_with(",,1038,queue-full")).collect();
+    assert!(dropped.len() > 10 && dropped.iter().all(|line| line.starts_with("shaped")), "{dropped:?}");
 }
 
 #[test]
@@ -50,4 +55,17 @@ fn files_that_chance_made_up_are_simulated() {
             bench.run(&words).exits(0);
         }
     }
+}
+
+#[test]
+fn a_plan_of_what_the_kernel_refuses_says_so_first() {
+    let bench = Bench::new();
+    let switch = include_str!("../../../../recipes/tsn-two-flows.toml");
+    fs::write(bench.path("refused.toml"), switch.replace("for = \"800us\"", "for = \"1us\"")).unwrap();
+    let planned = bench.run(&["tsn", "plan", "./refused.toml"]).exits(0);
+    let warning = "the kernel would refuse this: ./refused.toml:";
+    assert!(planned.err.contains(warning), "{}", planned.err);
+    assert!(planned.out.starts_with(&format!("#!/bin/sh\n# {warning}")), "{}", planned.out);
+    let sound = bench.run(&["tsn", "plan", "tsn-two-flows"]).exits(0);
+    assert!(sound.err.is_empty() && !sound.out.contains("refuse"), "{}", sound.err);
 }

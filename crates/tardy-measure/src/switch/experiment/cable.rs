@@ -2,27 +2,34 @@
 //! that it takes on a wire of the sender's speed.
 //!
 //! A tap device tells the shaper the speed that it was told, but sends at the speed of memory. So that frames that leave
-//! one after the other also arrive one after the other, the cable holds each until the one before is through. Its thread
-//! is a real-time one where that is granted: what it is late, every frame is late.
+//! one after the other also arrive one after the other, the cable holds each until the one before is through. Its threads
+//! are real-time ones where that is granted: what they are late, every frame is late.
+//!
+//! One thread takes frames and never does anything that waits for the kernel's softirqs, as giving a frame does: each
+//! queue of a tap device is a list of its own, and in which order frames left can only be told by taking each before the
+//! next one leaves.
 
-use std::collections::VecDeque;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use tardy_sys::clock::Clock;
 use tardy_sys::links::{self, Tap};
 use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::signals::wait_readable;
+use tardy_sys::waiting::sleep_until;
 
 use super::flow_paths::WIRE_OVERHEAD_BYTES;
 
 const FRAME_BYTES_MAX: usize = 1 << 14;
-/// How often the thread looks whether it shall stop.
+/// How often the threads look whether they shall stop.
 const LOOK_NS: u64 = 20_000_000;
-/// The thread's priority: above the kernel's own timer threads of a PREEMPT_RT kernel (1), below its interrupts (50).
-const PRIORITY: u32 = 40;
+/// The threads' priorities: above the kernel's own timer threads of a PREEMPT_RT kernel (1), below its interrupts (50). Who
+/// waits for softirqs lends them its priority while they send frames: the thread that takes these must be above.
+const PRIORITY_GIVING: u32 = 40;
+const PRIORITY_TAKING: u32 = 49;
 /// The shortest frame, without its checksum.
 const FRAME_BYTES_MIN: usize = 60;
 
@@ -66,7 +73,7 @@ impl TapEnd {
 #[derive(Debug)]
 pub(super) struct Cable {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Cable {
@@ -75,36 +82,54 @@ impl Cable {
     /// # Errors
     /// In words, if no thread can be started.
     pub(super) fn lay(a: TapEnd, b: TapEnd) -> Result<Self, String> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let ends = [a, b];
-        let stopped = Arc::clone(&stop);
-        let thread = std::thread::Builder::new()
-            .name("tardy-cable".to_owned())
-            .spawn(move || carry(&ends, &stopped))
-            .map_err(|error| format!("no thread for a cable: {error}"))?;
-        Ok(Self { stop, thread: Some(thread) })
+        // Dropping it stops what was started.
+        let mut cable = Self { stop: Arc::default(), threads: Vec::new() };
+        let ends = Arc::new([a, b]);
+        let mut wires = Vec::new();
+        for far in [1, 0] {
+            let (sender, frames) = channel();
+            let (ends, stop) = (Arc::clone(&ends), Arc::clone(&cable.stop));
+            cable.begin("tardy-cable-out", PRIORITY_GIVING, move || give_all(&ends[far], &frames, &stop))?;
+            wires.push(Wire { frames: sender, free_from_ns: 0 });
+        }
+        let stop = Arc::clone(&cable.stop);
+        cable.begin("tardy-cable-in", PRIORITY_TAKING, move || take_all(&ends, &mut wires, &stop))?;
+        Ok(cable)
+    }
+
+    fn begin(
+        &mut self,
+        name: &str,
+        priority: u32,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), String> {
+        let work = move || {
+            let _ = scheduling::set(Scheduling::Fifo(priority));
+            work();
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+        self.threads.push(thread.map_err(|error| format!("no thread for a cable: {error}"))?);
+        Ok(())
     }
 }
 
 impl Drop for Cable {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
 }
 
-/// One direction: what is on the wire, and until when the wire is taken.
-#[derive(Default)]
+/// One direction: what is on the wire, each with when it is through, and until when the wire is taken.
 struct Wire {
-    frames: VecDeque<(i64, Vec<u8>)>,
+    frames: Sender<(i64, Vec<u8>)>,
     free_from_ns: i64,
 }
 
-fn carry(ends: &[TapEnd; 2], stop: &AtomicBool) {
-    let _ = scheduling::set(Scheduling::Fifo(PRIORITY));
-    let mut wires = [Wire::default(), Wire::default()];
+/// Takes what either end has sent, as soon as it is there.
+fn take_all(ends: &[TapEnd; 2], wires: &mut [Wire], stop: &AtomicBool) {
     let mut buffer = vec![0; FRAME_BYTES_MAX];
     let fds: Vec<i32> =
         ends.iter().flat_map(|end| end.tap.descriptors()).map(|descriptor| descriptor.as_raw_fd()).collect();
@@ -114,23 +139,23 @@ fn carry(ends: &[TapEnd; 2], stop: &AtomicBool) {
         .flat_map(|(end, taps)| (0..taps.queues).map(move |queue| (end, queue)))
         .collect();
     while !stop.load(Ordering::Relaxed) {
-        let next_ns = wires.iter().filter_map(|wire| wire.frames.front().map(|(due_ns, _)| *due_ns)).min();
-        let wait_ns = next_ns.map_or(LOOK_NS, |due_ns| {
-            (due_ns - Clock::Monotonic.now_ns()).clamp(0, LOOK_NS.cast_signed()).unsigned_abs()
-        });
-        let Ok(ready) = wait_readable(&fds, wait_ns) else { return };
+        let Ok(ready) = wait_readable(&fds, LOOK_NS) else { return };
         // One of each that has any, so that no queue waits for another to be empty.
         for ((end, queue), _) in queues.iter().zip(ready).filter(|(_, ready)| *ready) {
             take_one(&ends[*end], *queue, &mut wires[*end], &mut buffer);
         }
-        let now_ns = Clock::Monotonic.now_ns();
-        for (index, wire) in wires.iter_mut().enumerate() {
-            while wire.frames.front().is_some_and(|(due_ns, _)| *due_ns <= now_ns) {
-                let Some((_, frame)) = wire.frames.pop_front() else { break };
-                // A host that is down takes nothing, as at a real cable's end.
-                let _ = ends[1 - index].tap.give(&frame);
-            }
+    }
+}
+
+/// Gives the far end each frame of a wire when it is through.
+fn give_all(far: &TapEnd, frames: &Receiver<(i64, Vec<u8>)>, stop: &AtomicBool) {
+    for (due_ns, frame) in frames {
+        let _ = sleep_until(Clock::Monotonic, due_ns);
+        if stop.load(Ordering::Relaxed) {
+            return;
         }
+        // A host that is down takes nothing, as at a real cable's end.
+        let _ = far.tap.give(&frame);
     }
 }
 
@@ -141,5 +166,6 @@ fn take_one(end: &TapEnd, queue: usize, wire: &mut Wire, buffer: &mut [u8]) {
     let takes_ns = end.speed_bps.map_or(0, |bps| bytes * 8 * 1_000_000_000 / bps.max(1));
     let start_ns = Clock::Monotonic.now_ns().max(wire.free_from_ns);
     wire.free_from_ns = start_ns + takes_ns.cast_signed();
-    wire.frames.push_back((wire.free_from_ns, buffer[..length].to_vec()));
+    // The other thread has ended if the cable is being taken away.
+    let _ = wire.frames.send((wire.free_from_ns, buffer[..length].to_vec()));
 }

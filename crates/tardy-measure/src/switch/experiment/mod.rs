@@ -61,14 +61,14 @@ pub struct Request {
 }
 
 /// Builds the network, sends the flows, and tears it down again: what came of it. `tell` is told how it goes on, `each` of
-/// every frame if they are kept, `interrupted` is asked whether to stop between phases.
+/// every frame if they are kept, with whether its phase had the shaper, `interrupted` is asked whether to stop between phases.
 ///
 /// # Errors
 /// In words: what is missing to build it, or what the kernel says.
 pub fn conduct(
     request: &Request,
     tell: &mut dyn FnMut(&str),
-    each: &mut dyn FnMut(&ObservedFrame),
+    each: &mut dyn FnMut(bool, &ObservedFrame),
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Run, String> {
     let network = &request.network;
@@ -93,7 +93,7 @@ pub fn conduct(
         );
         tell(&format!("{label}: sending {} flows", network.flows.len()));
         let outcome = phase::run(request, &scene, index, start_ns)?;
-        outcome.frames.iter().for_each(&mut *each);
+        outcome.frames.iter().for_each(|frame| each(*shaped, frame));
         event::push(&mut run.events, phase_event(outcome.start_ns, &label));
         run.phases.push(Phase {
             label,

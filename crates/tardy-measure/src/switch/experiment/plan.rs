@@ -32,7 +32,7 @@ fn phase(network: &Network, duration_ns: u64, shaped: bool) -> PhasePlan {
         },
     };
     PhasePlan {
-        label: if shaped { "shaped" } else { "unshaped" }.to_owned(),
+        label: SwitchPlan::label(shaped).to_owned(),
         round: 1,
         loads: Vec::new(),
         warmup_ns: warmup_ns(network),

@@ -184,3 +184,17 @@ fn cycles_in_which_nobody_asks_are_leapt_over() {
     assert_eq!((walked.mask(), walked.next_change_ns()), (leapt.mask(), leapt.next_change_ns()));
     assert_eq!(leapt.ask(0, 12_400, 3_000_000_000_000), Verdict::Pass);
 }
+
+#[test]
+fn a_timer_that_was_seen_fires_when_it_did() {
+    let mut schedule = KernelSchedule::installed(&order(&[(1, MS), (2, MS)]), 5_000).unwrap();
+    // The second entry's timer was seen, the third's was not: what comes next is too late to be its own.
+    schedule.fires_as_seen(vec![1_020_000, 3_500_000]);
+    assert_eq!(schedule.next_change_ns(), 1_020_000);
+    schedule.advance(1_019_999);
+    assert_eq!(schedule.mask(), 1);
+    schedule.advance(1_020_000);
+    assert_eq!((schedule.mask(), schedule.next_change_ns()), (2, 2_005_000));
+    schedule.advance(2_005_000);
+    assert_eq!((schedule.mask(), schedule.next_change_ns()), (1, 3_500_000));
+}

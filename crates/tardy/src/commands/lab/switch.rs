@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::orders::{self, Orders};
+use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use super::prepare::{Prepared, RUN_FILE, assemble, pace, settle};
 use crate::args::ExperimentArgs;
@@ -13,22 +14,6 @@ use crate::commands::tsn::switch_file;
 use crate::recipe::{LabTable, Recipe, RunTable, TimerTable};
 use crate::resolve::{UsageError, wrong};
 
-/// What a kernel needs for links, bridge, VLANs, classifiers and the shaper; a guest has nothing that would load them
-/// when they are asked for.
-const MODULES: [&str; 12] = [
-    "veth",
-    "tun",
-    "bridge",
-    "8021q",
-    "nf_tables",
-    "nft_meta_bridge",
-    "sch_taprio",
-    "sch_etf",
-    "sch_tbf",
-    "sch_ingress",
-    "cls_flower",
-    "act_skbedit",
-];
 /// What sets classifiers.
 const TOOLS: [&str; 1] = ["nftables:/usr/sbin/nft"];
 
@@ -51,7 +36,7 @@ pub(super) fn prepare(
         name: Some(stem),
         lab: LabTable {
             chapter: Some("A Linux bridge as time-aware switch".to_owned()),
-            modules: MODULES.map(str::to_owned).to_vec(),
+            modules: KERNEL_MODULES.map(str::to_owned).to_vec(),
             tools: TOOLS.map(str::to_owned).to_vec(),
             ..LabTable::default()
         },

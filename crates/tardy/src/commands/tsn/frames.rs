@@ -7,11 +7,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use tardy_measure::run::result_file::is_same_place;
 use tardy_measure::switch::experiment::ObservedFrame;
+use tardy_record::plan::SwitchPlan;
 use tardy_tsn::network::Network;
-use tardy_tsn::simulate::engine::Arrival;
+use tardy_tsn::simulate::engine::{Arrival, Lost};
+use tardy_tsn::simulate::recorded::Audience;
 
-/// Of what frames a list is. One of a test has two columns more: when the last port's queue took the frame and when it left,
-/// each empty where the kernel did not say.
+/// Of what frames a list is. One of a simulation says of each frame that does not arrive why; one of a test when the last
+/// port's queue took the frame and when it left, each empty where the kernel did not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     Simulated,
@@ -45,30 +47,34 @@ impl<'a> Frames<'a> {
         }
         let mut file = BufWriter::new(open.open(place).with_context(context)?);
         let more = match list {
-            List::Simulated => "",
-            List::Observed => ",queued_ns,left_ns",
+            List::Simulated => "lost",
+            List::Observed => "queued_ns,left_ns",
         };
-        writeln!(file, "flow,sequence,sent_ns,arrived_ns,wire_bytes{more}").with_context(context)?;
+        writeln!(file, "phase,flow,sequence,sent_ns,arrived_ns,wire_bytes,{more}").with_context(context)?;
         let names = switch.1.flows.iter().map(|flow| flow.name.value.as_str()).collect();
         Ok(Self { place, names, file, failed: None })
     }
 
-    /// Adds a line to a list of simulated frames.
-    pub(super) fn add(&mut self, arrival: &Arrival) {
-        self.line(arrival, "");
-    }
-
     /// Adds a line to a list of observed frames.
-    pub(super) fn add_observed(&mut self, frame: &ObservedFrame) {
+    pub(super) fn add_observed(&mut self, shaped: bool, frame: &ObservedFrame) {
         let text = |at_ns: Option<i64>| at_ns.map(|ns| ns.to_string()).unwrap_or_default();
-        self.line(&frame.arrival, &format!(",{},{}", text(frame.queued_ns), text(frame.left_ns)));
+        let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = frame.arrival;
+        let kernels = format!("{},{}", text(frame.queued_ns), text(frame.left_ns));
+        self.line(shaped, (flow, sequence, sent_ns, bytes), Some(arrived_ns), &kernels);
     }
 
-    fn line(&mut self, arrival: &Arrival, more: &str) {
-        let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = *arrival;
+    fn line(
+        &mut self,
+        shaped: bool,
+        (flow, sequence, sent_ns, bytes): (u32, u64, i64, u32),
+        arrived_ns: Option<i64>,
+        more: &str,
+    ) {
+        let phase = SwitchPlan::label(shaped);
+        let arrived = arrived_ns.map(|ns| ns.to_string()).unwrap_or_default();
         // A name may hold a comma; none of ours' readers needs more than this.
         let name = self.names.get(flow as usize).copied().unwrap_or_default().replace('"', "\"\"");
-        let line = writeln!(self.file, "\"{name}\",{sequence},{sent_ns},{arrived_ns},{bytes}{more}");
+        let line = writeln!(self.file, "{phase},\"{name}\",{sequence},{sent_ns},{arrived},{bytes},{more}");
         self.failed = self.failed.take().or(line.err());
     }
 
@@ -77,5 +83,18 @@ impl<'a> Frames<'a> {
         let flushed = self.file.flush();
         let failed = self.failed.take().or(flushed.err());
         failed.map_or(Ok(()), Err).with_context(|| format!("{} could not be written", self.place.display()))
+    }
+}
+
+/// A list of simulated frames hears of them as they happen.
+impl Audience for Frames<'_> {
+    fn arrived(&mut self, shaped: bool, arrival: &Arrival) {
+        let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = *arrival;
+        self.line(shaped, (flow, sequence, sent_ns, bytes), Some(arrived_ns), "");
+    }
+
+    fn lost(&mut self, shaped: bool, lost: &Lost) {
+        let Lost { flow, sequence, sent_ns, bytes, fate } = *lost;
+        self.line(shaped, (flow, sequence, sent_ns, bytes), None, fate.word());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tardy_record::units::parse_duration_ns;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::{EndSignals, wait_readable};
@@ -10,6 +10,7 @@ use tardy_tsn::network::Switch;
 
 use super::switch_file::{self, SwitchFile};
 use crate::args::OneSwitchArgs;
+use crate::resolve::{UsageError, wrong};
 
 /// The file, and which of its switches is meant.
 pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
@@ -19,14 +20,26 @@ pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
     let index = match &arguments.name {
         Some(name) => switches.iter().position(|switch: &Switch| switch.name.value == *name),
         None if switches.len() == 1 => Some(0),
-        None => bail!("{} has several switches ({}); say --switch NAME", file.name, names()),
-    };
-    match (index, &arguments.name) {
-        (Some(index), _) => Ok((file, index)),
-        (None, name) => {
-            bail!("{} has no switch {}; it has {}", file.name, name.as_deref().unwrap_or(""), names())
+        None => {
+            let which = format!("{} has several switches ({}); say which", file.name, names());
+            return Err(wrong("switch", which).into());
         }
+    };
+    let there_is_none = || {
+        let name = arguments.name.as_deref().unwrap_or_default();
+        wrong("switch", format!("{} has no switch {name}; it has {}", file.name, names()))
+    };
+    let index = index.ok_or_else(there_is_none)?;
+    Ok((file, index))
+}
+
+/// What `--for` says, in ns.
+pub(super) fn for_ns(text: &str) -> Result<u64, UsageError> {
+    let ns = parse_duration_ns(text).map_err(|error| wrong("for", error))?;
+    if ns == 0 {
+        return Err(wrong("for", "nothing happens in no time; give one such as 2s"));
     }
+    Ok(ns)
 }
 
 /// Until when something goes on: the signals that end it, and a time.
@@ -38,7 +51,7 @@ pub(super) struct End {
 impl End {
     /// After `--for`, and at SIGINT, SIGTERM or SIGHUP, which are caught from now on.
     pub(super) fn after(duration: Option<&str>) -> Result<Self> {
-        let duration_ns = duration.map(|text| parse_duration_ns(text).context("--for")).transpose()?;
+        let duration_ns = duration.map(for_ns).transpose()?;
         let signals = EndSignals::catch().context("signals cannot be caught")?;
         Ok(Self { signals, at_ns: duration_ns.map(|ns| monotonic_ns().saturating_add(ns)) })
     }

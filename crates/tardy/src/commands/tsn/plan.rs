@@ -1,14 +1,16 @@
 //! `tardy tsn plan`: what would be set, in words that a person can read and run.
 
 use anyhow::{Result, bail};
+use tardy_tsn::check::{self, Finding, Kind, Machine};
 use tardy_tsn::network::Network;
 use tardy_tsn::plan::{commands, message, yang};
 use tardy_tsn::settings::{self, Settings};
 
-use super::switch_file;
+use super::switch_file::{self, SwitchFile};
 use crate::args::{PlanForm, TsnPlanArgs};
 use crate::commands::output;
 use crate::exit::Exit;
+use crate::resolve::wrong;
 
 /// Prints the plan for one switch; nothing is touched, and nothing asked of this machine.
 pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
@@ -17,10 +19,12 @@ pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
     if settings.ports.iter().all(|port| port.taprio.is_none()) && arguments.form != PlanForm::Commands {
         bail!("no port of {} has a gate control list; add gates = [ … ] to one", settings.bridge.name);
     }
+    let warnings = refused(&file, &settings.bridge.name);
+    warnings.iter().for_each(|warning| output::tell(warning));
     match arguments.form {
         PlanForm::Commands => {
-            let script =
-                commands::script(&settings, arguments.classifier.into()).map_err(anyhow::Error::msg)?;
+            let script = commands::script(&settings, arguments.classifier.into(), &warnings)
+                .map_err(anyhow::Error::msg)?;
             output::print(&script)?;
         }
         PlanForm::Netlink => output::print(&message::text(&settings))?,
@@ -29,17 +33,34 @@ pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// What the kernel would refuse of that switch, by the file alone.
+fn refused(file: &SwitchFile, switch: &str) -> Vec<String> {
+    let findings = check::check(&file.network, &file.text, &Machine::default());
+    let of_switch =
+        |finding: &&Finding| finding.switch == switch && matches!(finding.kind, Kind::Refused { .. });
+    let in_words = |finding: &Finding| {
+        format!(
+            "the kernel would refuse this: {}:{}: {}; 'tardy tsn check' says more",
+            file.name, finding.line, finding.what
+        )
+    };
+    findings.iter().filter(of_switch).map(in_words).collect()
+}
+
 /// The one switch of the file, or that of many which was named.
 fn of_switch(network: &Network, name: Option<&str>) -> Result<Settings> {
     let names =
         || network.switches.iter().map(|switch| switch.name.value.as_str()).collect::<Vec<_>>().join(", ");
     let switch = match (name, network.switches.as_slice()) {
         (None, [only]) => only,
-        (None, _) => bail!("the file has several switches; say --switch with one of {}", names()),
-        (Some(name), switches) => match switches.iter().find(|switch| switch.name.value == name) {
-            Some(switch) => switch,
-            None => bail!("there is no switch '{name}' in the file; it has {}", names()),
-        },
+        (None, _) => {
+            return Err(wrong("switch", format!("the file has several ({}); say which", names())).into());
+        }
+        (Some(name), switches) => {
+            switches.iter().find(|switch| switch.name.value == name).ok_or_else(|| {
+                wrong("switch", format!("there is none '{name}' in the file; it has {}", names()))
+            })?
+        }
     };
     Ok(settings::of(switch))
 }

@@ -35,10 +35,19 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
     } else {
         output::print(&views.iter().map(text).collect::<String>())?;
     }
-    let whole = |view: &SwitchView| {
-        view.bridge_is_there && !view.ports.iter().any(|port| matches!(port.shaper, ShaperView::Gone))
-    };
+    let whole = |view: &SwitchView| view.bridge_is_there && view.ports.iter().all(is_whole);
     Ok(if views.iter().all(whole) { Exit::Done } else { Exit::Failed })
+}
+
+/// Whether a port is as it was set up, and its gates move.
+fn is_whole(port: &PortView) -> bool {
+    let stands = match &port.shaper {
+        ShaperView::Gone => true,
+        // Without a carrier they have to.
+        ShaperView::Shown { stands_still, .. } => port.has_carrier && *stands_still == Some(true),
+        ShaperView::None | ShaperView::TooLong { .. } => false,
+    };
+    port.is_of_bridge && !stands
 }
 
 fn text(view: &SwitchView) -> String {
@@ -56,6 +65,9 @@ fn port_text(text: &mut String, port: &PortView) {
         .map_or("unknown speed, taken for 10 Mbit/s".to_owned(), |mbps| format!("{mbps} Mbit/s"));
     let carrier = if port.has_carrier { "" } else { ", no carrier" };
     let _ = writeln!(text, "  {}: {speed}, {} queues{carrier}", port.name, port.tx_queues);
+    if !port.is_of_bridge {
+        text.push_str("    it is no port of the bridge any more: 'tardy tsn apply' makes it one\n");
+    }
     match &port.shaper {
         ShaperView::None => {}
         ShaperView::Gone => text.push_str("    its shaper is gone: 'tardy tsn apply' brings it back\n"),
@@ -66,7 +78,10 @@ fn port_text(text: &mut String, port: &PortView) {
                 "    a shaper is there, and the kernel shows none of more than about 880 entries:{sent} only frames prove what it does"
             );
         }
-        ShaperView::Shown { operating, admin, waiting_frames, dropped, .. } => {
+        ShaperView::Shown { operating, admin, waiting_frames, dropped, stands_still, .. } => {
+            if *stands_still == Some(true) {
+                text.push_str("    its gates stand still: 'tardy tsn watch' mends that\n");
+            }
             let _ = writeln!(text, "    {waiting_frames} frames wait, {dropped} were dropped");
             schedule_text(text, "operating", operating.as_ref());
             schedule_text(text, "to come", admin.as_ref());

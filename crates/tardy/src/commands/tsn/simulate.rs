@@ -6,7 +6,6 @@ use anyhow::{Result, anyhow, bail};
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_record::units::parse_duration_ns;
 use tardy_tsn::check;
-use tardy_tsn::simulate::engine::Arrival;
 use tardy_tsn::simulate::of_network::{WiringError, wire};
 use tardy_tsn::simulate::recorded::{self, Request};
 use tardy_tsn::simulate::{Mode, Options, Ports};
@@ -75,8 +74,11 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
         command: &["tardy".to_owned(), "tsn".to_owned(), "simulate".to_owned(), file.name.clone()],
         version: env!("CARGO_PKG_VERSION"),
     };
-    let mut each = |arrival: &Arrival| frames.iter_mut().for_each(|frames| frames.add(arrival));
-    let simulated = recorded::simulate(&request, &mut each).map_err(wrong_file)?;
+    let simulated = match &mut frames {
+        Some(frames) => recorded::simulate(&request, frames),
+        None => recorded::simulate(&request, &mut ()),
+    };
+    let simulated = simulated.map_err(wrong_file)?;
     show::print(&simulated.run, arguments.json)?;
     if let Some(run_file) = run_file {
         run_file.write(tardy_record::file::to_text(&simulated.run).as_bytes())?;
@@ -114,17 +116,19 @@ fn options(arguments: &TsnSimulateArgs) -> Result<Options> {
             SimulatedPorts::Hardware => Ports::Hardware,
             SimulatedPorts::Virtual => Ports::Virtual,
         },
-        ring_frames: arguments.ring,
-        gate_latency_ns: time("gate-latency", &arguments.gate_latency)?,
-        frame_cost_ns: time("frame-cost", &arguments.frame_cost)?,
-        talker_jitter_ns: time("talker-jitter", &arguments.talker_jitter)?,
-        lead_ns: time("lead", &arguments.lead)?,
+        ring_frames: arguments.real.ring,
+        gate_latency_ns: time("gate-latency", &arguments.real.gate_latency)?,
+        frame_cost_ns: time("frame-cost", &arguments.real.frame_cost)?,
+        talker_jitter_ns: time("talker-jitter", &arguments.real.talker_jitter)?,
+        lead_ns: time("lead", &arguments.early.lead)?,
+        gate_timer_ns: Vec::new(),
         replaced_after_ns: arguments
+            .early
             .replace_after
             .as_deref()
             .map(|text| time("replace-after", text))
             .transpose()?,
-        queue_frames: arguments.queue,
+        queue_frames: arguments.real.queue,
         seed: arguments.seed,
     })
 }

@@ -8,12 +8,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use tardy_measure::facts;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::switch::experiment::{self, ObservedFrame, Request};
-use tardy_record::units::parse_duration_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
 
 use super::frames::{Frames, List};
-use super::switch_file;
+use super::{one_switch, switch_file};
 use crate::args::TsnTestArgs;
 use crate::commands::{origin, output, show};
 use crate::exit::Exit;
@@ -27,7 +26,7 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     let started = SystemTime::now();
     let network = file.network.clone();
     let request = Request {
-        duration_ns: parse_duration_ns(&arguments.duration).context("--for")?,
+        duration_ns: one_switch::for_ns(&arguments.duration)?,
         phases: phases(arguments),
         namespaces: arguments.netns,
         origin: origin::of_this_command(started, None),
@@ -56,7 +55,9 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
             output::tell(text);
         }
     };
-    let mut each = |frame: &ObservedFrame| frames.iter_mut().for_each(|frames| frames.add_observed(frame));
+    let mut each = |shaped: bool, frame: &ObservedFrame| {
+        frames.iter_mut().for_each(|frames| frames.add_observed(shaped, frame));
+    };
     let conducted = experiment::conduct(&request, &mut tell, &mut each, &interrupted);
     let run = conducted.map_err(|reason| anyhow!(reason))?;
     claimed.write(tardy_record::file::to_text(&run).as_bytes())?;

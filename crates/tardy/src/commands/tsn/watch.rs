@@ -17,6 +17,7 @@ use crate::exit::Exit;
 pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
     let (file, index) = one_switch::find(&arguments.one)?;
     let settings = settings::of(&file.network.switches[index]);
+    let end = End::after(arguments.duration.as_deref())?;
     let name = &settings.bridge.name;
     let state = up(&Shelf::own(), name).map_err(|reason| anyhow!(reason))?;
     match state {
@@ -24,9 +25,9 @@ pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
         Some(_) => bail!("{name} was applied from another file than {}; apply this one first", file.name),
         None => bail!("{name} is not up; apply it first: 'tardy tsn apply {}'", file.name),
     }
-    let end = End::after(arguments.duration.as_deref())?;
     let mut watch = Watch::begin(&settings).map_err(|reason| anyhow!(reason))?;
     output::tell(&format!("watching {}", settings.bridge.name));
+    watch.remark().into_iter().for_each(output::tell);
     let mut total = Total::default();
     loop {
         for healed in watch.look().map_err(|reason| anyhow!(reason))? {

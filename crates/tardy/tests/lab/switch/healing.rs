@@ -25,22 +25,26 @@ fn gates_that_stand_still_are_seen_and_moved_again() {
         count running; both; until_true all_came; delivered
         ip link set listener down; ip link set listener up; until_true has_carrier
         count flapped; both; usleep 50000; delivered
-        part waiting; tardy tsn show --json
-        tardy tsn remove; tardy tsn apply /lab/switch.toml
+        part waiting; answer tardy tsn show --json
 
         tardy tsn watch /lab/switch.toml > /tmp/watched 2>&1 &
         watcher=$!
-        until_true grep -q watching /tmp/watched
-        ip link set listener down; ip link set listener up; until_true moved 1
+        until_true grep -q watching /tmp/watched; until_true moved 1
+        part healed after a flap before it was watched; echo timers $(timers); until_true all_came; delivered
+        ip link set listener down; ip link set listener up; until_true moved 2
         count healed after a flap; both; until_true all_came; delivered
-        ip link set swp1 down; ip link set swp1 up; until_true moved 2
+        ip link set swp1 down; ip link set swp1 up; until_true moved 3
         count healed after being set down; both; until_true all_came; delivered
-        tc qdisc replace dev swp1 parent 7514:1 pfifo limit 500; until_true moved 3
+        tc qdisc replace dev swp1 parent 7514:1 pfifo limit 500; until_true moved 4
         count healed after another child; both; until_true all_came; delivered
         ip link set listener down
         both
-        ip link set listener up; until_true moved 4
+        ip link set listener up; until_true moved 5
         count healed with frames lost
+        part whole; answer tardy tsn show
+        # This is none of the watcher's business: the gates move on.
+        ip link set swp1 nomaster
+        part no port; answer tardy tsn show
         kill -INT $watcher; wait $watcher
         part watched; cat /tmp/watched
     "#;
@@ -51,15 +55,22 @@ fn gates_that_stand_still_are_seen_and_moved_again() {
     };
     assert_eq!(counts("running"), (1, FRAMES));
     assert_eq!(counts("flapped"), (0, 0), "the kernel has mended itself: is the watcher still needed?");
-    let waiting = &said.part("waiting").json()[0]["ports"][1]["shaper"]["waiting_frames"];
-    assert_eq!(waiting, FRAMES, "frames wait for ever");
+    let shaper = &said.part("waiting").json()[0]["ports"][1]["shaper"];
+    assert_eq!(shaper["waiting_frames"], FRAMES, "frames wait for ever");
+    assert_eq!((&shaper["stands_still"], said.part("waiting").status()), (&true.into(), 3), "show says so");
+    assert_eq!(said.part("whole").status(), 0, "{}", said.part("whole").text());
+    let no_port = said.part("no port");
+    assert!(no_port.text().contains("it is no port of the bridge any more"), "{}", no_port.text());
+    assert_eq!(no_port.status(), 3);
+    assert_eq!(counts("healed after a flap before it was watched"), (1, FRAMES), "what had waited");
     for cause in ["a flap", "being set down", "another child"] {
         assert_eq!(counts(&format!("healed after {cause}")), (1, FRAMES), "{cause}");
     }
     assert_eq!(said.part("healed with frames lost").number("timers"), 1);
     let watched = said.part("watched").text();
-    assert!(watched.contains("gates stood still 4 times"), "{watched}");
-    assert!(watched.contains("mended 4, not mended 0"), "{watched}");
+    assert!(watched.contains("gates stood still 5 times"), "{watched}");
+    assert!(watched.contains("mended 5, not mended 0"), "{watched}");
     assert_eq!(watched.matches("its carrier went").count(), 3, "{watched}");
+    assert_eq!(watched.matches("had been stopped before it was watched").count(), 1, "{watched}");
     assert_eq!(watched.matches("a queue below its shaper was changed").count(), 1, "{watched}");
 }

@@ -13,6 +13,7 @@ use tardy_lab::guest::words::Word;
 use tardy_lab::kernel::{self, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
+use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 const RT: &str = "debian:6.12-rt";
 const SCRIPT: &str = "lab/script.sh";
@@ -26,21 +27,8 @@ const TOOLS: [(&str, &str); 5] = [
     ("iproute2", "/sbin/bridge"),
     ("nftables", "/usr/sbin/nft"),
 ];
-/// What a switch and those who send through it need; a guest has nothing that would load them when they are asked for.
-const MODULES: [&str; 12] = [
-    "veth",
-    "tun",
-    "bridge",
-    "8021q",
-    "nf_tables",
-    "nft_meta_bridge",
-    "sch_taprio",
-    "sch_tbf",
-    "sch_ingress",
-    "cls_flower",
-    "act_skbedit",
-    "pktgen",
-];
+/// What sends frames, beside what a switch needs.
+const SENDER_MODULE: &str = "pktgen";
 
 /// What goes into a guest, beside what every script may use.
 #[derive(Default)]
@@ -59,8 +47,12 @@ impl Guest {
     /// Boots it and runs `script`: what that printed. A script that fails, fails the test.
     pub(super) fn run(&self, guests: &Path, script: &str) -> Said {
         let kernel = kernel::find(&KernelSpec::parse(RT).unwrap(), Arch::X86_64, false, &mut tell).unwrap();
-        let wanted: Vec<String> =
-            MODULES.iter().chain(&self.modules).map(|name| (*name).to_owned()).collect();
+        let wanted: Vec<String> = KERNEL_MODULES
+            .iter()
+            .chain([&SENDER_MODULE])
+            .chain(&self.modules)
+            .map(|name| (*name).to_owned())
+            .collect();
         let modules = kernel::modules::resolve(&kernel, &wanted).unwrap();
         let modules = modules.into_iter().map(|module| (module.name, module.image)).collect();
         let experiment = Experiment {

@@ -1,0 +1,193 @@
+//! Whether gates move: the kernel's list of timers.
+//!
+//! Software TAPRIO tells nobody how far it has come: neither its description nor its statistics have the entry that is
+//! current. But its timer always waits for the end of an entry, and /proc/timer_list has when each timer is due, on the
+//! clock that it goes by (print_timer() in kernel/time/timer_list.c). A schedule that moves has a timer that is due at an
+//! end of one of its entries; one that stands still has none.
+
+use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
+use tardy_sys::taprio::{self, Taprio};
+use tardy_tsn::network::Clock;
+
+const FILE: &str = "/proc/timer_list";
+/// What TAPRIO's timer calls (net/sched/sch_taprio.c).
+const FUNCTION: &str = "advance_sched";
+/// How often the list is read: a timer that fires just then is in none, but hardly three times.
+const READINGS: usize = 3;
+/// The clocks of the kernel's timers, by their place (enum hrtimer_base_type); those of soft interrupts follow in the same
+/// order.
+const CLOCKS: [Clock; 4] = [Clock::Monotonic, Clock::Realtime, Clock::Boottime, Clock::Tai];
+/// Full offload: the device has the gates, and the kernel no timer.
+const OFFLOADED: u32 = 2;
+
+/// A gate timer that is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct GateTimer {
+    clock: i32,
+    due_ns: i64,
+}
+
+/// For each of these shapers, which are there, whether its gates stand still. Another's shaper with the very same schedule
+/// cannot be told from one of these.
+///
+/// # Errors
+/// If the list of timers cannot be read: only root may.
+pub(super) fn standing(shapers: &[&Taprio]) -> Result<Vec<bool>, KernelFileError> {
+    let mut standing = vec![true; shapers.len()];
+    for _ in 0..READINGS {
+        let timers = timers(&KernelFiles::real().text(FILE)?);
+        for (stands, moves) in standing.iter_mut().zip(moving(shapers, &timers)) {
+            *stands &= !moves;
+        }
+    }
+    Ok(standing)
+}
+
+/// The gate timers in the text of the list.
+fn timers(text: &str) -> Vec<GateTimer> {
+    let (mut clock, mut is_gates) = (None, false);
+    let mut timers = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(place) = line.strip_prefix(".index:") {
+            let place = place.trim().parse::<usize>().ok();
+            clock = place.map(|place| CLOCKS[place % CLOCKS.len()].id());
+        } else if let Some(due) = line.strip_prefix("# expires at ") {
+            // The earliest time and the latest that will do, which are one for a timer as exact as this.
+            let due_ns = due.split(['-', ' ']).next().and_then(|digits| digits.parse().ok());
+            if let (true, Some(clock), Some(due_ns)) = (is_gates, clock, due_ns) {
+                timers.push(GateTimer { clock, due_ns });
+            }
+        } else if line.starts_with('#') {
+            // A module's name follows in brackets.
+            is_gates = line.split(',').any(|word| word.split_whitespace().next() == Some(FUNCTION));
+        }
+    }
+    timers
+}
+
+/// For each shaper, whether one of the timers can be its own; each timer is one shaper's.
+fn moving(shapers: &[&Taprio], timers: &[GateTimer]) -> Vec<bool> {
+    let mut owner: Vec<Option<usize>> = vec![None; timers.len()];
+    for shaper in 0..shapers.len() {
+        claim(shaper, shapers, timers, &mut owner, &mut vec![false; timers.len()]);
+    }
+    let has_timer = |shaper| owner.contains(&Some(shaper));
+    (0..shapers.len()).map(|shaper| shapers[shaper].flags & OFFLOADED != 0 || has_timer(shaper)).collect()
+}
+
+/// Finds a timer for a shaper; another shaper that has it must find one of the others (augmenting paths).
+fn claim(
+    shaper: usize,
+    shapers: &[&Taprio],
+    timers: &[GateTimer],
+    owner: &mut [Option<usize>],
+    asked: &mut [bool],
+) -> bool {
+    for timer in 0..timers.len() {
+        if asked[timer] || !can_be_of(shapers[shaper], timers[timer]) {
+            continue;
+        }
+        asked[timer] = true;
+        if owner[timer].is_none_or(|other| claim(other, shapers, timers, owner, asked)) {
+            owner[timer] = Some(shaper);
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a timer is due at an end of one of the schedule's entries.
+fn can_be_of(shaper: &Taprio, timer: GateTimer) -> bool {
+    if shaper.clock_id != Some(timer.clock) {
+        return false;
+    }
+    let schedule = &shaper.schedule;
+    let sum_ns: u64 = schedule.entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
+    let cycle_ns = taprio::cycle_ns(schedule);
+    if cycle_ns == 0 || cycle_ns > sum_ns {
+        // The kernel begins the list anew without waiting for the cycle's end, and so comes by every phase.
+        return true;
+    }
+    let cycle = i128::from(cycle_ns);
+    let phase = (i128::from(timer.due_ns) - i128::from(schedule.base_time_ns)).rem_euclid(cycle);
+    let mut end = 0;
+    phase == 0
+        || schedule.entries.iter().any(|entry| {
+            end += i128::from(entry.interval_ns);
+            end == phase
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_sys::taprio::{ClassMap, Entry, Schedule};
+
+    use super::*;
+
+    const LIST: &str = "\
+Timer List Version: v0.10
+HRTIMER_MAX_CLOCK_BASES: 8
+now at 5000 nsecs
+
+cpu: 0
+ clock 0:
+  .base:       0000000000000000
+  .index:      0
+active timers:
+ #0: <0000000000000000>, tick_nohz_handler, S:01
+ # expires at 6000-6000 nsecs [in 1000 to 1000 nsecs]
+ clock 3:
+  .index:      3
+active timers:
+ #0: <0000000000000000>, advance_sched [sch_taprio], S:01
+ # expires at 1000800-1000800 nsecs [in 800 to 800 nsecs]
+ clock 7:
+  .index:      7
+active timers:
+ #0: <0000000000000000>, advance_sched, S:01
+ # expires at 2000000-2000000 nsecs [in 1000000 to 1000000 nsecs]
+ #1: <0000000000000000>, hrtimer_wakeup, S:01
+ # expires at 2000200-2000300 nsecs [in 1 to 2 nsecs]
+";
+
+    fn shaper(clock: i32, intervals: &[u32]) -> Taprio {
+        let entry = |interval_ns: &u32| Entry { command: 0, gates: 1, interval_ns: *interval_ns };
+        Taprio {
+            handle: 0x7514,
+            overhead_bytes: None,
+            classes: ClassMap::default(),
+            schedule: Schedule { entries: intervals.iter().map(entry).collect(), ..Schedule::default() },
+            clock_id: Some(clock),
+            flags: 0,
+            txtime_delay_ns: None,
+            class_options: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_list_tells_clock_and_time() {
+        let timer = |due_ns| GateTimer { clock: Clock::Tai.id(), due_ns };
+        assert_eq!(timers(LIST), [timer(1_000_800), timer(2_000_000)]);
+        assert!(timers("").is_empty());
+        assert!(timers(" .index: x\n #0: a, advance_sched, S\n # expires at many-many").is_empty());
+    }
+
+    #[test]
+    fn each_schedule_that_moves_has_a_timer_of_its_own() {
+        let (tai, known) = (Clock::Tai.id(), timers(LIST));
+        let (one, other) = (shaper(tai, &[800, 200]), shaper(tai, &[500, 500]));
+        assert_eq!(moving(&[&one], &known), [true]);
+        // Both timers could be the first's, and only one the second's.
+        assert_eq!(moving(&[&one, &other], &known), [true, true]);
+        assert_eq!(moving(&[&other, &one], &known), [true, true]);
+        assert_eq!(moving(&[&one, &one, &other], &known), [true, true, false]);
+        assert_eq!(moving(&[&shaper(Clock::Realtime.id(), &[800, 200])], &known), [false]);
+        assert_eq!(moving(&[&shaper(tai, &[700, 301])], &known), [false]);
+    }
+
+    #[test]
+    fn what_the_device_does_itself_has_no_timer() {
+        let offloaded = Taprio { flags: OFFLOADED, clock_id: None, ..shaper(0, &[800, 200]) };
+        assert_eq!(moving(&[&offloaded], &[]), [true]);
+    }
+}

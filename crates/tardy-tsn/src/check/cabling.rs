@@ -1,0 +1,86 @@
+//! What is wrong with bridges and cables, whatever the gates do.
+
+use super::{Found, Kind};
+use crate::network::{End, Network, Port, Switch};
+
+/// Rules about a switch's ports as such.
+pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
+    for port in &switch.ports {
+        found.in_switch(switch, Some(port));
+        if port.interface.value == switch.name.value {
+            named_like_switch(switch, port, found);
+        }
+        if port.interface.value == "lo" {
+            loopback(port, found);
+        }
+    }
+}
+
+/// `__dev_get_by_name()` in rtnl_newlink(): one name, one interface.
+fn named_like_switch(switch: &Switch, port: &Port, found: &mut Found<'_>) {
+    let name = &switch.name.value;
+    found.add(
+        "switch-named-like-port",
+        Kind::Refused { errno: "EEXIST", message: "File exists".to_owned() },
+        port.interface.span,
+        [
+            format!("the switch and its port are both called {name}"),
+            "The bridge has the switch's name, and no two interfaces can have one: nothing is set up."
+                .to_owned(),
+            format!("Give the switch another name, such as \"tsn0\"; {name} stays the port's."),
+        ],
+    );
+}
+
+/// `br_add_if()` in net/bridge/br_if.c takes Ethernet devices only.
+fn loopback(port: &Port, found: &mut Found<'_>) {
+    found.add(
+        "loopback-as-port",
+        Kind::Refused { errno: "EINVAL", message: "Invalid argument".to_owned() },
+        port.interface.span,
+        [
+            "lo is no Ethernet device".to_owned(),
+            "The kernel takes it for no port of a bridge.".to_owned(),
+            "Name an interface that a cable goes into; for an experiment on one machine any name will do, and \
+             `tardy tsn test --netns` makes it."
+                .to_owned(),
+        ],
+    );
+}
+
+/// Cables that close a ring of switches. Nothing breaks it: the bridges do not speak the spanning tree protocol.
+pub(super) fn rings(network: &Network, found: &mut Found<'_>) {
+    // Switches that cables join have one number: that of the first of them.
+    let mut island: Vec<usize> = (0..network.switches.len()).collect();
+    for link in &network.links {
+        let (End::Port(a), End::Port(b)) = (link.a, link.b) else { continue };
+        let (one, other) = (island[a.switch], island[b.switch]);
+        if one != other {
+            island.iter_mut().filter(|number| **number == other).for_each(|number| *number = one);
+            continue;
+        }
+        let switch = &network.switches[a.switch];
+        let port = &switch.ports[a.port];
+        let far = &network.switches[b.switch];
+        found.in_switch(switch, Some(port));
+        found.accepted(
+            "ring-of-bridges",
+            port.span,
+            [
+                format!(
+                    "the cable from {}/{} to {}/{} closes a ring",
+                    switch.name.value,
+                    port.interface.value,
+                    far.name.value,
+                    far.ports[b.port].interface.value
+                ),
+                "A frame to all, or to an address that no switch has learnt, goes round it for ever and takes every port \
+                 whole: the bridges have no spanning tree."
+                    .to_owned(),
+                "Take one cable of the ring out, or keep its ports in VLANs of their own, and keep it only for switches \
+                 that break rings themselves."
+                    .to_owned(),
+            ],
+        );
+    }
+}
