@@ -105,7 +105,10 @@ pub fn hints(run: &Run) -> Vec<Hint> {
         let worst = series.worst.first().filter(|worst| worst.moment.is_none())?;
         what_stood_out(&worst.around).map(|change| Hint { series: index, outlier: 0, change: change.clone() })
     };
-    run.series.iter().enumerate().filter(|(_, series)| series.is_of_wakeups()).filter_map(hint).collect()
+    // Of a thread that roams nobody knows which CPU's counters count.
+    let is_of_a_cpu =
+        |series: &Series| series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned);
+    run.series.iter().enumerate().filter(|(_, series)| is_of_a_cpu(series)).filter_map(hint).collect()
 }
 
 /// Every way that was found, with how often: what a person should go after first.

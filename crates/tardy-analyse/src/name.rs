@@ -38,9 +38,11 @@ impl Readings {
         }
     }
 
-    /// Of `runs`: what those of the first series are.
+    /// Of `runs`: what those of the first series are. Gaps only where there is nothing else: they have plots of their own.
     pub fn of_runs(runs: &[&Run]) -> Self {
-        runs.iter().find_map(|run| run.series.first()).map_or(Self::default(), Self::of)
+        let all = || runs.iter().flat_map(|run| &run.series);
+        let first = all().find(|series| series.gaps().is_none()).or_else(|| all().next());
+        first.map_or(Self::default(), Self::of)
     }
 
     /// What they are called.

@@ -170,8 +170,8 @@ fn instead(wake: Wake, interval_ns: u64, source: &Source) -> Instead {
         return Instead::IntervalNs(us * 1000);
     }
     // A dither must stay below the interval.
-    let apart_ns = (source.period_ns / f64::from(source.intervals)).round() as u64;
-    Instead::DitherNs(if apart_ns < interval_ns { apart_ns } else { interval_ns / 10 * 9 })
+    let apart_us = (source.period_ns / f64::from(source.intervals) / 1000.0).ceil() as u64;
+    Instead::DitherNs((apart_us * 1000).min(interval_ns / 10 * 9))
 }
 
 #[cfg(test)]

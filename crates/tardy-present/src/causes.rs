@@ -151,13 +151,14 @@ fn at_once(event: &Event) -> String {
 fn guess(run: &Run, hint: &Hint) -> String {
     let series = &run.series[hint.series];
     let place = short(&harmless(&name::of(series)), NAME_MAX);
-    let (what, unit) = (short(&harmless(&hint.change.what), NAME_MAX), harmless(&hint.change.unit));
+    let what = short(&harmless(&hint.change.what), NAME_MAX);
+    let amount = |value: f64| format!("{value:.0} {}", harmless(&hint.change.unit)).trim_end().to_owned();
     format!(
-        "A guess, since nothing was traced: around the worst of {place}, {what} went up by {:.0} {unit}, where {:.0} is \
-         usual; --causes would tell.",
-        hint.change.by, hint.change.usual
+        "A guess, since nothing was traced: around the worst of {place}, {what} went up by {}, where {} is usual; \
+         --causes would tell.",
+        amount(hint.change.by),
+        amount(hint.change.usual)
     )
-    .replace("  ", " ")
 }
 
 /// What tracing cost and what it did not catch.

@@ -73,28 +73,41 @@ fn events(train: &GapTrain) -> Vec<Event> {
 /// The sources of `series`, what takes most first.
 pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
-    let mut add = |stretch: &Stretch, found_in, periods: Vec<Period>| {
+    let add = |sources: &mut Vec<Source>, stretch: &Stretch, found_in, periods: Vec<Period>| {
         for period in periods {
-            let known = sources.iter().any(|known| is_same(&known.period, &period));
-            if !known {
+            if !sources.iter().any(|known| is_same(&known.period, &period)) {
                 sources.push(source(run, series, gaps, stretch, found_in, period));
             }
         }
     };
     let first = Stretch::of_train(&gaps.first);
-    add(&first, FoundIn::Beginning, periods::find(&first.events));
+    add(&mut sources, &first, FoundIn::Beginning, periods::find(&first.events));
     let step = (gaps.windows.len() / WINDOWS_SEARCHED).max(1);
     for window in gaps.windows.iter().rev().step_by(step).take(WINDOWS_SEARCHED) {
         let window = Stretch::of_train(window);
-        add(&window, FoundIn::Later, periods::find(&window.events));
+        add(&mut sources, &window, FoundIn::Later, periods::find(&window.events));
     }
     let longest = Stretch::of_longest(series, gaps);
     let stops = kernels_own_stops(run, gaps, &longest.events);
-    let is_whole = gaps.first.count() == gaps.longest.count();
-    let slow = if is_whole && stops.is_none() { Vec::new() } else { periods::find_slow(&longest.events) };
-    add(&longest, FoundIn::Longest, stops.into_iter().chain(slow).collect());
+    add(&mut sources, &longest, FoundIn::Longest, stops.into_iter().collect());
+    // Of a source that was found already only its longer gaps are there: they would make a pattern of their own.
+    let others: Vec<Event> = longest
+        .events
+        .iter()
+        .filter(|event| !sources.iter().any(|known| has_length(known, event)))
+        .copied()
+        .collect();
+    let slow =
+        if gaps.first.count() == gaps.longest.count() { Vec::new() } else { periods::find_slow(&others) };
+    add(&mut sources, &longest, FoundIn::Longest, slow);
     sources.sort_by(|a, b| b.share_of_time.total_cmp(&a.share_of_time));
     sources
+}
+
+/// Whether a gap is about as long as those of a source.
+fn has_length(source: &Source, event: &Event) -> bool {
+    let ratio = event.length_ns as f64 / source.period.length_ns.max(1) as f64;
+    (0.5..1.5).contains(&ratio)
 }
 
 /// Whether both are of one source; one of them may have been taken for a multiple of the other.

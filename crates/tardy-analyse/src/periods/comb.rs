@@ -4,6 +4,11 @@
 const REACH: f64 = 0.08;
 /// … nor than this, in ns: a source that jitters more than that is none that one could plan around.
 const REACH_MAX_NS: f64 = 60_000.0;
+/// Of the events within reach, those count that are no farther off than so many times the half of them is: another source's
+/// that came near by chance would pull the teeth along …
+const TRIM: f64 = 6.0;
+/// … but never less than this share of the reach.
+const TRIM_MIN: f64 = 0.125;
 /// Into so many sectors a turn is cut to find where most events are.
 const SECTORS: usize = 64;
 /// Of so many events the phase is taken: more of them would smear it where the period drifts.
@@ -28,6 +33,8 @@ pub(super) struct Comb {
     curvature_error_ns: f64,
     period_error_ns: f64,
     jitter_ns: f64,
+    /// An event lies on a tooth if it is no farther from it than this.
+    reach_ns: f64,
     /// Teeth from the first with an event to the last.
     teeth: u64,
     /// Of these, those with an event.
@@ -47,6 +54,7 @@ impl Comb {
             curvature_error_ns: f64::INFINITY,
             period_error_ns: f64::INFINITY,
             jitter_ns: 0.0,
+            reach_ns: full_reach_ns(period_ns),
             teeth: 0,
             hit: 0,
             events: 0,
@@ -83,7 +91,7 @@ impl Comb {
     /// Whether an event at `at_ns` lies on a tooth.
     pub(super) fn takes(&self, at_ns: u64) -> bool {
         let (_, away_ns) = self.nearest(at_ns as f64);
-        away_ns.abs() <= self.reach_ns()
+        away_ns.abs() <= self.reach_ns
     }
 
     pub(super) fn period_ns(&self) -> f64 {
@@ -109,7 +117,7 @@ impl Comb {
 
     /// The share of events that would lie on it by chance.
     pub(super) fn covered(&self) -> f64 {
-        2.0 * self.reach_ns() / self.period_ns
+        2.0 * self.reach_ns / self.period_ns
     }
 
     /// What is best among combs: that many events lie on it, and few teeth are bare.
@@ -124,10 +132,6 @@ impl Comb {
         told.then(|| 2.0 * self.curvature_ns / self.period_ns * 1e6 * (1e9 / self.period_ns))
     }
 
-    fn reach_ns(&self) -> f64 {
-        (self.period_ns * REACH).min(REACH_MAX_NS)
-    }
-
     /// The tooth nearest to a moment, and how far that is behind it.
     fn nearest(&self, at_ns: f64) -> (f64, f64) {
         let since = at_ns - self.origin_ns;
@@ -140,14 +144,14 @@ impl Comb {
 
     /// Fitted anew to those of `times` on its teeth; absent where there are too few.
     fn refitted(&self, times: &[u64]) -> Option<Self> {
-        let reach_ns = self.reach_ns();
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        for at in times {
-            let (tooth, away_ns) = self.nearest(*at as f64);
-            if away_ns.abs() <= reach_ns {
-                points.push((tooth, *at as f64 - self.origin_ns));
-            }
-        }
+        let full_ns = full_reach_ns(self.period_ns);
+        let near = times.iter().map(|at| (*at as f64, self.nearest(*at as f64)));
+        let near: Vec<(f64, (f64, f64))> = near.filter(|(_, (_, away))| away.abs() <= full_ns).collect();
+        let mut away: Vec<f64> = near.iter().map(|(_, (_, away))| away.abs()).collect();
+        away.sort_by(f64::total_cmp);
+        let reach_ns = (TRIM * away.get(away.len() / 2)?).clamp(TRIM_MIN * full_ns, full_ns);
+        let points = near.iter().filter(|(_, (_, away))| away.abs() <= reach_ns);
+        let points: Vec<(f64, f64)> = points.map(|(at, (tooth, _))| (*tooth, at - self.origin_ns)).collect();
         if points.len() < 4 {
             return None;
         }
@@ -162,11 +166,17 @@ impl Comb {
             curvature_error_ns: line.curvature_error,
             period_error_ns: line.slope_error,
             jitter_ns: line.deviation,
+            reach_ns,
             teeth,
             hit: hit.len() as u64,
             events: points.len(),
         })
     }
+}
+
+/// How far from a tooth an event may be at the most.
+fn full_reach_ns(period_ns: f64) -> f64 {
+    (period_ns * REACH).min(REACH_MAX_NS)
 }
 
 /// The phase, in ns, about which most of `times` lie in a turn of `period_ns`.

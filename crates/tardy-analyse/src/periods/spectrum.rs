@@ -11,6 +11,8 @@ const BIN_MAX: usize = 1 << 21;
 const SLOW_BITS: u32 = 18;
 /// Lines that are looked at, the strongest first.
 const LINE_MAX: usize = 12;
+/// A line is as good as the strongest if its power is at least this share of that.
+const STRONG: f64 = 0.5;
 /// The probability with which no line at all would be as strong by chance.
 const CHANCE: f64 = 0.01;
 /// Frequencies whose median power tells how strong chance is around a line.
@@ -38,7 +40,8 @@ pub(super) fn window(times: &[u64], bin_ns: u64) -> &[u64] {
     &times[..times.partition_point(|at| *at < end)]
 }
 
-/// Lines that chance does not explain, the strongest first.
+/// Lines that chance does not explain. Narrow pulses make hundreds of harmonics about as strong as the fundamental, and which
+/// of them is the strongest is chance: so the lowest of the strong ones come first, then the strongest.
 pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let bins = ((last - first) / bin_ns + 1).max(2) as usize;
@@ -54,9 +57,12 @@ pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
         })
         .filter(|line| line.power > threshold)
         .collect();
+    let strong = lines.iter().map(|line| line.power).fold(0.0, f64::max) * STRONG;
+    let lowest: Vec<Line> =
+        lines.iter().filter(|line| line.power >= strong).take(LINE_MAX).copied().collect();
     lines.sort_by(|a, b| b.power.total_cmp(&a.power));
     lines.truncate(LINE_MAX);
-    lines
+    lowest.into_iter().chain(lines).collect()
 }
 
 /// 2|X|²/N for each number of turns in the window, up to half of the bins.

@@ -136,7 +136,7 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
         plain: plain(findings),
         verdict: findings.verdict.as_ref().and_then(verdict_view),
         no_verdict: sentence::no_verdict(findings),
-        numbers: findings.phases.first().map_or_else(Vec::new, |phase| key_numbers(findings, phase)),
+        numbers: numbers(findings, only_gaps),
         readings: readings.name(),
         slots: slots_view(run, findings, &plot_id, marks),
         noise: findings.noise.iter().map(|phase| noise_view(run, phase, &plot_id, marks)).collect(),
@@ -192,21 +192,51 @@ fn verdict_view(verdict: &tardy_analyse::verdict::Verdict) -> Option<VerdictView
     Some(VerdictView { kept: verdict.late_at_most == 0, outcome, rest: sentences.collect() })
 }
 
+/// The numbers that one came for: of wake-ups if there were any, else of noise.
+fn numbers(findings: &Findings, only_gaps: bool) -> Vec<KeyNumber> {
+    if only_gaps {
+        return noise_numbers(findings);
+    }
+    let phases: Vec<&PhaseFindings> =
+        findings.phases.iter().filter(|phase| phase.readings != Readings::Gaps).collect();
+    phases.first().map_or_else(Vec::new, |first| key_numbers(&phases, first))
+}
+
+fn key_number(name: &str, value: String, note: String) -> KeyNumber {
+    let (value, unit) = value
+        .split_once('\u{a0}')
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .unwrap_or((value, String::new()));
+    KeyNumber { name: name.to_owned(), value, unit, note }
+}
+
+/// Of the noisiest CPU, and the longest gap of all.
+fn noise_numbers(findings: &Findings) -> Vec<KeyNumber> {
+    let cpus = || findings.noise.iter().flat_map(|phase| &phase.cpus);
+    let Some(noisiest) = cpus().max_by(|a, b| a.share.total_cmp(&b.share)) else { return Vec::new() };
+    let place = short(&harmless(&noisiest.label), 40);
+    let mut numbers = vec![
+        key_number("noise", crate::latency::per_cent(noisiest.share).replace(' ', "\u{a0}"), place.clone()),
+        key_number("gaps a second", crate::latency::three_digits(noisiest.gaps_per_second), place),
+    ];
+    if let Some(longest) = cpus().filter(|cpu| cpu.longest_ns.is_some()).max_by_key(|cpu| cpu.longest_ns) {
+        let at =
+            longest.longest_at_ns.map_or_else(String::new, |ns| format!(", after {}", sentence::rounded(ns)));
+        let note = format!("{}{at}", short(&harmless(&longest.label), 40));
+        numbers.push(key_number("longest", typeset(longest.longest_ns.unwrap_or(0) as f64), note));
+    }
+    numbers
+}
+
 /// The numbers that one came for, of a run with one phase; with several, the worst of all and where.
-fn key_numbers(findings: &Findings, first: &PhaseFindings) -> Vec<KeyNumber> {
-    let number = |name: &str, value: String, note: String| {
-        let (value, unit) = value
-            .split_once('\u{a0}')
-            .map(|(a, b)| (a.to_owned(), b.to_owned()))
-            .unwrap_or((value, String::new()));
-        KeyNumber { name: name.to_owned(), value, unit, note }
-    };
-    let worst = findings.phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
+fn key_numbers(phases: &[&PhaseFindings], first: &PhaseFindings) -> Vec<KeyNumber> {
+    let number = key_number;
+    let worst = phases.iter().flat_map(|phase| phase.rows.iter().map(move |row| (phase, row)));
     let Some((phase, row)) = worst.filter(|(_, row)| row.max_ns.is_some()).max_by_key(|(_, row)| row.max_ns)
     else {
         return Vec::new();
     };
-    let single = findings.phases.len() == 1;
+    let single = phases.len() == 1;
     let place = if single {
         harmless(&row.label)
     } else {
@@ -232,11 +262,9 @@ fn key_numbers(findings: &Findings, first: &PhaseFindings) -> Vec<KeyNumber> {
             }
         }
     }
-    let total: u64 =
-        findings.phases.iter().filter_map(|phase| phase.all.as_ref()).map(|all| all.quoted_count).sum();
-    let missed: u64 =
-        findings.phases.iter().flat_map(|phase| &phase.rows).filter_map(|row| row.missed.get()).sum();
-    let measured: u64 = findings.phases.iter().filter_map(|phase| phase.measured_ns).sum();
+    let total: u64 = phases.iter().filter_map(|phase| phase.all.as_ref()).map(|all| all.quoted_count).sum();
+    let missed: u64 = phases.iter().flat_map(|phase| &phase.rows).filter_map(|row| row.missed.get()).sum();
+    let measured: u64 = phases.iter().filter_map(|phase| phase.measured_ns).sum();
     let note = if measured > 0 { format!("in {}", sentence::rounded(measured)) } else { String::new() };
     numbers.push(number(
         first.readings.name(),

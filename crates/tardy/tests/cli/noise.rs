@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
-use tardy_sys::shared_map;
+use tardy_sys::shared_map::{self, SharedMap};
 
 use crate::bench::Bench;
 use crate::killed::{children, counted_in, kill, map_of, wait_until};
@@ -124,7 +124,7 @@ fn after_kill_9_every_gap_is_still_counted() {
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
-    wait_until("gaps", || Path::new(&map).exists() && counted_in(&map) > 10);
+    wait_until("gaps", || SharedMap::open(Path::new(&map)).is_ok() && counted_in(&map) > 10);
     children(house.id()).iter().for_each(|pid| kill(*pid));
     kill(house.id());
     house.wait().unwrap();

@@ -10,6 +10,7 @@ mod causes;
 mod cost;
 mod early_ends;
 mod guests;
+mod noise;
 mod runs;
 mod same_bytes;
 mod switch;
