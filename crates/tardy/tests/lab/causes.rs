@@ -68,6 +68,11 @@ fn names_the_cause(run: &Run, is_it: impl Fn(&Cause) -> bool) {
     let causes = causes::of(run);
     assert!(causes.len() >= OUTLIERS_MIN, "only {} outliers were traced", causes.len());
     let wrong: Vec<&Cause> = causes.iter().filter(|cause| !is_it(cause)).collect();
+    println!(
+        "{} of {} traced wake-ups are named as what they were",
+        causes.len() - wrong.len(),
+        causes.len()
+    );
     assert!(wrong.len() <= WRONG_MAX * causes.len() / OUTLIERS_MIN, "{wrong:#?}");
     let cost =
         run.series[0].timer().unwrap().causes.as_ref().unwrap().cost.expect("the warm-up was long enough");
