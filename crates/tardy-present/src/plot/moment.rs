@@ -7,9 +7,9 @@ use tardy_analyse::causes::timeline::{Occupant, Stretch};
 
 use super::Options;
 use super::frame::{Area, text_width};
-use super::scale::{Scale, time_label};
+use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg};
-use crate::latency::{harmless, short, with_unit};
+use crate::latency::{harmless, microseconds, short, typeset, with_unit};
 
 const LANE_HEIGHT: f64 = 24.0;
 /// Room above for the names of the marks, in two rows.
@@ -35,8 +35,8 @@ pub fn draw(id: &str, title: &str, cause: &Cause, options: &Options) -> String {
     let mut svg = Svg::default();
     svg.text("title", (4.0, 16.0), Anchor::Start, title);
     let ticks = x.ticks(if options.narrow() { 4 } else { 8 });
-    area.vertical_grid(&mut svg, &x, &ticks, |ns| time_label(ns, late_ns));
-    area.name_x(&mut svg, "after the deadline");
+    area.vertical_grid(&mut svg, &x, &ticks, microseconds);
+    area.name_x(&mut svg, "µs after the deadline");
     for (lane, name) in LANES.iter().enumerate() {
         let y = area.top + LANE_HEIGHT * (lane as f64 + 0.5);
         svg.text("soft", (area.left - 6.0, y + 3.8), Anchor::End, name);
@@ -102,7 +102,7 @@ fn draw_marks(svg: &mut Svg, area: &Area, x: &Scale, cause: &Cause, options: &Op
         let text = if options.narrow() || at_ns == 0 {
             name.to_owned()
         } else {
-            format!("{name} {}", with_unit(at_ns as f64))
+            format!("{name} {}", typeset(at_ns as f64))
         };
         let width = text_width(&text);
         let start = (at - width / 2.0).clamp(4.0, area.right + 10.0 - width);

@@ -333,7 +333,7 @@ fn causes_view(
 ) -> Option<CausesView> {
     let lines = |lines: Vec<String>| lines.into_iter().map(typographic).collect::<Vec<_>>();
     let moment = |(number, cause): (usize, &Cause)| {
-        let title = causes::title(run, cause);
+        let title = typographic(causes::title(run, cause));
         let plot = plots::moment(&plot_id(&format!("moment-{number}")), &title, cause, marks);
         (typographic(causes::sentence(cause)), plot)
     };
