@@ -5,11 +5,15 @@
 
 use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity};
 use tardy_record::facts::{Facts, Row};
+use tardy_record::units::format_duration_ns;
 
 use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
 
 /// Where the value of a fact begins.
 const VALUE_COLUMN: usize = 31;
+
+/// The fact behind which stands what timers it disturbs.
+const TICKS: &str = "ticks a second";
 
 /// The whole text, with a line break at its end; `colour` adds ANSI escapes.
 pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
@@ -27,8 +31,24 @@ pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
             paper.line(&section.to_uppercase(), Style::Bold);
         }
         print_row(&row, &mut paper);
+        if row.name == TICKS {
+            in_step(facts).into_iter().for_each(|row| print_row(&row, &mut paper));
+        }
     }
     paper.text
+}
+
+/// Which timers are in step with the kernel's tick, and so meet it always or never (docs/noise.md).
+fn in_step(facts: &Facts) -> Option<Row> {
+    let hz = u64::from(*facts.kernel.hz.get().filter(|hz| **hz > 0)?);
+    let tick_ns = 1_000_000_000 / hz;
+    let timers = [tick_ns / 4, tick_ns / 2, tick_ns, 2 * tick_ns].map(format_duration_ns).join(", ");
+    Some(Row {
+        section: "kernel",
+        name: "timers in step with them",
+        value: format!("{timers} and other small ratios; --dither ends it"),
+        how: "CONFIG_HZ".to_owned(),
+    })
 }
 
 fn headline(readiness: &Readiness, paper: &mut Paper) {
@@ -123,6 +143,14 @@ mod tests {
         assert!(text.contains("\nNot ready for real-time work: 1 thing blocks it.\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert!(text.lines().all(|line| line.trim_end() == line), "no blanks at the end of a line");
+    }
+
+    #[test]
+    fn timers_in_step_with_the_tick_are_told() {
+        let mut facts = Facts::default();
+        facts.kernel.hz = Fact::known(250, "test");
+        let text = text(&facts, &judge(&facts), false);
+        assert!(text.contains("timers in step with them") && text.contains("1ms, 2ms, 4ms, 8ms"), "{text}");
     }
 
     #[test]

@@ -70,20 +70,28 @@ fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
 }
 
 /// Steps down through (lower edge, share of values at or above it): a bin's values count as late as its lower edge,
-/// except the very last, which is the exact maximum.
+/// except the very last, which is the exact maximum. Where the next bin with anything in it is far, the share falls at the
+/// end of the one before: nothing of that is as late as what lies between.
 fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     let total = one.histogram.total() as f64;
     let mut left = one.histogram.total();
     let mut points: Vec<Option<(f64, f64)>> = vec![Some((x.at(x.low()), y.at(1.0)))];
     let mut last = (f64::NAN, f64::NAN);
-    for bin in one.histogram.bins() {
-        let at = (x.at(bin.lower_ns as f64), y.at(left as f64 / total));
+    let mut step = |ns: i64, left: u64, points: &mut Vec<Option<(f64, f64)>>| {
+        let at = (x.at(ns as f64), y.at(left as f64 / total));
         // Steps finer than a pixel would only make the file larger.
         if !((at.0 - last.0).abs() < 0.7 && (at.1 - last.1).abs() < 0.7) {
             points.extend([points[points.len() - 1].map(|(_, above)| (at.0, above)), Some(at)]);
             last = at;
         }
+    };
+    let bins = one.histogram.bins();
+    for (place, bin) in bins.iter().enumerate() {
+        step(bin.lower_ns, left, &mut points);
         left -= bin.count;
+        if bins.get(place + 1).is_some_and(|next| next.lower_ns > bin.upper_ns) {
+            step(bin.upper_ns, left, &mut points);
+        }
     }
     if let (Some(max), Some(Some((_, level)))) = (one.max_ns, points.last().copied()) {
         let end = x.at(max as f64);

@@ -9,6 +9,7 @@ mod agreement;
 mod cost;
 mod early_ends;
 mod guests;
+mod noise;
 mod runs;
 mod same_bytes;
 mod switch;
