@@ -1,5 +1,9 @@
 //! Signals as something to wait for: SIGINT and SIGTERM end a run properly.
 
+mod exchange;
+
+pub use exchange::{Exchange, Turn};
+
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 

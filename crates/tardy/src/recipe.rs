@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tardy_record::units::parse_duration_ns;
 use thiserror::Error;
+
+use crate::resolve::{UsageError, wrong};
 
 /// The recipes that are part of tardy, by name.
 const BUILT_IN: [(&str, &str); 13] = [
@@ -122,6 +125,29 @@ impl PhaseTable {
     }
 }
 
+impl PhaseTable {
+    /// A part as the command line has it: a load, or several joined by ` + `, and at the end how long. `idle` is none.
+    pub(crate) fn from_words(text: &str) -> Result<Self, UsageError> {
+        let told = || {
+            let reason =
+                format!("'{text}' is no load and a time, such as 'none 30s' or 'doload + ping-flood 1m'");
+            wrong("phase", reason)
+        };
+        let (loads, duration) = text.trim().rsplit_once(char::is_whitespace).ok_or_else(told)?;
+        let ns = parse_duration_ns(duration).map_err(|_| told())?;
+        if ns == 0 {
+            return Err(wrong("phase", format!("'{text}' would last no time")));
+        }
+        let load = |load: &str| if load.trim() == "idle" { "none" } else { load.trim() }.to_owned();
+        Ok(Self {
+            name: loads.trim().to_owned(),
+            duration: Some(duration.to_owned()),
+            load: Some(loads.split(" + ").map(load).collect()),
+            ..Self::default()
+        })
+    }
+}
+
 /// `[timer]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -205,6 +231,26 @@ impl Recipe {
         Ok(recipe)
     }
 
+    /// These parts, from the command line, instead of the recipe's. A part whose name was there before gets a number.
+    pub(crate) fn with_phases(mut self, texts: &[String]) -> Result<Self, UsageError> {
+        let mut phases: Vec<PhaseTable> = Vec::new();
+        for text in texts {
+            let mut phase = PhaseTable::from_words(text)?;
+            let name = phase.name.clone();
+            for number in 2.. {
+                if phases.iter().all(|other| other.name != phase.name) {
+                    break;
+                }
+                phase.name = format!("{name} {number}");
+            }
+            phases.push(phase);
+        }
+        if !phases.is_empty() {
+            self.phase = phases;
+        }
+        Ok(self)
+    }
+
     /// What the flags say, over what the recipe says. A length or a load on the command line is for every part.
     pub(crate) fn overridden_by(mut self, run: RunTable, timer: TimerTable, noise: NoiseTable) -> Self {
         for phase in &mut self.phase {
@@ -267,9 +313,24 @@ mod tests {
             assert!(help.contains(name), "{name}");
         }
         for load in tardy_measure::load::KNOWN.iter().filter(|load| !load.name.starts_with("sink")) {
-            let word = load.name.split(':').next().unwrap();
-            assert!(help.contains(word), "{word}");
+            assert!(help.contains(load.word()), "{}", load.name);
         }
+    }
+
+    #[test]
+    fn parts_are_typed_like_this() {
+        let texts = ["idle 30s", "doload 60s", "net + cmd:ping -f a 1m", "doload 5s"].map(str::to_owned);
+        let phases = Recipe::default().with_phases(&texts).unwrap().phase;
+        let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names, ["idle", "doload", "net + cmd:ping -f a", "doload 2"]);
+        assert_eq!(phases[0].load, Some(vec!["none".to_owned()]));
+        assert_eq!(phases[2].load, Some(vec!["net".to_owned(), "cmd:ping -f a".to_owned()]));
+        assert_eq!(phases[2].duration.as_deref(), Some("1m"));
+        for text in ["", "doload", "30s", "doload 0s", "doload soon", "doload 30"] {
+            assert!(Recipe::default().with_phases(&[text.to_owned()]).is_err(), "{text}");
+        }
+        let recipe = Recipe::find("noise").unwrap();
+        assert_eq!(recipe.clone().with_phases(&[]).unwrap(), recipe);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Any command, by `sh -c`.
+//! Any command, by `sh -c`, and tools whose words tell of their work ([`super::meter`]).
 //!
 //! It lives as long as the shell or anything that it started does: `iperf3 -s -D` leaves the shell at once and is a
 //! load all the same. A shell that ends with a failure is the end of the load even if something is left.
@@ -13,6 +13,8 @@ use std::process::{Command, ExitCode, Stdio};
 use tardy_sys::child::{self, ChildSignals, Ended, How, Notice};
 use tardy_sys::signals::wait_readable;
 
+use super::meter::{self, Meter};
+use super::spec::Kind;
 use super::tail::Tail;
 use super::words::Word;
 use super::worker::Worker;
@@ -20,8 +22,11 @@ use super::worker::Worker;
 pub(super) fn run(worker: &Worker) -> ExitCode {
     let how = match Running::start(worker) {
         Ok(mut running) => {
-            worker.say(&Word::Running);
-            running.watch(worker.parent)
+            // Nothing is known of a command but that it was started; a tool has yet to show that it works.
+            if worker.part.kind == Kind::Command {
+                worker.say(&Word::Running);
+            }
+            running.watch(worker)
         }
         Err(error) => Some(format!("it cannot be started: {error}")),
     };
@@ -47,6 +52,8 @@ struct Running {
     shell_end: Option<How>,
     output: Option<PipeReader>,
     tail: Tail,
+    meter: Meter,
+    counted: bool,
 }
 
 impl Running {
@@ -57,44 +64,66 @@ impl Running {
         let (output, writer) = io::pipe()?;
         child::do_not_wait_on(&output)?;
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(&worker.part.argument);
+        command.arg("-c").arg(meter::command_line(worker.part.kind, &worker.part.argument));
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         child::prepare(&mut command, &[]);
         let shell = command.spawn()?.id();
-        Ok(Self { signals, shell, shell_end: None, output: Some(output), tail: Tail::default() })
+        Ok(Self {
+            signals,
+            shell,
+            shell_end: None,
+            output: Some(output),
+            tail: Tail::default(),
+            meter: Meter::new(worker.part.kind),
+            counted: false,
+        })
     }
 
     /// Waits for the command's end, and tells how it came; `None` when an end was asked for.
-    fn watch(&mut self, parent: u32) -> Option<String> {
+    fn watch(&mut self, worker: &Worker) -> Option<String> {
         loop {
             let output = self.output.as_ref().map(AsRawFd::as_raw_fd);
             let watched: Vec<i32> = [self.signals.as_raw_fd()].into_iter().chain(output).collect();
             if let Err(error) = wait_readable(&watched, u64::MAX) {
                 return Some(format!("it cannot be watched: {error}"));
             }
-            self.read_output();
+            self.read_output(worker);
             while let Some(notice) = self.signals.take() {
                 match notice {
                     Notice::ChildEnded => self.reap(),
-                    Notice::ParentMayBeGone if !child::is_orphan(parent) => {}
+                    Notice::ParentMayBeGone if !child::is_orphan(worker.parent) => {}
                     Notice::ParentMayBeGone | Notice::End => return None,
                 }
             }
             if let Some(how) = self.ended() {
-                self.read_output();
+                self.read_output(worker);
                 return Some(self.with_last_words(how));
             }
         }
     }
 
-    fn read_output(&mut self) {
+    fn read_output(&mut self, worker: &Worker) {
         let mut chunk = [0; 16 << 10];
         let Some(output) = &mut self.output else { return };
         // One chunk at a time: a command that never stops writing must not keep this loop from the signals.
         match output.read(&mut chunk) {
             Ok(0) => self.output = None,
-            Ok(read) => self.tail.push(&chunk[..read]),
+            Ok(read) => {
+                self.tail.push(&chunk[..read]);
+                let done = self.meter.read(&chunk[..read]);
+                self.count(done, worker);
+            }
             Err(_) => {}
+        }
+    }
+
+    /// Adds to the counter, which a command of no known kind does not have.
+    fn count(&mut self, done: u64, worker: &Worker) {
+        let Some(counter) = worker.counters().first().filter(|_| done > 0) else { return };
+        counter.add(done);
+        if !self.counted {
+            self.counted = true;
+            worker.say(&Word::Running);
         }
     }
 

@@ -26,6 +26,27 @@ pub enum LoadError {
         /// How it is written.
         example: &'static str,
     },
+    /// What follows its colon makes no sense.
+    #[error("the load '{spec}': {reason}")]
+    Argument {
+        /// What was asked for.
+        spec: String,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A program that the load runs is not installed.
+    #[error(
+        "the load '{spec}' needs the program {program}, which is not installed; it is in Debian's package {package} \
+         (apt install {package})"
+    )]
+    NoProgram {
+        /// What was asked for.
+        spec: String,
+        /// The program.
+        program: &'static str,
+        /// Debian's package that has it.
+        package: &'static str,
+    },
     /// `none` beside another load.
     #[error("the load 'none' was asked for together with '{other}'; leave one of them out")]
     NoneAmongOthers {

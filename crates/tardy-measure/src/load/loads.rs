@@ -80,6 +80,7 @@ struct Part {
     load: usize,
     kind: Kind,
     first_counter: usize,
+    counters: usize,
     running: bool,
     alive: bool,
     recorder: PartRecorder,
@@ -91,8 +92,8 @@ impl Loads {
     /// To be called from a process that lives as long as the loads are to: they end with it.
     ///
     /// # Errors
-    /// When a process cannot be made, or a built-in part fails before it has begun: a port in use, a peer that does
-    /// not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left running.
+    /// When a program that a load runs is not installed, a process cannot be made, or a part that counts fails before it
+    /// has begun: a port in use, a peer that does not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left running.
     pub fn start(specs: &[LoadSpec], context: &LoadContext) -> Result<Self, LoadError> {
         Self::start_telling(specs, context, &mut |_| {})
     }
@@ -110,8 +111,11 @@ impl Loads {
         if let (true, Some(other)) = (working.len() < specs.len(), working.first()) {
             return Err(LoadError::NoneAmongOthers { other: other.text().to_owned() });
         }
+        for spec in &working {
+            spec.check_programs()?;
+        }
         let fail = |what, source| LoadError::Start { what, path: context.exe.clone(), source };
-        let count = working.iter().flat_map(LoadSpec::parts).map(|part| part.kind.counters()).sum();
+        let count = working.iter().flat_map(LoadSpec::parts).map(super::spec::Part::counters).sum();
         let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
         let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
         let mut started = Self {
@@ -309,9 +313,7 @@ impl Drop for Loads {
 
 /// What a part has done so far, in all.
 fn done(part: &Part, all: &[Counter]) -> u64 {
-    all[part.first_counter..][..part.kind.counters()]
-        .iter()
-        .fold(0, |sum, counter| sum.wrapping_add(counter.get()))
+    all[part.first_counter..][..part.counters].iter().fold(0, |sum, counter| sum.wrapping_add(counter.get()))
 }
 
 impl Supervisor {
@@ -353,8 +355,17 @@ impl Part {
                 if kind.has_first_pass() {
                     recorder.begin_first_pass();
                 }
-                parts.push(Self { load, kind, first_counter, running: false, alive: true, recorder });
-                first_counter += kind.counters();
+                let counters = part.counters();
+                parts.push(Self {
+                    load,
+                    kind,
+                    first_counter,
+                    counters,
+                    running: false,
+                    alive: true,
+                    recorder,
+                });
+                first_counter += counters;
             }
         }
         parts

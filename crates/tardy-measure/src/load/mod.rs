@@ -12,25 +12,42 @@
 //! every CPU; installed tools, which a board may not have and whose rates nobody can read while they run; starting a
 //! dead load again, which hides the death in an average.
 
+mod affinity;
 mod alone;
 mod command;
+mod compile;
 mod copy;
+mod cpu;
+mod crew;
+mod datagrams;
+mod disk;
 mod error;
+mod kinds;
 mod listing;
 mod loads;
+mod memory;
+mod meter;
+mod mprotect;
 mod network;
 mod orders;
+mod ping;
+mod ping_in;
+mod processes;
 mod random;
 mod scheduler;
+mod signalling;
 mod sink;
 mod spec;
+mod stream;
 mod supervisor;
 mod tail;
+mod timers;
 mod words;
 pub mod worker;
 
 pub use alone::run_alone;
 pub use error::LoadError;
+pub use kinds::{KNOWN, Known};
 pub use loads::{LoadContext, Loads};
 pub use network::PORT;
-pub use spec::{KNOWN, Known, LoadSpec, parse};
+pub use spec::{LoadSpec, parse};

@@ -32,28 +32,12 @@ const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a sink that runs already may take to connect, before a person is told to start one.
 const KNOCK_NS: u64 = 2_000_000_000;
 
-const LOOPBACK_REMARK: &str = "no network-card interrupts: the data went over loopback";
+pub(super) const LOOPBACK_REMARK: &str = "no network-card interrupts: the data went over loopback";
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
     let listener = listen(worker.port, peer.is_some())?;
-    let address = listener.local_addr().map_err(|error| format!("no address: {error}"))?;
-    match &peer {
-        None => {
-            std::thread::spawn(move || super::sink::take_for_ever(&[address], None, |_| {}));
-            worker.say(&Word::Remark(LOOPBACK_REMARK.to_owned()));
-        }
-        // A sink that runs already knocks once a second; only a person who has started none must be told to.
-        Some(_) if has_knocked(&listener)? => {}
-        Some(peer) => worker.say(&Word::Notice(format!(
-            "waiting for {peer} to take data: run `tardy load sink THIS-HOST` there",
-            peer = peer.name
-        ))),
-    }
-    let mut first = next_connection(&listener, peer.as_ref(), Some(PATIENCE))?;
-    if let Some(remark) = peer.as_ref().and_then(|_| remark_on(&first)) {
-        worker.say(&Word::Remark(remark.to_owned()));
-    }
+    let mut first = first_connection(worker, &listener, peer.as_ref())?;
     let (file, sent) = (random_file(worker.seed), &worker.counters()[0]);
     let mut begin = Instant::now();
     while send(&first, &file, sent).is_err() {
@@ -69,6 +53,32 @@ pub(super) fn run(worker: &Worker) -> Ended {
     }
 }
 
+/// The first connection of the peer, or of a sink within this process.
+pub(super) fn first_connection(
+    worker: &Worker,
+    listener: &TcpListener,
+    peer: Option<&Peer>,
+) -> Result<TcpStream, String> {
+    match peer {
+        None => {
+            let address = listener.local_addr().map_err(|error| format!("no address: {error}"))?;
+            std::thread::spawn(move || super::sink::take_for_ever(&[address], None, |_| {}));
+            worker.say(&Word::Remark(LOOPBACK_REMARK.to_owned()));
+        }
+        // A sink that runs already knocks once a second; only a person who has started none must be told to.
+        Some(_) if has_knocked(listener)? => {}
+        Some(peer) => worker.say(&Word::Notice(format!(
+            "waiting for {peer} to take data: run `tardy load sink THIS-HOST` there",
+            peer = peer.name
+        ))),
+    }
+    let first = next_connection(listener, peer, Some(PATIENCE))?;
+    if let Some(remark) = peer.and_then(|_| remark_on(&first)) {
+        worker.say(&Word::Remark(remark.to_owned()));
+    }
+    Ok(first)
+}
+
 /// When the next burst begins. After a stall the schedule starts afresh: bursts are not caught up.
 fn next_burst(last: Instant, now: Instant) -> Instant {
     let next = last + EVERY;
@@ -76,25 +86,33 @@ fn next_burst(last: Instant, now: Instant) -> Instant {
 }
 
 /// The other host.
-struct Peer {
-    name: String,
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) name: String,
     addresses: Vec<IpAddr>,
 }
 
 impl Peer {
-    fn find(name: &str) -> Result<Self, String> {
+    /// Looks the name up; there is at least one address.
+    pub(super) fn find(name: &str) -> Result<Self, String> {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let found = (bare, 0).to_socket_addrs();
         let found = found.map_err(|error| format!("peer '{name}' has no address: {error}; check --peer"))?;
-        Ok(Self {
-            name: name.to_owned(),
-            addresses: found.map(|address| address.ip().to_canonical()).collect(),
-        })
+        let addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
+        if addresses.is_empty() {
+            return Err(format!("peer '{name}' has no address; check --peer"));
+        }
+        Ok(Self { name: name.to_owned(), addresses })
+    }
+
+    /// The first of its addresses.
+    pub(super) fn address(&self) -> IpAddr {
+        self.addresses[0]
     }
 }
 
 /// Opens the port: to this machine only, or with a peer to every address.
-fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, String> {
+pub(super) fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, String> {
     let opened = if to_everybody {
         // IPv6's any address takes IPv4 too, but a kernel may have been built without it.
         TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|error| match error.kind() {
@@ -107,7 +125,8 @@ fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, String> {
     opened.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
             format!(
-                "TCP port {port} is in use; end what listens there (`ss -ltnp 'sport = :{port}'` names it)"
+                "TCP port {port} is in use; end what listens there (`ss -ltnp 'sport = :{port}'` names it), or give \
+                 `net` another port: net:PORT"
             )
         }
         _ => format!("TCP port {port} cannot be opened: {error}"),
@@ -121,7 +140,7 @@ fn has_knocked(listener: &TcpListener) -> Result<bool, String> {
 }
 
 /// The next connection from the peer, or without one from anybody; others are closed.
-fn next_connection(
+pub(super) fn next_connection(
     listener: &TcpListener,
     peer: Option<&Peer>,
     patience: Option<Duration>,

@@ -1,168 +1,152 @@
-//! hackbench's one group: 20 senders, 20 receivers, every sender sends to every receiver.
+//! hackbench's groups: senders and receivers, every sender of a group sends to every receiver of it.
 //!
-//! As `hackbench 1` of rt-tests does it (src/hackbench/hackbench.c): processes; a socket pair of AF_UNIX stream
-//! sockets for each receiver; messages of 100 bytes, one write(2) and one read(2) each; all wait until everybody is
-//! there, then all begin. The article's script killed it every 5 s and ran it anew, so this forks the forty anew
-//! every 5 s. The sole difference: hackbench counts its messages beforehand and ends, these go on until they are
-//! killed, and each receiver counts what it got.
+//! As `hackbench` of rt-tests does it (src/hackbench/hackbench.c): processes; a socket pair of AF_UNIX stream sockets
+//! for each receiver; one write(2) and one read(2) for each message; all wait until everybody is there, then all
+//! begin. Unless told otherwise one group of 20 senders and 20 receivers with messages of 100 bytes, which is
+//! `hackbench 1`. The article's script killed it every 5 s and ran it anew, so this forks all tasks anew every 5 s. The
+//! sole difference: hackbench counts its messages beforehand and ends, these go on until they are killed, and each
+//! receiver counts what it got.
 
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::AsRawFd;
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use tardy_sys::child::{self, ChildSignals, Ended as ChildEnded};
+use tardy_sys::child::ChildSignals;
 use tardy_sys::counters::Counter;
-use tardy_sys::signals::wait_readable;
 
+use super::crew::{self, Crew, Gate};
 use super::words::Word;
 use super::worker::{Ended, Worker};
 
-/// hackbench's `-f`, half of the group's tasks.
-pub(super) const RECEIVERS: usize = 20;
-const SENDERS: usize = 20;
-/// hackbench's `-s`.
-const MESSAGE_BYTES: usize = 100;
-/// From one group's beginning to its kill, as in the article's script.
+/// From the beginning of the groups to their kill, as in the article's script.
 const GROUP_LIFE: Duration = Duration::from_secs(5);
+/// So many receivers are no load but a way to run out of processes.
+const RECEIVERS_MAX: usize = 4096;
+/// More than a socket's buffer takes at once; beyond it hackbench measures copying.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
+/// What hackbench calls `-g`, half of a group's tasks (`-f`), and `-s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    groups: usize,
+    pairs: usize,
+    message_bytes: usize,
+}
+
+impl Shape {
+    /// Reads `GROUPS,FDS,BYTES`, of which the end may be missing.
+    pub(super) fn parse(argument: &str) -> Result<Self, String> {
+        let mut numbers: [usize; 3] = [1, 20, 100];
+        let given: Vec<&str> = argument.split(',').filter(|_| !argument.is_empty()).collect();
+        if given.len() > numbers.len() {
+            return Err(format!("'{argument}' has more than groups, receivers and bytes"));
+        }
+        for (number, text) in numbers.iter_mut().zip(&given) {
+            *number = text.trim().parse().map_err(|_| format!("'{text}' is no number"))?;
+        }
+        let [groups, pairs, message_bytes] = numbers;
+        let receivers = groups.saturating_mul(pairs);
+        if !(1..=RECEIVERS_MAX).contains(&receivers) {
+            return Err(format!(
+                "{groups} groups of {pairs} receivers are not 1 to {RECEIVERS_MAX} receivers in all"
+            ));
+        }
+        if !(1..=MESSAGE_BYTES_MAX).contains(&message_bytes) {
+            return Err(format!("messages of {message_bytes} bytes; 1 to {MESSAGE_BYTES_MAX} can be sent"));
+        }
+        Ok(Self { groups, pairs, message_bytes })
+    }
+
+    /// Those who count.
+    pub(super) fn receivers(self) -> usize {
+        self.groups * self.pairs
+    }
+}
 
 pub(super) fn run(worker: &Worker) -> Ended {
-    let signals = ChildSignals::catch().map_err(|error| format!("signals cannot be caught: {error}"))?;
+    let shape = Shape::parse(&worker.part.argument)?;
+    let signals = crew::catch_signals()?;
     let mut running = false;
     loop {
-        let group = Group::start(worker.counters(), &signals)?;
+        let crew = start(shape, worker.counters(), &signals)?;
         if !running {
             worker.say(&Word::Running);
             running = true;
         }
-        group.live(&signals)?;
-        group.end()?;
+        crew.watch_until(Instant::now() + GROUP_LIFE)?;
+        crew.end()?;
     }
 }
 
-/// The forty tasks of one group. Those that are left when it is dropped die with this process.
-struct Group {
-    tasks: Vec<u32>,
-}
-
-impl Group {
-    /// Forks all tasks, waits until all are there, and lets them go.
-    fn start(counters: &[Counter], signals: &ChildSignals) -> Result<Self, String> {
-        let (ready, go) = (pipe()?, pipe()?);
-        let mut pairs = Vec::new();
-        for _ in 0..RECEIVERS {
-            pairs.push(
-                UnixStream::pair()
-                    .map_err(|error| format!("a socket pair cannot be made: {error}; raise ulimit -n"))?,
-            );
+/// Forks all tasks of all groups, waits until all are there, and lets them go.
+fn start<'a>(shape: Shape, counters: &[Counter], signals: &'a ChildSignals) -> Result<Crew<'a>, String> {
+    let mut crew = Crew::new(signals, 2 * shape.receivers())?;
+    for counters in counters.chunks(shape.pairs) {
+        let pair = |_| {
+            UnixStream::pair()
+                .map_err(|error| format!("a socket pair cannot be made: {error}; raise ulimit -n"))
+        };
+        let pairs: Vec<_> = (0..shape.pairs).map(pair).collect::<Result<_, _>>()?;
+        for (counter, (socket, _)) in counters.iter().zip(&pairs) {
+            crew.fork(|gate| receive(gate, socket, shape.message_bytes, counter))?;
         }
-        let mut gate = Gate { ready: ready.1, go: go.0 };
-        let mut tasks = Vec::new();
-        for (index, counter) in counters.iter().enumerate() {
-            tasks.push(fork(tasks.len(), || receive(&mut gate, &pairs[index].0, counter))?);
-        }
-        for _ in 0..SENDERS {
-            tasks.push(fork(tasks.len(), || send(&mut gate, &pairs))?);
-        }
-        let group = Self { tasks };
-        group.wait_for_all(ready.0, signals)?;
-        let mut go = go.1;
-        go.write_all(b"!").map_err(|error| format!("the group cannot be let go: {error}"))?;
-        Ok(group)
-    }
-
-    /// Waits until every task has said that it is here.
-    fn wait_for_all(&self, mut ready: PipeReader, signals: &ChildSignals) -> Result<(), String> {
-        let mut here = 0;
-        while here < self.tasks.len() {
-            let watched = [ready.as_raw_fd(), signals.as_raw_fd()];
-            let can = wait_readable(&watched, u64::MAX).map_err(|error| format!("cannot wait: {error}"))?;
-            self.check(signals)?;
-            if can[0] {
-                here += ready
-                    .read(&mut [0; RECEIVERS + SENDERS])
-                    .map_err(|error| format!("cannot read: {error}"))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Nobody but this process ends a task.
-    fn check(&self, signals: &ChildSignals) -> Result<(), String> {
-        while signals.take().is_some() {}
-        let Some(ended) = ChildEnded::take() else { return Ok(()) };
-        let which = self.tasks.iter().position(|pid| *pid == ended.pid).map_or(0, |index| index + 1);
-        Err(format!("task {which} of {} ended too early: {}", self.tasks.len(), ended.how))
-    }
-
-    /// Waits until the group's time has come.
-    fn live(&self, signals: &ChildSignals) -> Result<(), String> {
-        let until = Instant::now() + GROUP_LIFE;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            wait_readable(&[signals.as_raw_fd()], left.as_nanos() as u64)
-                .map_err(|error| format!("cannot wait: {error}"))?;
-            self.check(signals)?;
+        for _ in 0..shape.pairs {
+            crew.fork(|gate| send(gate, &pairs, shape.message_bytes))?;
         }
     }
-
-    /// Kills all, and waits until all are gone.
-    fn end(self) -> Result<(), String> {
-        for pid in &self.tasks {
-            child::send(*pid, child::signal::KILL)
-                .map_err(|error| format!("task {pid} cannot be killed: {error}"))?;
-        }
-        for _ in &self.tasks {
-            ChildEnded::wait().map_err(|error| format!("a task vanished: {error}"))?;
-        }
-        Ok(())
-    }
+    crew.begin()?;
+    Ok(crew)
 }
 
-fn pipe() -> Result<(PipeReader, PipeWriter), String> {
-    io::pipe().map_err(|error| format!("a pipe cannot be made: {error}; raise ulimit -n"))
-}
-
-fn fork(number: usize, task: impl FnOnce() -> io::Result<()>) -> Result<u32, String> {
-    let all = RECEIVERS + SENDERS;
-    child::fork(|| u8::from(task().is_err()))
-        .map_err(|error| format!("task {} of {all} cannot be forked: {error}; raise ulimit -u", number + 1))
-}
-
-/// Where tasks wait for each other.
-struct Gate {
-    ready: PipeWriter,
-    go: PipeReader,
-}
-
-impl Gate {
-    /// Says that this task is here, and waits for the word that nobody takes off the pipe, so that all get it.
-    fn pass(&mut self) -> io::Result<()> {
-        self.ready.write_all(b".")?;
-        while !wait_readable(&[self.go.as_raw_fd()], u64::MAX)?[0] {}
-        Ok(())
-    }
-}
-
-fn receive(gate: &mut Gate, mut socket: &UnixStream, received: &Counter) -> io::Result<()> {
+fn receive(gate: &mut Gate, mut socket: &UnixStream, bytes: usize, received: &Counter) -> io::Result<()> {
+    let mut message = vec![0; bytes];
     gate.pass()?;
-    let mut message = [0; MESSAGE_BYTES];
     loop {
         socket.read_exact(&mut message)?;
         received.add(1);
     }
 }
 
-fn send(gate: &mut Gate, pairs: &[(UnixStream, UnixStream)]) -> io::Result<()> {
+fn send(gate: &mut Gate, pairs: &[(UnixStream, UnixStream)], bytes: usize) -> io::Result<()> {
+    let message = vec![b'-'; bytes];
     gate.pass()?;
-    let message = [b'-'; MESSAGE_BYTES];
     loop {
         for (_, socket) in pairs {
             let mut socket = socket;
             socket.write_all(&message)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_written_like_this() {
+        let shape = |groups, pairs, message_bytes| Ok(Shape { groups, pairs, message_bytes });
+        for (text, expected) in [
+            ("", shape(1, 20, 100)),
+            ("4", shape(4, 20, 100)),
+            ("4,10", shape(4, 10, 100)),
+            ("4, 10, 4096", shape(4, 10, 4096)),
+        ] {
+            assert_eq!(Shape::parse(text), expected, "{text}");
+        }
+        assert_eq!(Shape::parse("3,7").unwrap().receivers(), 21);
+        for text in [
+            "0",
+            "1,0",
+            "1,1,0",
+            "x",
+            "1,",
+            "1,2,3,4",
+            "-1",
+            "4097",
+            "99999999999,99999999999",
+            "1,1,2000000",
+        ] {
+            assert!(Shape::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -1,10 +1,11 @@
-//! The other end of [`super::network`], on another machine: connects, takes the file, connects again.
+//! The other end of [`super::network`], [`super::stream`] and [`super::datagrams`], on another machine: connects, takes
+//! what is sent, connects again; and answers datagrams of the same host.
 //!
 //! The sender paces: a connection made too early waits in its queue. So the sink may be started before the sender, and
 //! goes on after it, until it is ended.
 
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
 use tardy_sys::counters::Counter;
@@ -19,20 +20,42 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let addresses = addresses(&worker.part.argument, worker.port)?;
+    let (stream_bytes, datagram_bytes) = (&worker.counters()[0], &worker.counters()[1]);
+    let datagrams = datagram_socket(&addresses[0]);
+    if let Err(error) = &datagrams {
+        worker.say(&Word::Remark(format!("datagrams of `net` are not taken: {error}")));
+    }
     worker.say(&Word::Running);
-    let mut told = None;
-    take_for_ever(&addresses, Some(&worker.counters()[0]), |connected| {
-        if told != Some(connected) {
-            told = Some(connected);
-            let host = &worker.part.argument;
-            worker.say(&Word::Notice(match connected {
-                true => format!("connected to {host}, port {}", addresses[0].port()),
-                false => {
-                    format!("nobody sends on {host}, port {}, yet; trying every second", addresses[0].port())
-                }
-            }));
+    let hosts: Vec<IpAddr> = addresses.iter().map(|address| address.ip().to_canonical()).collect();
+    std::thread::scope(|scope| {
+        if let Ok(socket) = &datagrams {
+            let is_host = |from| hosts.contains(&from);
+            scope.spawn(move || super::datagrams::answer_for_ever(socket, datagram_bytes, is_host));
         }
+        let mut told = None;
+        take_for_ever(&addresses, Some(stream_bytes), |connected| {
+            if told != Some(connected) {
+                told = Some(connected);
+                worker.say(&Word::Notice(tidings(&worker.part.argument, addresses[0].port(), connected)));
+            }
+        })
     })
+}
+
+fn tidings(host: &str, port: u16, connected: bool) -> String {
+    if connected {
+        format!("connected to {host}, port {port}")
+    } else {
+        format!("nobody sends on {host}, port {port}, yet; trying every second")
+    }
+}
+
+/// Where the host's datagrams come to: the same port as the host's own.
+fn datagram_socket(host: &SocketAddr) -> Result<UdpSocket, String> {
+    let any: IpAddr =
+        if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let port = host.port();
+    UdpSocket::bind((any, port)).map_err(|error| format!("UDP port {port} cannot be opened: {error}"))
 }
 
 /// Takes whatever the host sends, for ever; `tell` hears of every attempt whether it was successful.

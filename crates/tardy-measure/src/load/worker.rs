@@ -10,7 +10,10 @@ use tardy_sys::counters::{Counter, Counters};
 use super::orders::Orders;
 use super::spec::{Kind, Part};
 use super::words::Word;
-use super::{command, copy, listing, network, scheduler, sink, supervisor};
+use super::{
+    affinity, command, compile, copy, cpu, datagrams, disk, listing, memory, mprotect, network, ping,
+    ping_in, processes, scheduler, signalling, sink, stream, supervisor, timers,
+};
 
 /// The entry point of `tardy __load …`; `arguments` are those after the subcommand.
 ///
@@ -38,17 +41,38 @@ fn work(orders: &Orders) -> ExitCode {
         }
     };
     name_process(worker.part.kind.name());
-    let ended = match worker.part.kind {
-        Kind::Scheduler => scheduler::run(&worker),
-        Kind::Network => network::run(&worker),
-        Kind::Copy => copy::run(&worker),
-        Kind::Listing => listing::run(&worker),
-        Kind::Sink => sink::run(&worker),
-        Kind::Command => return command::run(&worker),
-    };
-    let Err(how) = ended;
+    if worker.part.kind.is_a_command() {
+        return command::run(&worker);
+    }
+    let Err(how) = do_the_work(&worker);
     worker.say(&Word::Death(how));
     ExitCode::FAILURE
+}
+
+fn do_the_work(worker: &Worker) -> Ended {
+    match worker.part.kind {
+        Kind::Scheduler => scheduler::run(worker),
+        Kind::Network => network::run(worker),
+        Kind::Copy => copy::run(worker),
+        Kind::Listing => listing::run(worker),
+        Kind::Cpu => cpu::run(worker),
+        Kind::Memory => memory::run(worker),
+        Kind::Io => disk::run(worker),
+        Kind::Fork => processes::run(worker),
+        Kind::Timers => timers::run(worker),
+        Kind::Signals => signalling::run(worker),
+        Kind::Compile => compile::run(worker),
+        Kind::Mprotect => mprotect::run(worker),
+        Kind::Affinity => affinity::run(worker),
+        Kind::Tcp => stream::run(worker),
+        Kind::Udp => datagrams::run(worker),
+        Kind::Ping => ping::run(worker),
+        Kind::PingIn => ping_in::run(worker),
+        Kind::Sink => sink::run(worker),
+        Kind::StressNg | Kind::Hackbench | Kind::Iperf3 | Kind::Command => {
+            Err("it is no work of this process's own".to_owned())
+        }
+    }
 }
 
 /// What the part's work ends with: it only ends by failing.
@@ -71,13 +95,12 @@ impl Worker {
     fn new(orders: &Orders) -> Result<Self, String> {
         let index = orders.part.unwrap_or_default();
         let part = orders.parts().nth(index).ok_or("there is no such part")?.clone();
-        let count = orders.parts().map(|part| part.kind.counters()).sum();
-        let first_counter = orders.parts().take(index).map(|part| part.kind.counters()).sum();
-        // A command ends its tree before it goes, so it is told; the others just go. Asked again after exec: a binary
-        // with capabilities has lost what was asked before.
-        let tie = if part.kind == Kind::Command { child::signal::LOOK } else { child::signal::KILL };
-        if part.kind != Kind::Command {
-            child::tie_to_parent(orders.parent, tie)
+        let count = orders.parts().map(|part| part.counters()).sum();
+        let first_counter = orders.parts().take(index).map(|part| part.counters()).sum();
+        // A command ends its tree before it goes, so it is told (see command.rs); the others just go. Asked again after
+        // exec: a binary with capabilities has lost what was asked before.
+        if !part.kind.is_a_command() {
+            child::tie_to_parent(orders.parent, child::signal::KILL)
                 .map_err(|error| format!("its supervisor is gone: {error}"))?;
         }
         let counters = Counters::inherited(orders.counters, count);
@@ -95,7 +118,7 @@ impl Worker {
 
     /// The counters of this part.
     pub(super) fn counters(&self) -> &[Counter] {
-        &self.counters.all()[self.first_counter..][..self.part.kind.counters()]
+        &self.counters.all()[self.first_counter..][..self.part.counters()]
     }
 
     /// Tells the processes above.

@@ -5,6 +5,7 @@
 //!
 //! The road not taken: a binary of its own for the processes, which would be built and installed with tardy.
 
+mod built_in;
 mod ends;
 mod hackbench;
 mod judged;
@@ -60,7 +61,8 @@ fn specs<S: AsRef<str>>(texts: &[S]) -> Vec<LoadSpec> {
 fn run_tests(arguments: &[String]) -> ExitCode {
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
-    let usual = [kinds::TESTS, ends::TESTS, peers::TESTS, judged::TESTS, hackbench::TESTS].concat();
+    let usual =
+        [kinds::TESTS, built_in::TESTS, ends::TESTS, peers::TESTS, judged::TESTS, hackbench::TESTS].concat();
     let tests = if has("--ignored") { judged::SOAKS.to_vec() } else { usual };
     let is_wanted =
         |(name, _): &&Test| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));

@@ -13,6 +13,7 @@ use crate::{Test, context, specs};
 pub(crate) const TESTS: &[Test] = &[
     ("a_sink_takes_what_the_network_part_sends", a_sink_takes_what_the_network_part_sends),
     ("a_sink_on_another_host_takes_it_too", a_sink_on_another_host_takes_it_too),
+    ("a_sink_takes_streams_and_datagrams_too", a_sink_takes_streams_and_datagrams_too),
     ("a_peer_without_an_address_is_named", a_peer_without_an_address_is_named),
 ];
 
@@ -35,6 +36,28 @@ fn a_sink_takes_what_the_network_part_sends() {
     assert_eq!(sent[0].parts[0].burst_every_ns, Some(7_000_000_000));
     assert!(taken[0].parts[0].deaths.is_empty());
     assert_eq!(own_descendants(), []);
+}
+
+fn a_sink_takes_streams_and_datagrams_too() {
+    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let mut context = context();
+    context.port = free;
+    let mut sink = Loads::start(&specs(&["sink:127.0.0.1"]), &context).unwrap();
+    context.peer = Some("127.0.0.1".to_owned());
+    let mut sender = Loads::start(&specs(&["net"]), &context).unwrap();
+    let done = |loads: &mut Loads| {
+        loads.read(1);
+        loads.snapshot()[0].parts.iter().map(|part| *part.done.last().unwrap()).collect::<Vec<u64>>()
+    };
+    let first = (done(&mut sender), done(&mut sink));
+    eventually("more of both has arrived", || {
+        let (sent, taken) = (done(&mut sender), done(&mut sink));
+        sent.iter().zip(&first.0).all(|(now, first)| now > first) && taken[0] > first.1[0]
+    });
+    assert_eq!(
+        sender.snapshot()[0].parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(),
+        ["tcp", "udp"]
+    );
 }
 
 fn a_peer_without_an_address_is_named() {

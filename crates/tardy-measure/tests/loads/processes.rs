@@ -15,6 +15,13 @@ pub(crate) struct Process {
     pub(crate) name: String,
 }
 
+impl Process {
+    /// When it was started, in the order of starts.
+    pub(crate) fn started(&self) -> (u64, u32) {
+        (self.start_time, self.pid)
+    }
+}
+
 struct Status {
     process: Process,
     parent: u32,

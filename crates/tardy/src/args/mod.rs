@@ -122,7 +122,8 @@ pub(crate) struct CheckArgs {
 /// `tardy load`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// doload, cmd:COMMAND, or sink: the other end of doload's network part.
+    /// doload or any other load (docs/loads.md), cmd:COMMAND, or sink: the other end of doload's network part and of
+    /// net.
     pub(crate) name: String,
     /// With sink: the host that measures.
     #[arg(required_if_eq("name", "sink"))]
@@ -130,7 +131,7 @@ pub(crate) struct LoadArgs {
     /// End after this long; without it, at Ctrl-C.
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// The other host that doload sends to.
+    /// The other host that doload, net and ping-flood send to.
     #[arg(long, value_name = "HOST")]
     pub(crate) peer: Option<String>,
     /// Seeds the load.

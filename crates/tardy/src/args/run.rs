@@ -82,13 +82,19 @@ pub(crate) struct RunFlags {
     /// Rounds of each wake method [default: 1]
     #[arg(long, value_name = "COUNT")]
     repeat: Option<u32>,
-    /// What runs meanwhile: none, doload or a part of it (scheduler, network, copy, listing), 'cmd:COMMAND'; may be
-    /// given several times [default: none]
+    /// What runs meanwhile: none; doload or a part of it (scheduler[:GROUPS,PAIRS,BYTES], network, copy, listing); cpu,
+    /// memory[:MIB], io[:DIRECTORY], fork, timers[:COUNT], signals, compile[:DIRECTORY], ipi, net[:PORT], ping-flood,
+    /// ping-flood-in; stress-ng:ARGS, hackbench[:ARGS], iperf3:ARGS; 'cmd:COMMAND'; may be given several times
+    /// (docs/loads.md) [default: none]
     #[arg(long, value_name = "LOAD")]
     load: Option<Vec<String>>,
     /// The other host that network loads send to.
     #[arg(long, value_name = "HOST")]
     peer: Option<String>,
+    /// A part of the run with a load and a length of its own, such as 'none 30s' or 'doload 1m'; given several times,
+    /// one after the other.
+    #[arg(long, value_name = "LOAD TIME", conflicts_with_all = ["load", "duration", "loops"])]
+    phase: Option<Vec<String>>,
     /// What you need: the worst case is held against it.
     #[arg(long, value_name = "TIME")]
     limit: Option<String>,
@@ -158,6 +164,11 @@ impl NoiseFlags {
 }
 
 impl RunFlags {
+    /// The parts, as typed.
+    pub(crate) fn phases(&self) -> &[String] {
+        self.phase.as_deref().unwrap_or_default()
+    }
+
     /// As a recipe would say it.
     pub(crate) fn table(&self) -> RunTable {
         RunTable {

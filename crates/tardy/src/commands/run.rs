@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use tardy_analyse::phase_lock;
 use tardy_measure::facts;
+use tardy_measure::load;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
 use tardy_measure::trace::tracefs::Offer;
@@ -28,6 +29,9 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     if arguments.dry_run {
         output::print_json(&plan)?;
         return Ok(Exit::Done);
+    }
+    if arguments.fake.is_none() {
+        check_programs(&plan)?;
     }
     let started = SystemTime::now();
     let request = Request {
@@ -77,10 +81,19 @@ fn present(
     Ok(Exit::of_run(run))
 }
 
+/// The last phase's load must not be found to be impossible when the others are over.
+fn check_programs(plan: &Plan) -> Result<(), UsageError> {
+    for load in plan.phases.iter().flat_map(|phase| &phase.loads) {
+        load::parse(load).and_then(|spec| spec.check_programs()).map_err(|error| wrong("load", error))?;
+    }
+    Ok(())
+}
+
 fn plan(arguments: &RunArgs) -> Result<Plan> {
     let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
     let recipe =
         recipe.overridden_by(arguments.run.table(), arguments.timer.table(), arguments.noise.table());
+    let recipe = recipe.with_phases(arguments.run.phases())?;
     let allowed = match arguments.fake {
         // The fake measures a machine that does not exist; it shall be the same one everywhere.
         Some(_) => vec![0, 1],

@@ -10,6 +10,7 @@ mod errors;
 mod full_disk;
 mod killed;
 mod levels;
+mod loads;
 mod noise;
 mod pipeline;
 mod real_run;

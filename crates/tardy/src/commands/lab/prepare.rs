@@ -35,7 +35,7 @@ const DEFAULT_GUEST_CPUS: u32 = 2;
 /// Where the run is written in the guest, and its name there.
 pub(super) const RUN_FILE: &str = "run.run.json";
 /// Loads that send to another host; in a guest there is one.
-const NETWORK_LOADS: [&str; 2] = ["doload", "network"];
+const NETWORK_LOADS: [&str; 3] = ["doload", "network", "net"];
 /// What a shell command of a recipe may name: busybox goes by these names where it is taken along.
 const BUSYBOX_NAMES: [&str; 16] = [
     "sh", "cat", "cp", "dd", "echo", "find", "ls", "nc", "ping", "rm", "seq", "sleep", "tar", "true", "yes",

@@ -1,0 +1,212 @@
+//! UDP datagrams, as fast as the other end takes them, and what it tells of those that have arrived.
+//!
+//! Datagrams that nobody has received are no load of the other direction, and what a sender hands to its kernel proves
+//! nothing. So the receiver answers every sixteenth datagram with how many there were, only so many are on their way
+//! at a time, and what is counted are bytes that have arrived. That also leaves room for the TCP part beside it.
+//!
+//! The receiver is in [`super::sink`] on another machine, or a thread here.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use tardy_sys::counters::Counter;
+
+use super::network::{LOOPBACK_REMARK, Peer};
+use super::random::Random;
+use super::words::Word;
+use super::worker::{Ended, Worker};
+
+/// What fits into an Ethernet frame with room for tunnels.
+const DATAGRAM_BYTES: usize = 1400;
+/// How each of them begins: this word, the sender's own number, and the datagram's number.
+const MAGIC: [u8; 8] = *b"tardyudp";
+const HEAD_BYTES: usize = 24;
+/// Datagrams from one answer to the next, and on their way at most.
+const ANSWER_EVERY: u64 = 16;
+const WINDOW: u64 = 64;
+/// When what is on its way counts as lost.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How long the other end may take to answer before the measurement.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) fn run(worker: &Worker) -> Ended {
+    let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
+    let to = match &peer {
+        None => {
+            let receiver = bind(Ipv4Addr::LOCALHOST.into(), 0)?;
+            let address = receiver.local_addr().map_err(|error| format!("no address: {error}"))?;
+            std::thread::spawn(move || answer_for_ever(&receiver, &Counter::default(), |_| true));
+            worker.say(&Word::Remark(LOOPBACK_REMARK.to_owned()));
+            address
+        }
+        Some(peer) => SocketAddr::new(peer.address(), super::stream::port(worker)?),
+    };
+    let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = bind(any, 0)?;
+    socket.connect(to).map_err(|error| format!("{to} cannot be reached: {error}"))?;
+    let mut sender = Sender::new(socket, worker.seed)?;
+    let arrived = &worker.counters()[0];
+    let begin = Instant::now();
+    while arrived.get() == 0 {
+        sender.send_and_hear(arrived)?;
+        if begin.elapsed() > START_PATIENCE {
+            let (name, seconds) =
+                (peer.as_ref().map_or("loopback", |peer| &peer.name), START_PATIENCE.as_secs());
+            return Err(format!(
+                "{name} has answered no datagram on UDP port {} within {seconds} s; run `tardy load sink THIS-HOST` \
+                 there, and let its firewall pass UDP",
+                to.port()
+            ));
+        }
+    }
+    worker.say(&Word::Running);
+    loop {
+        sender.send_and_hear(arrived)?;
+    }
+}
+
+fn bind(address: IpAddr, port: u16) -> Result<UdpSocket, String> {
+    UdpSocket::bind((address, port)).map_err(|error| format!("UDP port {port} cannot be opened: {error}"))
+}
+
+/// The sender's end.
+struct Sender {
+    socket: UdpSocket,
+    datagram: [u8; DATAGRAM_BYTES],
+    /// The number of the next datagram, and of the first that may still be on its way.
+    next: u64,
+    acknowledged: u64,
+    /// How many of this sender's the receiver has had.
+    received: u64,
+}
+
+impl Sender {
+    fn new(socket: UdpSocket, seed: u64) -> Result<Self, String> {
+        socket.set_read_timeout(Some(PATIENCE)).map_err(|error| format!("no patience: {error}"))?;
+        let (mut random, mut datagram) = (Random::new(seed), [0; DATAGRAM_BYTES]);
+        datagram.fill_with(|| random.next() as u8);
+        datagram[..8].copy_from_slice(&MAGIC);
+        // Tells this sender from one that used the same port before it.
+        datagram[8..16].copy_from_slice(&u64::from(std::process::id()).to_le_bytes());
+        Ok(Self { socket, datagram, next: 0, acknowledged: 0, received: 0 })
+    }
+
+    /// Sends what may be on its way, and waits for an answer.
+    fn send_and_hear(&mut self, arrived: &Counter) -> Result<(), String> {
+        while self.next - self.acknowledged < WINDOW {
+            self.datagram[16..24].copy_from_slice(&self.next.to_le_bytes());
+            match self.socket.send(&self.datagram) {
+                Ok(_) => self.next += 1,
+                // Nobody listens (an ICMP message says so), or the network card's queue is full.
+                Err(error) if is_passing(&error) => break,
+                Err(error) => return Err(format!("a datagram cannot be sent: {error}")),
+            }
+        }
+        let mut answer = [0; HEAD_BYTES + 8];
+        match self.socket.recv(&mut answer) {
+            Ok(length) if length == answer.len() && answer[..16] == self.datagram[..16] => {
+                let (highest, received) = (number(&answer[16..24]), number(&answer[24..]));
+                self.acknowledged = self.acknowledged.max(highest.saturating_add(1)).min(self.next);
+                arrived.add(received.saturating_sub(self.received).saturating_mul(DATAGRAM_BYTES as u64));
+                self.received = self.received.max(received);
+            }
+            Ok(_) => {}
+            Err(error) if is_passing(&error) => {
+                // A refusal comes at once, and must not be asked for again at once.
+                if error.kind() == io::ErrorKind::ConnectionRefused {
+                    std::thread::sleep(PATIENCE);
+                }
+                self.acknowledged = self.next;
+            }
+            Err(error) => return Err(format!("no answer can be received: {error}")),
+        }
+        Ok(())
+    }
+}
+
+/// Whether the error may be gone the next time.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionRefused, HostUnreachable, Interrupted, NetworkDown, NetworkUnreachable, TimedOut,
+        WouldBlock,
+    };
+    let kinds = [
+        ConnectionRefused,
+        HostUnreachable,
+        Interrupted,
+        NetworkDown,
+        NetworkUnreachable,
+        TimedOut,
+        WouldBlock,
+    ];
+    /// ENOBUFS (send(2)): the card's queue is full.
+    const NO_BUFFERS: i32 = 105;
+    kinds.contains(&error.kind()) || error.raw_os_error() == Some(NO_BUFFERS)
+}
+
+/// The receiver's end: counts the bytes of all senders from whom it is wanted, and answers the one that it hears.
+pub(super) fn answer_for_ever(socket: &UdpSocket, taken: &Counter, is_wanted: impl Fn(IpAddr) -> bool) {
+    let mut datagram = [0; DATAGRAM_BYTES];
+    // Errors are those of answers that nobody wanted any more.
+    let (mut sender, mut received) = ([0; 16], 0_u64);
+    loop {
+        let Ok((length, from)) = socket.recv_from(&mut datagram) else { continue };
+        if length < HEAD_BYTES || datagram[..8] != MAGIC || !is_wanted(from.ip().to_canonical()) {
+            continue;
+        }
+        taken.add(length as u64);
+        if datagram[..16] != sender {
+            sender.copy_from_slice(&datagram[..16]);
+            received = 0;
+        }
+        received += 1;
+        if received % ANSWER_EVERY == 0 {
+            let mut answer = [0; HEAD_BYTES + 8];
+            answer[..HEAD_BYTES].copy_from_slice(&datagram[..HEAD_BYTES]);
+            answer[HEAD_BYTES..].copy_from_slice(&received.to_le_bytes());
+            let _ = socket.send_to(&answer, from);
+        }
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (UdpSocket, UdpSocket) {
+        let receiver = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        socket.connect(receiver.local_addr().unwrap()).unwrap();
+        (socket, receiver)
+    }
+
+    #[test]
+    fn what_arrives_is_counted_at_both_ends() {
+        let (socket, receiver) = pair();
+        let taken = std::sync::Arc::new(Counter::default());
+        let theirs = std::sync::Arc::clone(&taken);
+        std::thread::spawn(move || answer_for_ever(&receiver, &theirs, |_| true));
+        let (arrived, mut sender) = (Counter::default(), Sender::new(socket, 1).unwrap());
+        while arrived.get() < 1_000_000 {
+            sender.send_and_hear(&arrived).unwrap();
+        }
+        assert!(arrived.get().is_multiple_of(16 * 1400), "{}", arrived.get());
+        assert!(taken.get() >= arrived.get());
+    }
+
+    #[test]
+    fn what_nobody_takes_is_not_counted() {
+        let (socket, receiver) = pair();
+        let (arrived, mut sender) = (Counter::default(), Sender::new(socket, 1).unwrap());
+        std::thread::spawn(move || answer_for_ever(&receiver, &Counter::default(), |_| false));
+        for _ in 0..3 {
+            sender.send_and_hear(&arrived).unwrap();
+        }
+        assert_eq!((arrived.get(), sender.next), (0, 3 * WINDOW));
+    }
+}

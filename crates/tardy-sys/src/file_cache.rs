@@ -1,0 +1,51 @@
+//! Whether a file is on a disk at all, and letting the kernel forget what it has read of it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// `TMPFS_MAGIC` and `RAMFS_MAGIC` (include/uapi/linux/magic.h).
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// Whether the file's file system keeps everything in memory and has no disk (fstatfs(2)).
+///
+/// # Errors
+/// fstatfs(2)'s.
+#[allow(clippy::unnecessary_cast, reason = "the field is signed on some targets and narrower on others")]
+pub fn is_in_memory(file: &File) -> io::Result<bool> {
+    // SAFETY: statfs consists of integers, for which zero is valid.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open and `found` writable.
+    match unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut found) } {
+        0 => Ok(IN_MEMORY.contains(&(found.f_type as u32))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Lets the kernel forget those of the file's pages that are written already, so that the next reading goes to the
+/// disk (posix_fadvise(2), POSIX_FADV_DONTNEED).
+///
+/// # Errors
+/// posix_fadvise(2)'s.
+pub fn forget(file: &File) -> io::Result<()> {
+    // SAFETY: posix_fadvise takes integers only; a length of 0 means to the end.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_is_no_disk_and_proc_is_no_memory() {
+        let path = format!("/dev/shm/tardy-file-cache-test.{}", std::process::id());
+        let file = File::create_new(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(is_in_memory(&file).unwrap());
+        forget(&file).unwrap();
+        assert!(!is_in_memory(&File::open("/proc/self/stat").unwrap()).unwrap());
+    }
+}
