@@ -34,12 +34,18 @@ pub(crate) fn title(run: &Run, cause: &Cause) -> String {
 }
 
 /// Who held the CPU, for how long, and where on the way.
-pub(crate) fn sentence(cause: &Cause) -> String {
+pub(crate) fn sentence(run: &Run, cause: &Cause) -> String {
     let held = with_unit(cause.held_ns as f64);
     let who = who(&cause.occupant);
     let place = place(cause.stage);
     match cause.how {
-        How::InterruptsOff => format!("{who} held interrupts off, and the timer's with them, for {held}."),
+        How::InterruptsOff => match hypervisor(run) {
+            None => format!("{who} held interrupts off, and the timer's with them, for {held}."),
+            Some(host) => format!(
+                "{who} held interrupts off, and the timer's with them, for {held}; or {host} was elsewhere meanwhile, \
+                 which looks the same from within."
+            ),
+        },
         How::HigherPriority => {
             format!("{who} had the CPU for {held} of it, {place}: it goes before the thread.")
         }
@@ -65,6 +71,12 @@ pub(crate) fn sentence(cause: &Cause) -> String {
         ),
         How::OwnWay => format!("Nobody else had the CPU for long: {held} of it were its own way, {place}."),
     }
+}
+
+/// What this machine runs on, if that may take the CPU away unseen: the lab's emulator does not.
+fn hypervisor(run: &Run) -> Option<String> {
+    let name = run.facts.cpu.hypervisor.get().filter(|name| *name != "none")?;
+    run.lab.is_none().then(|| format!("the hypervisor ({})", short(&harmless(name), NAME_MAX)))
 }
 
 fn who(occupant: &Occupant) -> String {

@@ -218,7 +218,7 @@ fn causes_block(run: &Run, findings: &Findings, width: usize, ink: Ink) -> Vec<S
     let mut lines = folded_all(&causes::conclusions(run, findings), width, |line| ink.strong(line));
     let shown = causes::worst_first(findings).into_iter().take(causes::SHOWN_MAX);
     lines.extend(shown.flat_map(|cause| {
-        folded(&format!("{}: {}", causes::title(run, cause), causes::sentence(cause)), width)
+        folded(&format!("{}: {}", causes::title(run, cause), causes::sentence(run, cause)), width)
     }));
     if !lines.is_empty() {
         lines.extend(folded_all(&causes::notes(run, findings), width, |line| ink.faint(line)));

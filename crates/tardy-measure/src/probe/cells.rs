@@ -125,6 +125,8 @@ pub enum Tracing {
     WarmTraced,
     /// The thread's: the same with the trace off.
     WarmUntraced,
+    /// The thread's: nine in ten traced wake-ups of the warm-up were no later than this, two's complement.
+    WarmUsual,
 }
 
 /// Whether the kernel is traced just now, in the warm-up.

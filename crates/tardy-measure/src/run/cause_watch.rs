@@ -19,7 +19,7 @@ use crate::trace::moments::{Late, MomentTrace};
 use crate::trace::tracefs::Tracefs;
 
 /// How often the house looks whether a thread has stopped the trace: what is late meanwhile has no moment.
-const LOOK_NS: u64 = 50_000_000;
+const LOOK_NS: u64 = 20_000_000;
 /// The warm-up is cut into so many stretches, traced and not in turns.
 const WARM_STRETCHES: u64 = 16;
 /// Whoever turns the trace on or off also holds up who wakes just then: that long nothing is compared.
@@ -128,13 +128,13 @@ impl<'m> CauseWatch<'m> {
             return Ok(());
         }
         self.read_what_was_stopped()?;
-        self.trace.as_ref().map_or(Ok(()), |trace| trace.set_on(true))
+        self.trace.as_mut().map_or(Ok(()), |trace| trace.set_on(true))
     }
 
     /// Takes the last moments, and stops to trace. The threads have ended.
     pub(super) fn finish(&mut self) -> Result<(), String> {
         self.next_look_ns = u64::MAX;
-        let Some(trace) = &self.trace else { return Ok(()) };
+        let Some(trace) = &mut self.trace else { return Ok(()) };
         trace.set_on(false)?;
         let outcome = self.read_what_was_stopped();
         if let Some(trace) = &self.trace {
@@ -163,14 +163,13 @@ impl<'m> CauseWatch<'m> {
     }
 
     fn go_on_with_the_warm_up(&mut self, now_ns: u64) -> Result<(), String> {
-        let (Some(warm_up), Some(trace)) = (&mut self.warm_up, &self.trace) else { return Ok(()) };
+        let (Some(warm_up), Some(trace)) = (&mut self.warm_up, &mut self.trace) else { return Ok(()) };
         let say =
             |state: Traced| self.threads.iter().for_each(|thread| thread.say(Tracing::State, state as u64));
         if now_ns >= warm_up.end_ns {
             say(Traced::Unsure);
             trace.set_on(true)?;
-            // From here on everything is wanted, or what is later than the limit.
-            self.threads.iter().for_each(|thread| thread.say(Tracing::Over, self.plan.over_ns.max(1)));
+            self.threads.iter().for_each(|thread| thread.want_later_than(self.plan.over_ns));
             self.warm_up = None;
             self.next_look_ns = now_ns + LOOK_NS;
         } else if now_ns >= warm_up.next_ns {
@@ -230,13 +229,20 @@ impl Thread<'_> {
             Some(moment) => self.keep(self.get(Tracing::StoppedCycle), late_ns as i64, moment),
             None => self.not_traced += 1,
         }
-        // Once there are enough, only worse ones are wanted.
+        self.want_later_than(over_ns);
+        self.say(Tracing::Answered, self.stops);
+    }
+
+    /// Has the thread stop the trace at wake-ups later than the limit and than what is usual here; once there are enough
+    /// moments, only at worse ones than these.
+    fn want_later_than(&self, over_ns: u64) {
+        let usual_ns =
+            if over_ns == 0 { (self.get(Tracing::WarmUsual) as i64).max(0).unsigned_abs() } else { 0 };
         let floor_ns = match self.moments.len() {
             MOMENT_COUNT.. => self.moments.values().map(|(late_ns, _)| late_ns.unsigned_abs()).min(),
             _ => None,
         };
-        self.say(Tracing::Over, floor_ns.unwrap_or(0).max(over_ns).max(1));
-        self.say(Tracing::Answered, self.stops);
+        self.say(Tracing::Over, floor_ns.unwrap_or(0).max(usual_ns).max(over_ns).max(1));
     }
 
     fn keep(&mut self, cycle: u64, late_ns: i64, moment: Moment) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use tardy_record::moment::{Happening, MOMENT_EVENTS_MAX, Moment, MomentEvent};
+use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::happenings::HappeningLayouts;
@@ -29,6 +30,8 @@ pub struct MomentTrace {
     instance: Instance,
     layouts: HappeningLayouts,
     files: KernelFiles,
+    /// When it was last set going, on the monotonic clock.
+    on_since_ns: u64,
 }
 
 /// What happened on one CPU when.
@@ -84,7 +87,7 @@ impl MomentTrace {
             instance.write(&format!("events/{event}/enable"), "1")?;
         }
         let reader = instance.reader(page)?;
-        Ok(Self { reader, instance, layouts, files: tracefs.files.clone() })
+        Ok(Self { reader, instance, layouts, files: tracefs.files.clone(), on_since_ns: 0 })
     }
 
     /// The file that stops it when `0` is written there.
@@ -96,8 +99,12 @@ impl MomentTrace {
     ///
     /// # Errors
     /// In words, if the kernel refuses.
-    pub fn set_on(&self, on: bool) -> Result<(), String> {
-        self.instance.write("tracing_on", if on { "1" } else { "0" })
+    pub fn set_on(&mut self, on: bool) -> Result<(), String> {
+        self.instance.write("tracing_on", if on { "1" } else { "0" })?;
+        if on {
+            self.on_since_ns = monotonic_ns();
+        }
+        Ok(())
     }
 
     /// Takes everything out of a trace that was stopped, and keeps what `late` wake-ups need.
@@ -108,14 +115,12 @@ impl MomentTrace {
         let mut stopped = Stopped::default();
         // Of thousands of events, which all were read before, some dozens are made sense of.
         let from_ns = late.iter().map(Late::wanted_from_ns).min().unwrap_or(u64::MAX);
-        let Self { reader, layouts, .. } = self;
+        let Self { reader, layouts, on_since_ns, .. } = self;
         reader.read(u64::MAX, |cpu, piece| {
-            let one = stopped.cpus.entry(cpu).or_default();
+            let nothing_yet = || OneCpu { events: Vec::new(), whole_from_ns: *on_since_ns };
+            let one = stopped.cpus.entry(cpu).or_insert_with(nothing_yet);
             match piece {
                 Piece::Event { at_ns, bytes } => {
-                    if one.whole_from_ns == 0 {
-                        one.whole_from_ns = at_ns;
-                    }
                     if at_ns >= from_ns {
                         one.events.extend(layouts.happening(bytes).map(|what| Happened { at_ns, what }));
                     }
@@ -160,7 +165,8 @@ impl Late {
 }
 
 impl Stopped {
-    /// The moment of a late wake-up, with timers' functions by their addresses; nothing if the trace was stopped before it.
+    /// The moment of a late wake-up, with timers' functions by their addresses; nothing if the trace was stopped before it,
+    /// or set going so late that most of the way is not in it.
     pub fn moment(&self, late: &Late) -> Option<Moment> {
         let one = self.cpus.get(&late.cpu)?;
         // A trace that another thread stopped has nothing of this wake-up's end.
@@ -176,6 +182,9 @@ impl Stopped {
             true => one.events[first].at_ns,
             false => one.whole_from_ns.max(from_ns),
         };
+        if whole_from_ns > u64::midpoint(late.deadline_ns, late.at_ns) {
+            return None;
+        }
         let since_deadline = |at_ns: u64| at_ns as i64 - late.deadline_ns as i64;
         let event = |happened: &Happened| MomentEvent {
             at_ns: since_deadline(happened.at_ns),
@@ -233,6 +242,8 @@ mod tests {
     fn a_trace_that_ended_before_has_no_moment() {
         assert_eq!(stopped(&[900_000, 999_999], 0).moment(&LATE), None);
         assert_eq!(stopped(&[900_000, 1_100_000], 0).moment(&Late { cpu: 0, ..LATE }), None);
+        // Set going in the last third of the way.
+        assert_eq!(stopped(&[1_250_000, 1_290_000], 1_200_000).moment(&LATE), None);
     }
 
     #[test]

@@ -335,7 +335,7 @@ fn causes_view(
     let moment = |(number, cause): (usize, &Cause)| {
         let title = typographic(causes::title(run, cause));
         let plot = plots::moment(&plot_id(&format!("moment-{number}")), &title, cause, marks);
-        (typographic(causes::sentence(cause)), plot)
+        (typographic(causes::sentence(run, cause)), plot)
     };
     let view = CausesView {
         sentences: lines(causes::conclusions(run, findings)),
