@@ -23,7 +23,7 @@ use crate::guests;
 
 /// How many files are held against the kernel, and how many of them in every run of the tests.
 const FILES: usize = 50;
-const FEW: usize = 12;
+const FEW: usize = 10;
 /// The rate that the emulated CPU keeps up with, being talker, switch, wire and listener at once (docs/tsn.md).
 const BITS_PER_SECOND: u64 = 10_000_000;
 /// Where the kernel notes when the gates' timer fires.

@@ -49,7 +49,7 @@ fn disturbed(how: &str) -> Option<[Run; 2]> {
     let recipe = results.path().join("disturbed.toml");
     let module = modules.join("{release}/tardy_disturb.ko");
     let text = format!(
-        "about = \"a known disturbance\"\n[run]\nduration = \"5s\"\nwarmup = \"500ms\"\n\
+        "about = \"a known disturbance\"\n[run]\nduration = \"3s\"\nwarmup = \"500ms\"\n\
          [timer]\ninterval = \"1ms\"\npriority = {PRIORITY}\ncauses = \"100us\"\n\
          [lab]\nmodules = [\"{} how={how} hold_us=400 every_us=9700\"]\n",
         module.display()
