@@ -100,6 +100,11 @@ deny:
 
 ## Long jobs, by hand
 
+.PHONY: agreement
+agreement: guests ## the simulator of switches against the kernel, all 50 files
+	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/release \
+		scripts/with-rust cargo test --package tardy --test lab -- --ignored --nocapture fifty_switches
+
 .PHONY: bench
 bench: build ## measure tardy itself
 	@bench/run

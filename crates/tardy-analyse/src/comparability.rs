@@ -119,10 +119,22 @@ fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     if a != b {
         reasons.push(format!("CPUs: {a} and {b} (a measuring thread on one CPU is load to the others)"));
     }
+    reasons.extend(traced_differently(base, candidate));
     if corrected(base) != corrected(candidate) {
         reasons.push("only one of them counts missed periods".to_owned());
     }
     reasons
+}
+
+/// Why a difference would be the trace's, where only one of the two was traced for causes.
+pub fn traced_differently(base: &Run, candidate: &Run) -> Option<String> {
+    let traced = |run: &Run| timers(run).any(|timer| timer.causes.is_some());
+    let which = match (traced(base), traced(candidate)) {
+        (true, false) => "the base",
+        (false, true) => "the candidate",
+        _ => return None,
+    };
+    Some(format!("{which} was traced for causes, which costs latency itself, and the other was not"))
 }
 
 fn timers(run: &Run) -> impl Iterator<Item = &TimerSeries> {

@@ -6,6 +6,8 @@ use tardy_record::series::Quantity;
 use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
+use crate::causes::simultaneous::{self, Event};
+use crate::causes::{self, Cause, Hint};
 use crate::cost::{self, Cost};
 use crate::flows::{self, FlowPhase};
 use crate::lab;
@@ -44,6 +46,15 @@ pub struct Findings {
     pub wakes: Vec<WakeRow>,
     /// Where on the way to the thread it got late; absent where nothing was traced.
     pub levels: Option<Levels>,
+    /// Why the worst wake-ups were late, where the kernel was traced for that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// What stood out around the worst of each series that was not traced: a guess.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<Hint>,
+    /// Moments at which several CPUs were late at once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub simultaneous: Vec<Event>,
     /// Whether the slots of a time-aware switch held, for each phase; empty where none was tested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowPhase>,
@@ -108,6 +119,9 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         phases: (0..run.phases.len()).map(|phase| phase_findings(run, phase)).collect(),
         wakes: wakes::of(run),
         levels: levels::of(run),
+        causes: causes::of(run),
+        hints: causes::hints(run),
+        simultaneous: simultaneous::of(run),
         flows: flows::of(run),
         in_step: phase_lock::of(run, &noise),
         noise,

@@ -5,6 +5,7 @@
 //! `docs/statistics.md`.
 
 pub mod binomial;
+pub mod causes;
 pub mod comparability;
 pub mod compare;
 pub mod cost;

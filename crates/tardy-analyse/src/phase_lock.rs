@@ -187,6 +187,7 @@ mod tests {
             policy: Policy::Fifo,
             memory_locked: true,
             dma_latency_us: None,
+            causes: None,
             threads: vec![ThreadPlan { cpu: 0, pinned: true, priority: 90, interval_ns, offset_ns: 0 }],
         }
     }

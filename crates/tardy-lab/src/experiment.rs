@@ -17,6 +17,7 @@ use crate::guest::initramfs::{self, Parts};
 use crate::guest::orders::Orders;
 use crate::guest::words::Word;
 use crate::kernel::Kernel;
+use crate::kernel::modules::Module;
 use crate::machine::{self, Machine, Pace, Setup};
 use crate::session::{self, EmulatorError, Session, SessionError};
 
@@ -134,7 +135,7 @@ pub struct Host {
 }
 
 impl Experiment {
-    /// Boots `kernel`, with `modules` by name and in their order, and does the experiment. `tell` gets what the guest
+    /// Boots `kernel`, with `modules` in their order, and does the experiment. `tell` gets what the guest
     /// says meanwhile.
     ///
     /// # Errors
@@ -142,7 +143,7 @@ impl Experiment {
     pub fn run(
         &self,
         kernel: &Kernel,
-        modules: Vec<(String, Vec<u8>)>,
+        modules: Vec<Module>,
         host: Host,
         tell: &mut dyn FnMut(&Word),
     ) -> Result<Outcome, ExperimentError> {
@@ -242,11 +243,7 @@ impl Experiment {
         }
     }
 
-    fn initramfs(
-        &self,
-        kernel: &Kernel,
-        modules: Vec<(String, Vec<u8>)>,
-    ) -> Result<Vec<u8>, ExperimentError> {
+    fn initramfs(&self, kernel: &Kernel, modules: Vec<Module>) -> Result<Vec<u8>, ExperimentError> {
         let config = kernel.config.as_deref().map(read).transpose()?;
         let config = config.map(|text| (kernel.release.clone(), text));
         let parts = Parts { config, modules, ..self.parts.clone() };

@@ -63,16 +63,18 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
             policy: Policy::Other,
             memory_locked: false,
             dma_latency_us: None,
+            causes: None,
             threads: vec![thread],
         }),
         warmup_ns: 0,
         span: Span::Loops(cycles),
         thresholds_ns: vec![1_000_000],
         seed: 1,
+        stop_trace: None,
         fake: Some(1),
     };
     let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
-    let thread = TimerThread::new(&map, &order, timer, 0);
+    let mut thread = TimerThread::new(&map, &order, timer, 0);
     thread.prepare().expect("SCHED_OTHER is everyone's");
     let start_ns = monotonic_ns();
     thread.measure(1).expect("the fake waits for nothing");

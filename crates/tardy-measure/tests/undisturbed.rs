@@ -1,6 +1,8 @@
 //! Between prepare and finish the probe allocates nothing and faults nothing: counted, for every way to wait.
 
-use tardy_measure::probe::cells::{self, CELLS, Total};
+use std::path::PathBuf;
+
+use tardy_measure::probe::cells::{self, CELLS, Total, Traced, Tracing};
 use tardy_measure::probe::noise::NoiseProbe;
 use tardy_measure::probe::order::{Order, Work};
 use tardy_measure::probe::timer::TimerThread;
@@ -14,7 +16,7 @@ use tardy_sys::waiting::IntervalTimer;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-fn order(map: &SharedMap, wake: Wake) -> Order {
+fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
     let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 1_000_000, offset_ns: 0 };
     Order {
         map: map.path().to_owned(),
@@ -27,12 +29,14 @@ fn order(map: &SharedMap, wake: Wake) -> Order {
             policy: Policy::Other,
             memory_locked: false,
             dma_latency_us: None,
+            causes: None,
             threads: vec![thread],
         }),
         warmup_ns: 2_000_000,
         span: Span::Loops(100),
         // Thresholds that every sample passes, so that the rare paths run as well.
         thresholds_ns: vec![1, 2],
+        stop_trace,
         seed: 1,
         fake: None,
     }
@@ -53,9 +57,14 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
     for (wake, slots) in wakes.flat_map(|wake| [0, 128, 64].map(|slots| (wake, slots))) {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
-        let order = order(&map, wake);
+        // A trace that every wake-up stops.
+        let stop_trace = directory.path().join("tracing_on");
+        std::fs::write(&stop_trace, "1").unwrap();
+        let order = order(&map, wake, Some(stop_trace));
+        map.block(0).cells()[cells::TRACING + Tracing::Over as usize].set(1);
+        map.block(0).cells()[cells::TRACING + Tracing::State as usize].set(Traced::On as u64);
         let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
-        let thread = TimerThread::new(&map, &order, timer, 0);
+        let mut thread = TimerThread::new(&map, &order, timer, 0);
         let prepared = thread.prepare().unwrap();
         let before = allocations();
         thread.measure(monotonic_ns() + 1_000_000).unwrap();
@@ -73,6 +82,7 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
         assert_eq!(total(Total::SamplesLost), lost, "{wake:?}");
         assert!(slots == 0 || waiting + lost == recorded, "{wake:?}");
         assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
+        assert_eq!(cells[cells::TRACING + Tracing::Stops as usize], 1, "{wake:?}");
     }
 }
 
@@ -92,7 +102,7 @@ fn nothing_is_allocated_and_nothing_faulted_while_looking_for_noise() {
         let order = Order {
             work: Work::Noise(noise.clone()),
             span: Span::DurationNs(250_000_000),
-            ..order(&map, Wake::Busy)
+            ..order(&map, Wake::Busy, None)
         };
         let mut probe = NoiseProbe::new(&map, &order, &noise, 0);
         let prepared = probe.prepare().unwrap();

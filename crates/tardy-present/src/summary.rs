@@ -13,7 +13,7 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, flows, lab, levels, noise, notes, published, sentence};
+use crate::{bars, causes, flows, lab, levels, noise, notes, published, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -58,6 +58,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     blocks.extend(noise_blocks(findings, width, ink));
     blocks.push(folded_all(&notes::of(run, findings), width, |line| ink.faint(line)));
     blocks.push(levels_block(findings, width, ink));
+    blocks.push(causes_block(run, findings, width, ink));
     blocks.push(wakes_block(findings, width));
     blocks.push(rounds_block(findings, width));
     blocks.push(published_block(findings, width, ink));
@@ -209,6 +210,19 @@ fn levels_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
         vec!["Where it got late: levels side by side, all CPUs and rounds".to_owned(), String::new()];
     lines.extend(table.lines(width));
     lines.extend(folded_all(&levels::notes(found), width, |line| ink.faint(line)));
+    lines
+}
+
+/// Why the worst wake-ups were late.
+fn causes_block(run: &Run, findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
+    let mut lines = folded_all(&causes::conclusions(run, findings), width, |line| ink.strong(line));
+    let shown = causes::worst_first(findings).into_iter().take(causes::SHOWN_MAX);
+    lines.extend(shown.flat_map(|cause| {
+        folded(&format!("{}: {}", causes::title(run, cause), causes::sentence(cause)), width)
+    }));
+    if !lines.is_empty() {
+        lines.extend(folded_all(&causes::notes(run, findings), width, |line| ink.faint(line)));
+    }
     lines
 }
 

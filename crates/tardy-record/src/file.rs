@@ -11,6 +11,7 @@ use crate::flow;
 use crate::gaps;
 use crate::histogram::HistogramError;
 use crate::load::LoadPart;
+use crate::moment::{MOMENT_EVENTS_MAX, Moment};
 use crate::run::{Run, SCHEMA_VERSION, State};
 use crate::series::{Series, SeriesKind, WORST_COUNT};
 use crate::slice::SLICE_COUNT;
@@ -151,6 +152,7 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
     if series.worst.len() > WORST_COUNT {
         return Err(("worst", format!("more than {WORST_COUNT} samples")));
     }
+    series.worst.iter().filter_map(|outlier| outlier.moment.as_ref()).try_for_each(check_moment)?;
     let interval_ns = match &series.kind {
         SeriesKind::Timer(timer) => timer.interval_ns,
         SeriesKind::Trace(trace) => trace.interval_ns,
@@ -166,6 +168,18 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
         return Err(("kind.interval_ns", format!("an interval of 0 on cpu {}", series.cpu())));
     }
     Ok(())
+}
+
+fn check_moment(moment: &Moment) -> Result<(), Flaw> {
+    if moment.events.len() > MOMENT_EVENTS_MAX {
+        return Err(("worst.moment", format!("more than {MOMENT_EVENTS_MAX} events")));
+    }
+    match moment.events.windows(2).find(|pair| pair[1].at_ns < pair[0].at_ns) {
+        Some(pair) => {
+            Err(("worst.moment", format!("time goes back from {} to {}", pair[0].at_ns, pair[1].at_ns)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_histograms(series: &Series) -> Result<(), Flaw> {

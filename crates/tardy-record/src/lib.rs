@@ -22,6 +22,7 @@ pub mod knowable;
 pub mod lab;
 pub mod layout;
 pub mod load;
+pub mod moment;
 pub mod per_cpu;
 pub mod plan;
 pub mod run;

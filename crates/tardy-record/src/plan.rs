@@ -299,8 +299,20 @@ pub struct TimerPlan {
     /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent: left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dma_latency_us: Option<u32>,
+    /// Whether the kernel is traced for the causes of late wake-ups, and how; absent: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<CausesPlan>,
     /// The threads.
     pub threads: Vec<ThreadPlan>,
+}
+
+/// Tracing for the causes of late wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CausesPlan {
+    /// Wake-ups up to this late are not looked into; 0: whichever are the worst so far.
+    pub over_ns: u64,
+    /// Room for events, in KiB for each CPU: what happened last is in it.
+    pub buffer_kib: u32,
 }
 
 /// One measuring thread.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::block_maxima::BlockMaxima;
 use crate::flow::FlowSeries;
 use crate::gaps::GapSeries;
+use crate::moment::{CauseTrace, Moment};
 use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
@@ -197,6 +198,9 @@ pub struct Outlier {
     /// What the watchers saw change around it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub around: Vec<Change>,
+    /// What the kernel did meanwhile, where its trace was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moment: Option<Moment>,
 }
 
 /// What a watcher saw change between two of its readings.
@@ -302,6 +306,9 @@ pub struct TimerSeries {
     pub interval_ns: u64,
     /// Missed periods as the kernel counted them (timer_getoverrun, timerfd); absent for other methods.
     pub kernel_overruns: Option<u64>,
+    /// How the kernel was traced for the causes of late wake-ups; absent where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<CauseTrace>,
 }
 
 mod decimal_u128 {

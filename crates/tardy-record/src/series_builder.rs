@@ -225,8 +225,13 @@ impl SeriesBuilder {
     }
 
     fn keep_among_worst(&mut self, reading: Reading, at_ns: u64) {
-        let outlier =
-            Outlier { latency_ns: reading.value_ns, at_ns, cycle: reading.cycle, around: Vec::new() };
+        let outlier = Outlier {
+            latency_ns: reading.value_ns,
+            at_ns,
+            cycle: reading.cycle,
+            around: Vec::new(),
+            moment: None,
+        };
         if self.worst.len() < WORST_COUNT {
             self.worst.push(outlier);
         } else if self.worst[WORST_COUNT - 1].latency_ns < reading.value_ns {

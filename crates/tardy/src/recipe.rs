@@ -162,6 +162,7 @@ pub(crate) struct TimerTable {
     pub(crate) priority_step: Option<u32>,
     pub(crate) cpus: Option<String>,
     pub(crate) dma_latency: Option<String>,
+    pub(crate) causes: Option<String>,
 }
 
 /// Why there is no recipe.
@@ -279,7 +280,7 @@ impl Recipe {
             self.noise.priority = None;
         }
         take!(noise: threshold, policy, priority);
-        take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency);
+        take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
         self
     }
 }

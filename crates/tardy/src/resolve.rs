@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use tardy_measure::trace::tracefs::Offer;
-use tardy_record::plan::{ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_record::plan::{CausesPlan, ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use thiserror::Error;
 
@@ -17,6 +17,8 @@ const THRESHOLD_COUNT_MAX: usize = tardy_measure::probe::cells::THRESHOLD_COUNT;
 const INTERVAL_NS_MIN: u64 = 20_000;
 /// Longest run that is accepted: a slip of the fingers in a unit, not a plan.
 const SPAN_NS_MAX: u64 = 366 * 86_400 * 1_000_000_000;
+/// Room for what a CPU did before a late wake-up, in KiB: some 10,000 events.
+const CAUSES_BUFFER_KIB: u32 = 512;
 
 /// A mistake in what was asked for.
 #[derive(Debug, Error)]
@@ -234,9 +236,20 @@ fn timer(table: &TimerTable, wake: Wake, cpus: &[u32], machine: &Machine) -> Res
             Some("leave") => None,
             Some(other) => return Err(wrong("dma_latency", format!("'{other}' is neither hold nor leave"))),
         },
+        causes: causes(table)?,
         threads: threads(table, policy, interval_ns, cpus, machine)?,
     };
     Ok(plan)
+}
+
+/// Whether the kernel is traced for causes, and from which lateness on.
+fn causes(table: &TimerTable) -> Result<Option<CausesPlan>, UsageError> {
+    let over_ns = match table.causes.as_deref() {
+        None | Some("off") => return Ok(None),
+        Some("worst") => 0,
+        Some(text) => positive("causes", text)?,
+    };
+    Ok(Some(CausesPlan { over_ns, buffer_kib: CAUSES_BUFFER_KIB }))
 }
 
 fn interval(table: &TimerTable) -> Result<u64, UsageError> {

@@ -48,10 +48,10 @@ fn serve(port: &mut EmulatorPort) -> Result<u8, String> {
     say(port, &Word::Booted { at_ns: booted_at_ns })?;
     mount_all()?;
     let orders = read_orders()?;
-    for module in &orders.modules {
-        let image = std::fs::read(module).map_err(|error| format!("{module}: {error}"))?;
-        kernel_modules::load(&image, "")
-            .map_err(|error| format!("module {module} does not load: {error}"))?;
+    for orders::LoadedModule { path, parameters } in &orders.modules {
+        let image = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+        kernel_modules::load(&image, parameters)
+            .map_err(|error| format!("module {path} does not load: {error}"))?;
     }
     peer::loopback()?;
     if orders.peer {

@@ -3,7 +3,8 @@
 //! Built from parts by a pure function ([`build`]): the same tardy, orders, modules and tools give the same bytes.
 
 use super::cpio::{Archive, Entry};
-use super::orders::{self, Orders};
+use super::orders::{self, LoadedModule, Orders};
+use crate::kernel::modules::Module;
 
 /// Directories on which something is mounted, or in which programs expect to be able to write.
 const DIRECTORIES: [&str; 8] = ["dev", "proc", "root", "run", "sys", "tmp", "var", "etc"];
@@ -15,8 +16,8 @@ pub struct Parts {
     pub tardy: Vec<u8>,
     /// The kernel's name and configuration, for tardy to read in /boot.
     pub config: Option<(String, Vec<u8>)>,
-    /// Modules by name, in the order in which they are loaded.
-    pub modules: Vec<(String, Vec<u8>)>,
+    /// Modules, in the order in which they are loaded.
+    pub modules: Vec<Module>,
     /// Files of a person's or a recipe's choosing: the recipe, tools and what these need.
     pub files: Vec<(String, Entry)>,
 }
@@ -36,10 +37,10 @@ pub fn build(parts: &Parts, orders: &Orders) -> Archive {
         archive.put_file(&format!("boot/config-{release}"), config.clone());
     }
     let mut orders = orders.clone();
-    for (number, (name, image)) in parts.modules.iter().enumerate() {
-        let path = format!("/lab/modules/{number:02}-{name}.ko");
-        archive.put_file(&path, image.clone());
-        orders.modules.push(path);
+    for (number, module) in parts.modules.iter().enumerate() {
+        let path = format!("/lab/modules/{number:02}-{}.ko", module.name);
+        archive.put_file(&path, module.image.clone());
+        orders.modules.push(LoadedModule { path, parameters: module.parameters.clone() });
     }
     archive.put_program(orders::PROGRAM, parts.tardy.clone());
     let text = serde_json::to_vec_pretty(&orders).expect("orders are made of texts and numbers");
@@ -56,7 +57,9 @@ mod tests {
         let parts = Parts {
             tardy: b"ELF".to_vec(),
             config: Some(("6.12".into(), b"CONFIG_A=y\n".to_vec())),
-            modules: vec![("veth".into(), vec![1, 2, 3]), ("a".into(), vec![4])],
+            modules: [("veth", vec![1, 2, 3]), ("a", vec![4])]
+                .map(|(name, image)| Module { name: name.into(), image, parameters: String::new() })
+                .to_vec(),
             files: vec![(
                 "lab/recipe.toml".into(),
                 Entry::File { content: b"x".to_vec(), executable: false },

@@ -19,8 +19,8 @@ pub const PEER_ADDRESS: &str = "10.83.0.2";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Orders {
-    /// Modules to load, by their paths in the guest.
-    pub modules: Vec<String>,
+    /// Modules to load.
+    pub modules: Vec<LoadedModule>,
     /// Whether another host is needed: a network namespace at the other end of a veth pair.
     pub peer: bool,
     /// Commands that run on that other host from the settling to the end.
@@ -29,6 +29,17 @@ pub struct Orders {
     pub settle: Settle,
     /// Commands to run one after the other, once it is quiet. The first that fails is the last.
     pub commands: Vec<Vec<String>>,
+}
+
+/// A module to load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadedModule {
+    /// Its path in the guest.
+    pub path: String,
+    /// What it is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub parameters: String,
 }
 
 /// When the boot counts as over: after so many windows in a row in which the CPUs did next to nothing.

@@ -29,6 +29,8 @@ pub struct Module {
     pub name: String,
     /// The uncompressed file.
     pub image: Vec<u8>,
+    /// What it is told, such as `ports=4`; mostly nothing.
+    pub parameters: String,
 }
 
 impl std::fmt::Debug for Module {
@@ -94,13 +96,16 @@ pub enum ModuleError {
     },
 }
 
-/// The modules to load for `names`, each after what it depends on, none twice. What is built into the kernel needs
+/// The modules to load for `wanted`, each after what it depends on, none twice. What is built into the kernel needs
 /// no loading and is left out. `-` and `_` in names are the same.
+///
+/// Each of them is a name, or the path of a file that ends in `.ko`, in which `{release}` is the kernel's release, so that
+/// one recipe does for several kernels; behind it its parameters may stand, as for insmod(8).
 ///
 /// # Errors
 /// When the kernel has no such module, and when a file is missing, damaged or another kernel's.
-pub fn resolve(kernel: &Kernel, names: &[String]) -> Result<Vec<Module>, ModuleError> {
-    let Some(first) = names.first() else { return Ok(Vec::new()) };
+pub fn resolve(kernel: &Kernel, wanted: &[String]) -> Result<Vec<Module>, ModuleError> {
+    let Some(first) = wanted.first() else { return Ok(Vec::new()) };
     let Some(directory) = &kernel.modules else {
         return Err(ModuleError::NoModules { kernel: kernel.spec.clone(), wanted: first.clone() });
     };
@@ -111,8 +116,16 @@ pub fn resolve(kernel: &Kernel, names: &[String]) -> Result<Vec<Module>, ModuleE
         seen: BTreeSet::new(),
         modules: Vec::new(),
     };
-    for name in names {
-        resolver.need(&normal(name), None, 0)?;
+    for one in wanted {
+        let (module, parameters) = one.split_once(' ').unwrap_or((one, ""));
+        let name = match module.strip_suffix(".ko") {
+            Some(_) => resolver.need_file(Path::new(&module.replace("{release}", &kernel.release)))?,
+            None => {
+                resolver.need(&normal(module), None, 0)?;
+                normal(module)
+            }
+        };
+        resolver.tell(&name, parameters.trim());
     }
     Ok(resolver.modules)
 }
@@ -139,6 +152,26 @@ impl Resolver<'_> {
             let problem = format!("its dependencies go more than {DEPTH_LIMIT} deep");
             return Err(ModuleError::Damaged { path, problem });
         }
+        self.add(name, path, depth)
+    }
+
+    /// Adds the module in a person's own file. Gives its name.
+    fn need_file(&mut self, path: &Path) -> Result<String, ModuleError> {
+        let name = normal(&path.file_stem().unwrap_or_default().to_string_lossy());
+        if !self.seen.contains(&name) {
+            self.add(&name, path.to_owned(), 0)?;
+        }
+        Ok(name)
+    }
+
+    /// Says what a module is told when it is loaded; of one that is built in, nobody can.
+    fn tell(&mut self, name: &str, parameters: &str) {
+        if let Some(module) = self.modules.iter_mut().find(|module| module.name == name) {
+            parameters.clone_into(&mut module.parameters);
+        }
+    }
+
+    fn add(&mut self, name: &str, path: PathBuf, depth: usize) -> Result<(), ModuleError> {
         self.seen.insert(name.to_owned());
         let (image, info) = read(&path)?;
         if let Some(release) = info.release.as_ref().filter(|release| **release != self.kernel.release) {
@@ -153,7 +186,7 @@ impl Resolver<'_> {
         for hard in &info.depends {
             self.need(&normal(hard), Some(name), depth + 1)?;
         }
-        self.modules.push(Module { name: name.to_owned(), image });
+        self.modules.push(Module { name: name.to_owned(), image, parameters: String::new() });
         Ok(())
     }
 

@@ -101,6 +101,44 @@ pub enum Total {
     RateWhole,
 }
 
+/// Cells by which the house and a thread agree on when the kernel's trace is stopped. Each has one writer.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub enum Tracing {
+    /// The house's: a wake-up later than this stops the trace; 0: none does.
+    Over,
+    /// The house's: how many stops it has dealt with. The thread does not stop the trace again before.
+    Answered,
+    /// The house's: a [`Traced`], in the warm-up.
+    State,
+    /// The thread's: how often it has stopped the trace.
+    Stops,
+    /// The thread's: how late the wake-up was at which it did so the last time.
+    StoppedLateness,
+    /// The thread's: when that was, monotonic.
+    StoppedAt,
+    /// The thread's: the number of that cycle.
+    StoppedCycle,
+    /// The thread's: of how many wake-ups of the warm-up, traced and not, medians are known; 0: of too few.
+    WarmCount,
+    /// The thread's: median lateness in the warm-up with the trace on, two's complement.
+    WarmTraced,
+    /// The thread's: the same with the trace off.
+    WarmUntraced,
+}
+
+/// Whether the kernel is traced just now, in the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Traced {
+    /// Between the two, or never.
+    Unsure = 0,
+    /// It is.
+    On = 1,
+    /// It is not.
+    Off = 2,
+}
+
 /// Cells of one threshold.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
@@ -142,8 +180,13 @@ pub const THRESHOLD_CELLS: usize = 8;
 /// Cells of a worst sample.
 pub const WORST_CELLS: usize = 3;
 
+/// Cells kept for [`Tracing`].
+const TRACING_CELLS: usize = 16;
+
+/// First cell of [`Tracing`].
+pub const TRACING: usize = TOTALS;
 /// First cell of the thresholds.
-pub const THRESHOLDS: usize = TOTALS;
+pub const THRESHOLDS: usize = TRACING + TRACING_CELLS;
 /// First cell of the worst samples.
 pub const WORST: usize = THRESHOLDS + THRESHOLD_COUNT * THRESHOLD_CELLS;
 /// First cell of the block maxima.

@@ -23,6 +23,8 @@ pub struct Order {
     pub span: Span,
     /// Thresholds to count, in ascending order.
     pub thresholds_ns: Vec<u64>,
+    /// The file that stops the kernel's trace when `0` is written to it, if the kernel is traced for causes.
+    pub stop_trace: Option<PathBuf>,
     /// Seeds the dither.
     pub seed: u64,
     /// Invent the measurement from this seed instead, without waiting (`--fake`).

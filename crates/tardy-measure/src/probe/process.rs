@@ -96,7 +96,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    fn measure(&self, start_ns: u64) -> io::Result<()> {
+    fn measure(&mut self, start_ns: u64) -> io::Result<()> {
         match self {
             Self::Timer(timer) => timer.measure(start_ns),
             Self::Noise(noise) => noise.measure(start_ns),

@@ -78,6 +78,11 @@ impl<'a> LiveSeries<'a> {
         self.place.granted = granted;
     }
 
+    /// How the thread was granted to run.
+    pub(super) fn granted(&self) -> Granted {
+        self.place.granted
+    }
+
     /// Reads the cells. Whether the reading is whole; if not, the one before it is kept.
     pub(super) fn read(&mut self) -> bool {
         let mut copy = Vec::with_capacity(self.block.cells().len());

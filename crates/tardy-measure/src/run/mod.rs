@@ -1,7 +1,9 @@
 //! The house: conducting a run from its plan to its sealed file.
 
+mod cause_watch;
 mod checkpoint;
 mod conduct;
+mod fake_moment;
 mod fake_tracer;
 mod house;
 mod house_clock;

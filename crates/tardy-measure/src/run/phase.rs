@@ -1,13 +1,16 @@
 //! One phase: probes started, watched until they end, and their series taken over.
 
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::PathBuf;
 
 use tardy_record::event::EventKind;
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
+use tardy_sys::clock::monotonic_ns;
 use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
+use super::cause_watch::CauseWatch;
 use super::house::House;
 use super::level_watch::LevelWatch;
 use super::live_series::LiveSeries;
@@ -55,7 +58,9 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let map = make_map(house, index, &work)?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
     house.watchers.read_before(house.clock.now_ns());
-    let mut probes = start_probes(house, &map, index, &plan, &work)?;
+    let mut causes = trace_for_causes(house, &map, &work);
+    let stop_trace = causes.as_ref().and_then(CauseWatch::stop_file);
+    let mut probes = start_probes(house, &map, index, &plan, &work, stop_trace.as_ref())?;
     let mut live = live_series(house, &map, index, &plan, &work);
     let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
     let mut levels = match &plan.probe {
@@ -69,6 +74,9 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     if let Some(levels) = &mut levels {
         levels.set_start(start_ns);
     }
+    if let Some(causes) = &mut causes {
+        causes.begin(&tids, live.iter().map(LiveSeries::granted), start_ns, &plan);
+    }
     for probe in &mut probes {
         probe.go(start_ns)?;
     }
@@ -81,6 +89,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         live,
         drain: plan.probe.timer().and_then(|timer| SampleDrain::new(&map, index, timer, house_start_ns)),
         levels,
+        causes,
         plan: &plan,
         index,
         counts_from_ns: Some(counted_from_ns),
@@ -88,6 +97,18 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     };
     let end = watch.until_the_end();
     watch.take_over(end)
+}
+
+/// Makes the trace for causes, if it is wanted; where it cannot be had, the measurement goes on without and says so.
+fn trace_for_causes<'m>(house: &mut House<'_>, map: &'m SharedMap, work: &Work) -> Option<CauseWatch<'m>> {
+    let Work::Timer(timer) = work else { return None };
+    let made = CauseWatch::make(house, map, timer, timer.causes?);
+    made.inspect_err(|reason| {
+        let remark = format!("no cause can be traced: {reason}");
+        house.observer.say(&remark);
+        house.note(EventKind::Warning, &remark, 0);
+    })
+    .ok()
 }
 
 fn make_map(house: &House<'_>, index: usize, work: &Work) -> Result<SharedMap, String> {
@@ -119,6 +140,7 @@ fn start_probes(
     index: usize,
     plan: &PhasePlan,
     work: &Work,
+    stop_trace: Option<&PathBuf>,
 ) -> Result<Vec<ProbeChild>, String> {
     let orders = processes(work).into_iter().map(|(first_block, work)| Order {
         map: map.path().to_owned(),
@@ -128,6 +150,7 @@ fn start_probes(
         warmup_ns: plan.warmup_ns,
         span: plan.span,
         thresholds_ns: house.request.plan.thresholds_ns.clone(),
+        stop_trace: stop_trace.cloned(),
         // Another dither for every thread of every phase, the same ones in every run.
         seed: house.request.plan.seed.wrapping_add((index * 65_536 + first_block) as u64),
         fake: house.request.fake,
@@ -238,6 +261,8 @@ struct Watch<'h, 'o, 'm> {
     drain: Option<SampleDrain<'m>>,
     /// If the kernel's events are recorded beside.
     levels: Option<LevelWatch>,
+    /// If the kernel is traced for causes.
+    causes: Option<CauseWatch<'m>>,
     plan: &'m PhasePlan,
     index: usize,
     /// When the counted part begins, until it has.
@@ -255,13 +280,16 @@ impl Watch<'_, '_, '_> {
                 .chain(self.probes.iter().map(ProbeChild::descriptor))
                 .collect();
             let next_ns = next_tick_ns.min(self.counts_from_ns.unwrap_or(u64::MAX));
-            let wait_ns = next_ns.saturating_sub(now_ns).min(self.samples_wait_ns());
+            let wait_ns =
+                next_ns.saturating_sub(now_ns).min(self.samples_wait_ns()).min(self.causes_wait_ns());
             let Ok(ready) = wait_readable(&fds, wait_ns) else { break };
             self.begin_to_count();
             if ready[0] && self.house.signals.take().is_some() {
                 self.stop();
             }
             self.hear(&ready[1..]);
+            let looked = self.causes.as_mut().map_or(Ok(()), CauseWatch::look);
+            self.note_trouble(looked);
             if self.house.request.fake.is_some() {
                 self.live.iter_mut().for_each(LiveSeries::take_gaps);
                 self.take_samples();
@@ -373,6 +401,12 @@ impl Watch<'_, '_, '_> {
         if rings && self.house.request.fake.is_some() { FAKE_SAMPLES_NS } else { u64::MAX }
     }
 
+    /// How long the trace for causes may wait.
+    fn causes_wait_ns(&self) -> u64 {
+        let next_ns = self.causes.as_ref().map_or(u64::MAX, CauseWatch::next_look_ns);
+        next_ns.saturating_sub(monotonic_ns())
+    }
+
     fn take_samples(&mut self) {
         // A fake that has failed is in no order any more, and its other threads must not wait for it.
         let fake = self.house.request.fake.is_some();
@@ -405,7 +439,13 @@ impl Watch<'_, '_, '_> {
     fn refresh(&mut self) {
         let run = &mut self.house.run;
         run.series.retain(|series| series.phase < self.index);
-        run.series.extend(self.live.iter().filter_map(LiveSeries::series));
+        for (index, live) in self.live.iter().enumerate() {
+            let Some(mut series) = live.series() else { continue };
+            if let Some(causes) = &self.causes {
+                causes.add_to(index, &mut series);
+            }
+            run.series.push(series);
+        }
         run.series.extend(self.levels.iter().flat_map(LevelWatch::series));
         let counted: Vec<_> = self.live.iter().filter_map(LiveSeries::cells).collect();
         if let Some(from_ns) = counted.iter().map(|cells| cells.counted_from_ns()).min() {
@@ -445,6 +485,8 @@ impl Watch<'_, '_, '_> {
             levels.annotate_worst(now_ns, &changes);
             outcome
         });
+        self.note_trouble(finished);
+        let finished = self.causes.as_mut().map_or(Ok(()), CauseWatch::finish);
         self.note_trouble(finished);
         self.house.run.self_cost.extend(self.live.iter().filter_map(LiveSeries::cost));
         self.house.run.phases[self.index].end_ns = Some(self.counted_to_ns());

@@ -128,10 +128,7 @@ fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
         live.cut_slice(true);
         let Some(mut series) = live.series() else { continue };
         if let Some(slot) = slot {
-            for outlier in &mut series.worst {
-                let known = run.series[slot].worst.iter().find(|known| known.at_ns == outlier.at_ns);
-                outlier.around = known.map(|known| known.around.clone()).unwrap_or_default();
-            }
+            adopt_what_the_house_knew(&mut series, &run.series[slot]);
             keep_times(&run.series[slot], &mut series);
             run.series[slot] = series;
         } else {
@@ -144,6 +141,19 @@ fn overlay(run: &mut Run, map: &SharedMap, phase: usize) -> bool {
     }
     run.refresh_progress();
     found
+}
+
+/// What only the house knew, from the last checkpoint's series.
+fn adopt_what_the_house_knew(series: &mut Series, known: &Series) {
+    for outlier in &mut series.worst {
+        if let Some(known) = known.worst.iter().find(|known| known.at_ns == outlier.at_ns) {
+            outlier.around.clone_from(&known.around);
+            outlier.moment.clone_from(&known.moment);
+        }
+    }
+    if let (SeriesKind::Timer(timer), Some(known)) = (&mut series.kind, known.timer()) {
+        timer.causes.clone_from(&known.causes);
+    }
 }
 
 /// The threads that count in a map, in the order of its blocks.

@@ -23,7 +23,20 @@ impl Field {
         })
     }
 
-    /// The same of a field that is signed.
+    /// The text that the field holds in `bytes`, up to its first NUL.
+    pub fn text(self, bytes: &[u8]) -> Option<String> {
+        let field = bytes.get(self.offset..self.offset.checked_add(self.size)?)?;
+        let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+        Some(String::from_utf8_lossy(&field[..end]).into_owned())
+    }
+
+    /// The text that lies where the field says: `__data_loc`, its length above 16 bits of offset.
+    pub fn located_text(self, bytes: &[u8]) -> Option<String> {
+        let place = self.number(bytes)?;
+        Field { offset: (place & 0xffff) as usize, size: (place >> 16) as usize }.text(bytes)
+    }
+
+    /// The number that the field holds, of one that is signed.
     pub fn signed(self, bytes: &[u8]) -> Option<i64> {
         let number = self.number(bytes)?;
         let unused = 64 - 8 * self.size as u32;

@@ -1,5 +1,7 @@
 //! A trace instance of tardy's own: a ring buffer and settings apart from everybody else's, gone when it is dropped.
 
+use std::path::PathBuf;
+
 use tardy_sys::kernel_files::KernelFileError;
 
 use super::events::EVENTS;
@@ -90,6 +92,19 @@ impl Instance {
         Ok(())
     }
 
+    /// Leaves the events of other CPUs than `cpus` out.
+    ///
+    /// # Errors
+    /// In words, if the kernel refuses.
+    pub fn watch_only(&self, cpus: &[u32]) -> Result<(), String> {
+        self.write("tracing_cpumask", &cpu_mask(cpus))
+    }
+
+    /// Where one of its files is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.tracefs.files.resolve(&format!("{}/{name}", self.path))
+    }
+
     /// A reader of all that it traces.
     ///
     /// # Errors
@@ -137,6 +152,17 @@ impl Instance {
     }
 }
 
+/// CPUs as the kernel reads masks: hexadecimal words of 32 bits, the highest first.
+fn cpu_mask(cpus: &[u32]) -> String {
+    let words = cpus.iter().max().map_or(1, |cpu| cpu / 32 + 1);
+    let word = |index: u32| {
+        let bits =
+            cpus.iter().filter(|cpu| *cpu / 32 == index).fold(0u32, |bits, cpu| bits | 1 << (cpu % 32));
+        format!("{bits:x}")
+    };
+    (0..words).rev().map(word).collect::<Vec<_>>().join(",")
+}
+
 /// What each of [`EVENTS`] is filtered by. A range holds however many threads in one line; what else is in it is left
 /// out when the events are read.
 fn filters(tids: &[u32]) -> [String; 4] {
@@ -157,5 +183,16 @@ impl Drop for Instance {
         if let Some(entry) = self.journal.take().filter(|_| gone) {
             entry.strike();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_have_the_highest_word_first() {
+        assert_eq!(cpu_mask(&[0, 1, 5]), "23");
+        assert_eq!(cpu_mask(&[0, 33]), "2,1");
     }
 }

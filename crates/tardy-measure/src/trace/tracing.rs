@@ -98,7 +98,7 @@ impl Tracing {
                 self.set(tracefs, "osnoise/stop_tracing_total_us", "0")?;
             }
             Tracer::Hwlat => {
-                self.instance.write("tracing_cpumask", &cpu_mask(&plan.cpus))?;
+                self.instance.watch_only(&plan.cpus)?;
                 // Since 5.14; before, one thread goes from CPU to CPU.
                 let mode = tracefs.path("hwlat_detector/mode");
                 if tracefs.files.exists(&mode) {
@@ -183,32 +183,10 @@ impl Drop for Tracing {
     }
 }
 
-/// CPUs as the kernel reads masks: hexadecimal words of 32 bits, the highest first.
-fn cpu_mask(cpus: &[u32]) -> String {
-    let words = cpus.iter().max().map_or(1, |cpu| cpu / 32 + 1);
-    let word = |index: u32| {
-        let bits =
-            cpus.iter().filter(|cpu| *cpu / 32 == index).fold(0u32, |bits, cpu| bits | 1 << (cpu % 32));
-        format!("{bits:x}")
-    };
-    (0..words).rev().map(word).collect::<Vec<_>>().join(",")
-}
-
 /// What a phase of `plan` can be told to a person who has no user thread.
 pub(crate) fn no_user_thread(plan: &plan::TracerPlan) -> Option<&'static str> {
     (plan.tracer == Tracer::Timerlat).then_some(
         "this kernel's timerlat has no user thread (Linux 6.6 brings it), so its own kernel thread is the highest \
          level",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_have_the_highest_word_first() {
-        assert_eq!(cpu_mask(&[0, 1, 5]), "23");
-        assert_eq!(cpu_mask(&[0, 33]), "2,1");
-    }
 }

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod gaps;
 pub mod heat;
 pub mod latency;
+pub mod moment;
 pub mod scale;
 pub mod strip;
 pub mod svg;

@@ -1,13 +1,14 @@
 //! The report's plots, each drawn twice: for a page and for a phone.
 
 use serde::Serialize;
+use tardy_analyse::causes::Cause;
 use tardy_analyse::flows::FlowPhase;
 use tardy_analyse::name::Readings;
 use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
 
 use crate::plot::curve::Curve;
-use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, strip, timeline};
+use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, strip, timeline};
 
 const WIDE: f64 = 860.0;
 const NARROW: f64 = 356.0;
@@ -68,4 +69,8 @@ pub(super) fn cycle(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> 
 
 pub(super) fn drift(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> Option<PlotView> {
     both(id, marks, |id, options| drift::draw(id, run, phases, options))
+}
+
+pub(super) fn moment(id: &str, title: &str, cause: &Cause, marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| Some(moment::draw(id, title, cause, options)))
 }

@@ -1,6 +1,7 @@
 //! What the report shows of one run.
 
 use serde::Serialize;
+use tardy_analyse::causes::Cause;
 use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::flows::FlowPhase;
 use tardy_analyse::name::{self, Readings};
@@ -14,7 +15,7 @@ use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
 use crate::plot::{self, curve};
-use crate::{flows, lab, levels, noise, notes, sentence, summary};
+use crate::{causes, flows, lab, levels, noise, notes, sentence, summary};
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -38,6 +39,7 @@ pub(super) struct RunView {
     phases: Vec<PhaseView>,
     wakes: Vec<Vec<String>>,
     levels: Option<LevelsView>,
+    causes: Option<CausesView>,
     published: Option<PublishedView>,
     lab: Vec<[String; 2]>,
     rounds: Vec<Vec<String>>,
@@ -67,6 +69,14 @@ struct KeyNumber {
 #[derive(Debug, Serialize)]
 struct LevelsView {
     table: TableView,
+    notes: Vec<String>,
+}
+
+/// Why wake-ups were late.
+#[derive(Debug, Serialize)]
+struct CausesView {
+    sentences: Vec<String>,
+    moments: Vec<(String, Option<PlotView>)>,
     notes: Vec<String>,
 }
 
@@ -134,6 +144,7 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         levels: findings.levels.as_ref().map(levels_view),
+        causes: causes_view(run, findings, &plot_id, marks),
         published: published_view::of(findings),
         lab: run.lab.as_ref().map(lab::rows).unwrap_or_default(),
         rounds: rounds(findings),
@@ -312,6 +323,31 @@ fn slots_view(
         cycle: plots::cycle(&plot_id("cycle"), run, phases, marks),
         drift: plots::drift(&plot_id("drift"), run, phases, marks),
     })
+}
+
+fn causes_view(
+    run: &Run,
+    findings: &Findings,
+    plot_id: &impl Fn(&str) -> String,
+    marks: Marks,
+) -> Option<CausesView> {
+    let lines = |lines: Vec<String>| lines.into_iter().map(typographic).collect::<Vec<_>>();
+    let moment = |(number, cause): (usize, &Cause)| {
+        let title = typographic(causes::title(run, cause));
+        let plot = plots::moment(&plot_id(&format!("moment-{number}")), &title, cause, marks);
+        (typographic(causes::sentence(cause)), plot)
+    };
+    let view = CausesView {
+        sentences: lines(causes::conclusions(run, findings)),
+        moments: causes::worst_first(findings)
+            .into_iter()
+            .take(causes::SHOWN_MAX)
+            .enumerate()
+            .map(moment)
+            .collect(),
+        notes: lines(causes::notes(run, findings)),
+    };
+    (!view.sentences.is_empty() || !view.moments.is_empty()).then_some(view)
 }
 
 fn noise_view(run: &Run, phase: &NoisePhase, plot_id: &impl Fn(&str) -> String, marks: Marks) -> NoiseView {

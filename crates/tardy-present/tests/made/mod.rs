@@ -203,6 +203,7 @@ fn phase_plan(wake: Wake, round: u32, length: u64, loads: &[String]) -> PhasePla
             policy: Policy::Fifo,
             memory_locked: true,
             dma_latency_us: Some(0),
+            causes: None,
             threads: vec![thread(0), thread(1)],
         }),
     }

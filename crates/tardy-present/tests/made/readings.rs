@@ -88,6 +88,7 @@ pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
             priority: 80,
             interval_ns: INTERVAL,
             kernel_overruns: None,
+            causes: None,
         }),
     }
 }
@@ -189,7 +190,7 @@ fn note(series: &mut Series, latency: i64, at_ns: u64, cycle: u64) {
     let worst = &mut series.worst;
     if worst.len() < WORST_COUNT || worst.last().is_some_and(|last| last.latency_ns < latency) {
         let at = worst.partition_point(|other| other.latency_ns >= latency);
-        worst.insert(at, Outlier { latency_ns: latency, at_ns, cycle, around: Vec::new() });
+        worst.insert(at, Outlier { latency_ns: latency, at_ns, cycle, around: Vec::new(), moment: None });
         worst.truncate(WORST_COUNT);
     }
 }

@@ -189,4 +189,7 @@ pub(crate) struct CompareArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Compare a run that was traced for causes with one that was not: the trace's own cost is in the difference.
+    #[arg(long)]
+    pub(crate) force: bool,
 }

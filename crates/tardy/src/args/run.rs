@@ -141,6 +141,10 @@ pub(crate) struct TimerFlags {
     /// hold: keep CPUs out of deep idle states; leave: measure with them [default: hold]
     #[arg(long, value_name = "WHAT")]
     dma_latency: Option<String>,
+    /// Keep what the kernel did before each of the worst wake-ups, or of those later than a time: its own trace, which
+    /// needs root and costs latency itself (docs/causes.md)
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "worst")]
+    causes: Option<String>,
 }
 
 /// The `[noise]` keys of a recipe as flags.
@@ -196,6 +200,7 @@ impl TimerFlags {
             priority_step: self.priority_step,
             cpus: self.cpus.clone(),
             dma_latency: self.dma_latency.clone(),
+            causes: self.causes.clone(),
         }
     }
 }

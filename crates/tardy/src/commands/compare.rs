@@ -1,6 +1,7 @@
 //! `tardy compare`: what differs between runs.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use tardy_analyse::comparability;
 use tardy_analyse::compare::{self, Comparison};
 use tardy_analyse::findings;
 use tardy_present::summary;
@@ -15,6 +16,11 @@ use crate::published;
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     let runs = output::open_runs(&arguments.runs)?;
     let runs: Vec<&Run> = runs.iter().collect();
+    if !arguments.force
+        && let Some(reason) = runs[1..].iter().find_map(|run| comparability::traced_differently(runs[0], run))
+    {
+        bail!("{reason}; --force compares them all the same");
+    }
     let comparison = compare::of(&runs).context("a comparison needs at least two runs")?;
     print(&runs, &comparison, arguments.json)?;
     Ok(Exit::Done)

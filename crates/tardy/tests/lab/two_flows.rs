@@ -82,9 +82,8 @@ fn the_articles_slots_hold_with_the_shaper_and_do_not_exist_without() {
     outside(red, 80.0);
 }
 
-/// Of a dozen verifications one was not: three boots, the first unlike the other two, for a reason that is not known.
+/// Of frames and gates as well (docs/adr/0009-turns-for-the-emulator.md).
 #[test]
-#[ignore = "once in a dozen times a boot was unlike the others, and nobody knows why yet"]
 fn a_switchs_test_gives_the_same_bytes_every_time() {
     let Some(guests) = guests::directory() else { return };
     let mut lab = guests::lab(&guests, "x86_64", "verify");

@@ -7,6 +7,7 @@ mod pace;
 pub mod reading;
 pub(crate) mod recorder;
 mod thread;
+mod trace_stopper;
 mod waiter;
 mod worst_samples;
 

@@ -192,6 +192,7 @@ impl Cells<'_> {
             interval_ns: thread.interval_ns,
             kernel_overruns: matches!(timer.wake, Wake::TimerSettime | Wake::Timerfd)
                 .then(|| self.total(Total::KernelOverruns)),
+            causes: None,
         }
     }
 
@@ -272,6 +273,7 @@ impl Cells<'_> {
                 at_ns: cell(Worst::At).saturating_sub(run_start_ns),
                 cycle: cell(Worst::Cycle),
                 around: Vec::new(),
+                moment: None,
             }
         };
         let mut worst: Vec<Outlier> = (0..count).map(sample).collect();

@@ -17,6 +17,7 @@ use tardy_sys::cell64::Cell64;
 use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
+use super::trace_stopper::TraceStopper;
 use super::worst_samples::WorstSamples;
 use crate::probe::cells::{self, Stage, Threshold, Total};
 use crate::probe::sample_ring::{Sample, SampleWriter};
@@ -140,6 +141,8 @@ pub(crate) struct Recorder<'a> {
     maxima_count: usize,
     /// Where each sample goes besides, if a person asked for that.
     samples: Option<SampleWriter<'a>>,
+    /// What stops the kernel's trace, if it is traced for causes.
+    stopper: Option<TraceStopper<'a>>,
 }
 
 impl<'a> Recorder<'a> {
@@ -174,6 +177,7 @@ impl<'a> Recorder<'a> {
             maxima_block_ns: cells::MAXIMA_BLOCK_NS,
             maxima_count: 0,
             samples: None,
+            stopper: None,
         };
         recorder.total(Total::CountedFrom).set(counted_from_ns);
         recorder.total(Total::MaximaBlock).set(recorder.maxima_block_ns);
@@ -184,6 +188,12 @@ impl<'a> Recorder<'a> {
     pub(crate) fn with_samples(mut self, ring: Option<Ring<'a>>) -> Self {
         self.samples = ring.map(SampleWriter::new);
         self.set_due();
+        self
+    }
+
+    /// Stops the kernel's trace at late wake-ups, if there is something to stop it with.
+    pub(super) fn with_stopper(mut self, stopper: Option<TraceStopper<'a>>) -> Self {
+        self.stopper = stopper;
         self
     }
 
@@ -230,6 +240,10 @@ impl<'a> Recorder<'a> {
 
     /// Records a wake-up but for other deadlines, and finds out anew what is usual.
     fn record_itself(&mut self, wakeup: Wakeup) {
+        // First: whatever else happens here would be in the trace as well.
+        if let Some(stopper) = &mut self.stopper {
+            stopper.consider(&wakeup);
+        }
         self.tallies.count(wakeup);
         self.keep_extremes(wakeup);
         if wakeup.late_ns > self.worst.floor_ns() {
@@ -425,6 +439,7 @@ mod tests {
             policy: Policy::Fifo,
             memory_locked: true,
             dma_latency_us: None,
+            causes: None,
             threads: vec![thread],
         };
         let granted = Granted { policy: Policy::Fifo, priority: 90, pinned: true };

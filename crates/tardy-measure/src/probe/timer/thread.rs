@@ -15,6 +15,7 @@ use super::fake_trace::FakeTrace;
 use super::grid::{DitheredGrid, Grid, Schedule};
 use super::pace::Pace;
 use super::recorder::{Recorder, Wakeup};
+use super::trace_stopper::{TraceStopper, WarmUp};
 use super::waiter::{
     Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Setitimer, TimerSettime, Timerfd, Waiter, Woken,
 };
@@ -30,6 +31,8 @@ pub struct TimerThread<'a> {
     /// For every sample, if a person asked to keep them.
     ring: Option<Ring<'a>>,
     index: u64,
+    /// What stops the kernel's trace, if it is traced for causes.
+    stopper: Option<TraceStopper<'a>>,
 }
 
 /// A thread that is ready, and how.
@@ -59,7 +62,15 @@ impl<'a> TimerThread<'a> {
     pub fn new(map: &'a SharedMap, order: &'a Order, timer: &'a TimerPlan, index: usize) -> Self {
         let plan = timer.threads[index];
         let block = order.first_block + index;
-        Self { order, timer, plan, block: map.block(block), ring: map.ring(block), index: index as u64 }
+        Self {
+            order,
+            timer,
+            plan,
+            block: map.block(block),
+            ring: map.ring(block),
+            index: index as u64,
+            stopper: None,
+        }
     }
 
     /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
@@ -67,7 +78,7 @@ impl<'a> TimerThread<'a> {
     ///
     /// # Errors
     /// If its CPU cannot be had at all.
-    pub fn prepare(&self) -> Result<Prepared, String> {
+    pub fn prepare(&mut self) -> Result<Prepared, String> {
         let timer = self.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
@@ -96,6 +107,13 @@ impl<'a> TimerThread<'a> {
             Some(_) => FakeTrace::tid(self.index as usize),
             None => scheduling::thread_id(),
         };
+        if let Some(path) = &self.order.stop_trace {
+            match TraceStopper::open(path, self.block) {
+                Ok(stopper) => self.stopper = Some(stopper),
+                Err(error) => refused
+                    .push(format!("{} cannot be opened ({error}), so no cause is traced", path.display())),
+            }
+        }
         Ok(Prepared { granted, refused, tid, migrations })
     }
 
@@ -114,7 +132,7 @@ impl<'a> TimerThread<'a> {
 
     /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
     /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
-    pub fn measure(&self, start_ns: u64) -> io::Result<()> {
+    pub fn measure(&mut self, start_ns: u64) -> io::Result<()> {
         let timer = self.timer;
         let clock = match timer.clock {
             ClockId::Monotonic => Clock::Monotonic,
@@ -168,7 +186,7 @@ impl<'a> TimerThread<'a> {
     }
 
     /// Measures with `waiter`, whose deadlines are on `clock`; records times on the monotonic one.
-    fn cycle<W: Waiter>(&self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+    fn cycle<W: Waiter>(&mut self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         match clock {
             Clock::Monotonic => self.cycle_at(waiter, start_ns, |woken| woken.now_ns as u64),
             _ => self.cycle_at(waiter, start_ns, |_| monotonic_ns()),
@@ -177,7 +195,7 @@ impl<'a> TimerThread<'a> {
 
     /// The measuring loop. `at` is the time of a wake-up on the monotonic clock.
     fn cycle_at<W: Waiter>(
-        &self,
+        &mut self,
         mut waiter: W,
         start_ns: u64,
         at: impl Fn(&Woken) -> u64,
@@ -188,10 +206,15 @@ impl<'a> TimerThread<'a> {
             "a schedule is ended by its cycles"
         );
         let block = self.block;
-        let counted_from_ns = self.warm_up(&mut waiter, &pace)?.as_ref().map_or(start_ns, &at);
+        let warmed = match self.stopper {
+            Some(_) => self.warm_up_traced(&mut waiter, pace.warmup_cycles)?,
+            None => self.warm_up(&mut waiter, pace.warmup_cycles, |_| {})?,
+        };
+        let counted_from_ns = warmed.as_ref().map_or(start_ns, &at);
         let mut recorder =
             Recorder::new(block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns)
-                .with_samples(self.ring);
+                .with_samples(self.ring)
+                .with_stopper(self.stopper.take());
         recorder.set_stage(Stage::Counting);
         let counted_until_ns = counted_from_ns.saturating_add(pace.duration_ns);
         let used_before = thread_usage::of_this_thread()?;
@@ -225,16 +248,32 @@ impl<'a> TimerThread<'a> {
         Ok(())
     }
 
-    /// Waits for the cycles that are not counted. The last wake-up, if there was one.
-    fn warm_up<W: Waiter>(&self, waiter: &mut W, pace: &Pace) -> io::Result<Option<Woken>> {
+    /// Waits for `cycles` that are not counted. The last wake-up, if there was one.
+    fn warm_up<W: Waiter>(
+        &self,
+        waiter: &mut W,
+        cycles: u64,
+        mut note: impl FnMut(i64),
+    ) -> io::Result<Option<Woken>> {
         let mut last = None;
         let mut warmed = 0;
-        while warmed < pace.warmup_cycles && !self.block.is_asked_to_end() {
+        while warmed < cycles && !self.block.is_asked_to_end() {
             let woken = waiter.wait()?;
             warmed += 1 + woken.missed + woken.dropped;
+            note(woken.now_ns - woken.deadline_ns);
             last = Some(woken);
         }
         Ok(last)
+    }
+
+    /// The same with the kernel traced in turns, to learn what that costs.
+    fn warm_up_traced<W: Waiter>(&self, waiter: &mut W, cycles: u64) -> io::Result<Option<Woken>> {
+        // Working out the medians takes time, and must not make the first cycle that counts late.
+        let after = cycles / 8;
+        let mut traced = WarmUp::new(self.block);
+        self.warm_up(waiter, cycles - after, |late_ns| traced.note(late_ns))?;
+        traced.tell();
+        self.warm_up(waiter, after, |_| {})
     }
 }
 

@@ -9,6 +9,7 @@ use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
 use tardy_lab::guest::orders::{self, Orders, Settle};
+use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
@@ -63,7 +64,7 @@ pub(super) struct Guest {
     pub(super) slug: String,
     pub(super) kernel: Kernel,
     /// Modules to load, in their order.
-    pub(super) modules: Vec<(String, Vec<u8>)>,
+    pub(super) modules: Vec<Module>,
 }
 
 /// What was asked for, ready to be booted. `notice` is told what takes time.
@@ -306,8 +307,7 @@ fn guests(
 ) -> Result<Vec<Guest>> {
     let guest = |spec: &KernelSpec| -> Result<Guest> {
         let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
-        let loaded = kernel::modules::resolve(&kernel, modules)?;
-        let modules = loaded.into_iter().map(|module| (module.name, module.image)).collect();
+        let modules = kernel::modules::resolve(&kernel, modules)?;
         Ok(Guest { slug: spec.slug(), kernel, modules })
     };
     specs.iter().map(guest).collect()

@@ -194,8 +194,9 @@ fn dry_run(prepared: &Prepared) -> Result<Exit> {
         let words = prepared.experiment.words(&guest.kernel);
         text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.display());
         text += &format!("  {} {}\n", prepared.experiment.machine.emulator(), shell_words(&words));
-        for (name, _) in &guest.modules {
-            text += &format!("  module {name}\n");
+        for module in &guest.modules {
+            text += format!("  module {} {}", module.name, module.parameters).trim_end();
+            text += "\n";
         }
     }
     text += &serde_json::to_string_pretty(&prepared.experiment.orders)?;

@@ -54,7 +54,7 @@ impl Guest {
             .map(|name| (*name).to_owned())
             .collect();
         let modules = kernel::modules::resolve(&kernel, &wanted).unwrap();
-        let modules = modules.into_iter().map(|module| (module.name, module.image)).collect();
+
         let experiment = Experiment {
             machine: Machine::Pc,
             pace: Pace::default(),

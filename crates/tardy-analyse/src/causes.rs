@@ -1,0 +1,309 @@
+//! Why a wake-up was late: who had its CPU meanwhile, and why it was not the thread.
+//!
+//! Where the kernel's trace was kept ([`tardy_record::moment`]) this is what it shows. The method is that of a person with
+//! such a trace: cut the time from the deadline to the wake-up into stretches by who had the CPU ([`timeline`]), and ask of
+//! whoever had it longest in which of four parts of the way that was: before the timer's interrupt, in it, between the
+//! thread being ready and the scheduler switching to it, or after.
+
+pub mod simultaneous;
+pub mod timeline;
+
+use serde::Serialize;
+use tardy_record::moment::Task;
+use tardy_record::series::{Change, Outlier};
+use tardy_record::{Run, Series};
+
+use timeline::{Occupant, Timeline};
+
+/// A change around a late wake-up is a hint if it is so many times the usual one.
+const HINT_FACTOR: f64 = 3.0;
+
+/// Why one wake-up was late.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cause {
+    /// Index of the series in the run.
+    pub series: usize,
+    /// Index among the series' worst.
+    pub outlier: usize,
+    /// How late, in ns.
+    pub late_ns: i64,
+    /// Who had the CPU longest on the way.
+    pub occupant: Occupant,
+    /// How it kept the thread from it.
+    pub how: How,
+    /// For how long of the way, in ns.
+    pub held_ns: i64,
+    /// Where on the way that was, for the most part.
+    pub stage: Stage,
+    /// All of it.
+    pub timeline: Timeline,
+}
+
+/// How the thread was kept from the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Interrupts were held off, so that the timer's had to wait.
+    InterruptsOff,
+    /// A task that goes before the thread.
+    HigherPriority,
+    /// A task of the thread's own priority, which is not interrupted for it.
+    SamePriority,
+    /// A task that does not go before it, but could not be preempted.
+    PreemptionOff,
+    /// An interrupt's handler.
+    Interrupt,
+    /// A soft interrupt.
+    Softirq,
+    /// Another timer's function.
+    TimerFunction,
+    /// The CPU was in an idle state, and came out of it late.
+    LeavingIdle,
+    /// Nothing that the kernel could see: firmware (SMI), a hypervisor, the hardware.
+    Machine,
+    /// Nobody: the thread's own way took that long.
+    OwnWay,
+}
+
+/// A part of the way from the deadline to the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// From the deadline to the timer's function in its interrupt.
+    BeforeInterrupt,
+    /// From there to the thread being ready.
+    InInterrupt,
+    /// From there to the scheduler switching to it.
+    BeforeSwitch,
+    /// From there to the thread reading the clock.
+    AfterSwitch,
+}
+
+/// What the watchers saw around a late wake-up of which there is no trace: a guess.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hint {
+    /// Index of the series in the run.
+    pub series: usize,
+    /// Index among the series' worst.
+    pub outlier: usize,
+    /// What stood out most.
+    pub change: Change,
+}
+
+/// The causes of the worst wake-ups of `run` whose moments were kept, series by series, worst first.
+pub fn of(run: &Run) -> Vec<Cause> {
+    let causes = |(index, series): (usize, &Series)| -> Vec<Cause> {
+        let one = |(outlier, one): (usize, &Outlier)| cause(index, outlier, one);
+        series.worst.iter().enumerate().filter_map(one).collect()
+    };
+    run.series.iter().enumerate().flat_map(causes).collect()
+}
+
+/// For each series without a trace the change that stood out most around its worst wake-up, if one did.
+pub fn hints(run: &Run) -> Vec<Hint> {
+    let hint = |(index, series): (usize, &Series)| {
+        let worst = series.worst.first().filter(|worst| worst.moment.is_none())?;
+        what_stood_out(&worst.around).map(|change| Hint { series: index, outlier: 0, change: change.clone() })
+    };
+    // Of a thread that roams nobody knows which CPU's counters count.
+    let is_of_a_cpu =
+        |series: &Series| series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned);
+    run.series.iter().enumerate().filter(|(_, series)| is_of_a_cpu(series)).filter_map(hint).collect()
+}
+
+/// Every way that was found, with how often: what a person should go after first.
+pub fn tally(causes: &[Cause]) -> Vec<(How, String, usize)> {
+    let mut tally: Vec<(How, String, usize)> = Vec::new();
+    for cause in causes {
+        let name = cause.occupant.name();
+        match tally.iter_mut().find(|(how, known, _)| *how == cause.how && *known == name) {
+            Some((_, _, count)) => *count += 1,
+            None => tally.push((cause.how, name, 1)),
+        }
+    }
+    tally.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
+    tally
+}
+
+fn what_stood_out(around: &[Change]) -> Option<&Change> {
+    let factor = |change: &Change| change.by / change.usual.max(1.0);
+    around.iter().max_by(|a, b| factor(a).total_cmp(&factor(b))).filter(|most| factor(most) >= HINT_FACTOR)
+}
+
+fn cause(series: usize, index: usize, outlier: &Outlier) -> Option<Cause> {
+    let moment = outlier.moment.as_ref()?;
+    let timeline = Timeline::of(moment, outlier.latency_ns)?;
+    let longest = timeline.longest()?;
+    let stage = timeline.stage_of(&longest.occupant);
+    let how = how(&longest.occupant, stage, moment.tid, moment.priority);
+    Some(Cause {
+        series,
+        outlier: index,
+        late_ns: outlier.latency_ns,
+        occupant: longest.occupant,
+        how,
+        held_ns: longest.held_ns,
+        stage,
+        timeline,
+    })
+}
+
+fn how(occupant: &Occupant, stage: Stage, tid: u32, priority: u32) -> How {
+    match occupant {
+        Occupant::OwnWay => How::OwnWay,
+        Occupant::Irq { .. } | Occupant::Vector { .. } | Occupant::Nmi => How::Interrupt,
+        Occupant::Softirq { .. } | Occupant::TimerFunction { soft: true, .. } => How::Softirq,
+        Occupant::TimerFunction { soft: false, .. } => How::TimerFunction,
+        Occupant::Idle => How::LeavingIdle,
+        Occupant::Task(task) if task.tid == tid => How::Machine,
+        Occupant::Task(_) if stage == Stage::BeforeInterrupt => How::InterruptsOff,
+        Occupant::Task(task) => of_a_task(task, priority),
+    }
+}
+
+fn of_a_task(task: &Task, priority: u32) -> How {
+    if task.goes_before(priority) {
+        How::HigherPriority
+    } else if task.realtime_priority() == Some(priority) {
+        How::SamePriority
+    } else {
+        How::PreemptionOff
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tardy_record::moment::{Happening, Moment, MomentEvent};
+
+    const TID: u32 = 7;
+
+    fn task(name: &str, tid: u32, priority: i32) -> Task {
+        Task { name: name.to_owned(), tid, priority }
+    }
+
+    fn own() -> Task {
+        task("timer0", TID, 9)
+    }
+
+    fn outlier(latency_ns: i64, events: Vec<(i64, Happening)>) -> Outlier {
+        let events = events.into_iter().map(|(at_ns, what)| MomentEvent { at_ns, what }).collect();
+        let moment = Moment { tid: TID, priority: 90, whole_from_ns: -100_000, events };
+        Outlier { latency_ns, at_ns: 0, cycle: 0, around: Vec::new(), moment: Some(moment) }
+    }
+
+    fn switch(from: &Task, to: &Task) -> Happening {
+        Happening::Switch { from: from.clone(), to: to.clone() }
+    }
+
+    /// The timer's interrupt at `fired`, which wakes the thread.
+    fn interrupt(fired: i64) -> Vec<(i64, Happening)> {
+        let name = || "local_timer".to_owned();
+        vec![
+            (fired, Happening::VectorBegin { name: name() }),
+            (fired + 500, Happening::TimerBegin { function: "hrtimer_wakeup".to_owned() }),
+            (fired + 1000, Happening::Ready { task: own() }),
+            (fired + 1500, Happening::TimerEnd),
+            (fired + 2000, Happening::VectorEnd { name: name() }),
+        ]
+    }
+
+    fn story(latency_ns: i64, runs: &Task, fired: i64, switched: i64) -> Cause {
+        let mut events = vec![(-50_000, switch(&own(), runs))];
+        events.extend(interrupt(fired));
+        events.push((switched, switch(runs, &own())));
+        cause(0, 0, &outlier(latency_ns, events)).unwrap()
+    }
+
+    #[test]
+    fn a_task_that_runs_while_the_interrupt_is_late_held_interrupts_off() {
+        let cause = story(300_000, &task("driver", 12, 120), 290_000, 295_000);
+        assert_eq!((cause.how, cause.stage), (How::InterruptsOff, Stage::BeforeInterrupt));
+        assert_eq!(cause.held_ns, 293_000);
+        assert_eq!(cause.occupant.name(), "driver");
+    }
+
+    #[test]
+    fn a_task_that_keeps_the_cpu_is_told_by_its_priority() {
+        let how = |priority| story(300_000, &task("other", 12, priority), 1000, 297_000).how;
+        assert_eq!(how(4), How::HigherPriority);
+        assert_eq!(how(-1), How::HigherPriority);
+        assert_eq!(how(9), How::SamePriority);
+        assert_eq!(how(50), How::PreemptionOff);
+        assert_eq!(how(120), How::PreemptionOff);
+    }
+
+    #[test]
+    fn interrupts_softirqs_and_other_timers_are_named() {
+        let builder = task("cc1", 12, 120);
+        let with = |inside: Vec<(i64, Happening)>| {
+            let mut events = vec![(-50_000, switch(&own(), &builder))];
+            events.extend(inside);
+            events.push((297_000, switch(&builder, &own())));
+            let cause = cause(0, 0, &outlier(300_000, events)).unwrap();
+            (cause.how, cause.occupant.name())
+        };
+        let irq = [
+            (1000, Happening::IrqBegin { irq: 39, name: "eth0".to_owned() }),
+            (280_000, Happening::IrqEnd { irq: 39 }),
+        ];
+        let early = [irq.to_vec(), interrupt(281_000)].concat();
+        assert_eq!(with(early), (How::Interrupt, "irq 39 eth0".to_owned()));
+        let softirq = [
+            (4000, Happening::SoftirqBegin { name: "NET_RX".to_owned() }),
+            (290_000, Happening::SoftirqEnd { name: "NET_RX".to_owned() }),
+        ];
+        let late = [interrupt(1000), softirq.to_vec()].concat();
+        assert_eq!(with(late), (How::Softirq, "softirq NET_RX".to_owned()));
+        let soft_timer = [
+            (4000, Happening::SoftirqBegin { name: "HRTIMER".to_owned() }),
+            (4500, Happening::TimerBegin { function: "storm".to_owned() }),
+            (289_000, Happening::TimerEnd),
+            (290_000, Happening::SoftirqEnd { name: "HRTIMER".to_owned() }),
+        ];
+        let late = [interrupt(1000), soft_timer.to_vec()].concat();
+        assert_eq!(with(late), (How::Softirq, "timer function storm".to_owned()));
+        let other = [
+            (1000, Happening::VectorBegin { name: "local_timer".to_owned() }),
+            (1500, Happening::TimerBegin { function: "storm".to_owned() }),
+            (280_000, Happening::TimerEnd),
+            (280_500, Happening::TimerBegin { function: "hrtimer_wakeup".to_owned() }),
+            (281_000, Happening::Ready { task: own() }),
+            (281_500, Happening::TimerEnd),
+            (282_000, Happening::VectorEnd { name: "local_timer".to_owned() }),
+        ];
+        assert_eq!(with(other.to_vec()), (How::TimerFunction, "timer function storm".to_owned()));
+    }
+
+    #[test]
+    fn an_interrupt_that_had_begun_before_the_trace_is_still_one() {
+        let builder = task("cc1", 12, 120);
+        let mut events = vec![(280_000, Happening::IrqEnd { irq: 39 })];
+        events.extend(interrupt(281_000));
+        events.push((297_000, switch(&builder, &own())));
+        let cause = cause(0, 0, &outlier(300_000, events)).unwrap();
+        assert_eq!((cause.how, cause.occupant.name()), (How::Interrupt, "irq 39".to_owned()));
+    }
+
+    #[test]
+    fn when_nothing_ran_it_was_the_machine_or_the_way_itself() {
+        let idle = task("swapper/0", 0, 120);
+        let cause = story(300_000, &idle, 290_000, 293_000);
+        assert_eq!((cause.how, cause.stage), (How::LeavingIdle, Stage::BeforeInterrupt));
+        // It had not left the CPU, and yet its interrupt came late.
+        let nobody = super::cause(0, 0, &outlier(300_000, interrupt(290_000))).unwrap();
+        assert_eq!(nobody.how, How::Machine);
+        // The switch at once, and then a long way to the clock.
+        let slow = story(300_000, &idle, 1000, 3000);
+        assert_eq!((slow.how, slow.stage), (How::OwnWay, Stage::AfterSwitch));
+    }
+
+    #[test]
+    fn without_a_trace_what_stood_out_is_a_hint() {
+        let change =
+            |what: &str, by, usual| Change { what: what.to_owned(), by, usual, unit: "1".to_owned() };
+        let around = [change("irq 3", 40.0, 30.0), change("SMI", 2.0, 0.0), change("irq 5", 900.0, 100.0)];
+        assert_eq!(what_stood_out(&around).unwrap().what, "irq 5");
+        assert_eq!(what_stood_out(&around[..2]), None);
+    }
+}

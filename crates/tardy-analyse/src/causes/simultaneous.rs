@@ -1,0 +1,109 @@
+//! Late wake-ups of several CPUs at the same moment: one event, such as a host that steals the whole machine, firmware, or
+//! the kernel's own stop_machine, and not one for each CPU.
+//!
+//! Threads share their deadlines, so wake-ups of the same cycle always overlap. How many of the worst coincide by chance
+//! is known: of m worst out of n cycles on each of two CPUs m²/n. As many of each series are looked at as keep that below
+//! [`BY_CHANCE`] for all pairs of CPUs together.
+
+use serde::Serialize;
+use tardy_record::series::Outlier;
+use tardy_record::{Run, Series};
+
+/// Coincidences by chance that are put up with in a whole run.
+const BY_CHANCE: f64 = 0.05;
+
+/// One event that several CPUs felt.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// Index of the phase.
+    pub phase: usize,
+    /// When the first of them should have woken, in ns from the start of the run.
+    pub from_ns: u64,
+    /// When the last of them did.
+    pub to_ns: u64,
+    /// Each CPU and how late its thread was, in ns.
+    pub felt: Vec<(u32, i64)>,
+}
+
+/// The events of `run`, in the order of time.
+pub fn of(run: &Run) -> Vec<Event> {
+    let mut events: Vec<Event> = (0..run.phases.len()).flat_map(|phase| of_phase(run, phase)).collect();
+    events.sort_by_key(|event| event.from_ns);
+    events
+}
+
+fn of_phase(run: &Run, phase: usize) -> Vec<Event> {
+    // A thread that roams over the CPUs says nothing of any one of them.
+    let is_of_a_cpu = |series: &&Series| {
+        series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned) && series.phase == phase
+    };
+    let series: Vec<&Series> = run.series.iter().filter(is_of_a_cpu).collect();
+    let mut cpus: Vec<u32> = series.iter().map(|series| series.cpu()).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    if cpus.len() < 2 {
+        return Vec::new();
+    }
+    let recorded = series.iter().map(|series| series.tally.recorded).min().unwrap_or(0);
+    let pairs = cpus.len() * (cpus.len() - 1) / 2;
+    let looked_at = (BY_CHANCE * recorded as f64 / pairs as f64).sqrt() as usize;
+    let mut late: Vec<(u64, u64, u32, i64)> = Vec::new();
+    for series in series {
+        let interval = |outlier: &Outlier| {
+            let from_ns = outlier.at_ns.saturating_sub(outlier.latency_ns.max(0).unsigned_abs());
+            (from_ns, outlier.at_ns, series.cpu(), outlier.latency_ns)
+        };
+        late.extend(series.worst.iter().take(looked_at).map(interval));
+    }
+    overlapping(phase, late)
+}
+
+/// Puts late wake-ups that overlap together: from when to when, on which CPU, how late.
+fn overlapping(phase: usize, mut late: Vec<(u64, u64, u32, i64)>) -> Vec<Event> {
+    late.sort_unstable();
+    let mut groups: Vec<Event> = Vec::new();
+    for (from_ns, to_ns, cpu, late_ns) in late {
+        match groups.last_mut() {
+            Some(last) if from_ns <= last.to_ns => {
+                last.to_ns = last.to_ns.max(to_ns);
+                last.felt.push((cpu, late_ns));
+            }
+            _ => groups.push(Event { phase, from_ns, to_ns, felt: vec![(cpu, late_ns)] }),
+        }
+    }
+    groups.iter_mut().for_each(keep_the_worst_of_each_cpu);
+    groups.retain(|group| group.felt.len() > 1);
+    groups
+}
+
+/// A CPU that was late several times within an event felt it once.
+fn keep_the_worst_of_each_cpu(event: &mut Event) {
+    event.felt.sort_unstable_by_key(|(cpu, late_ns)| (*cpu, std::cmp::Reverse(*late_ns)));
+    event.felt.dedup_by_key(|(cpu, _)| *cpu);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_is_one_event_and_a_cpu_alone_is_none() {
+        let late = vec![
+            (1000, 1300, 0, 300),
+            (1050, 1280, 2, 230),
+            (1100, 1400, 1, 300),
+            // The first of them again, still within.
+            (1310, 1350, 0, 40),
+            // Alone.
+            (5000, 5300, 1, 300),
+        ];
+        let events = overlapping(3, late);
+        let felt = vec![(0, 300), (1, 300), (2, 230)];
+        assert_eq!(events, [Event { phase: 3, from_ns: 1000, to_ns: 1400, felt }]);
+    }
+
+    #[test]
+    fn what_only_touches_in_turn_is_not_together() {
+        assert_eq!(overlapping(0, vec![(1000, 1300, 0, 300), (1301, 1500, 1, 199)]), []);
+    }
+}

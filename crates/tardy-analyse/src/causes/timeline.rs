@@ -1,0 +1,359 @@
+//! Who had a CPU from a deadline to the wake-up that was late.
+
+use serde::Serialize;
+use tardy_record::moment::{Happening, Moment, MomentEvent, Task};
+
+use super::Stage;
+
+/// Who has a CPU.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Occupant {
+    /// A task, in user space or in the kernel.
+    Task(Task),
+    /// Nobody: the CPU is idle.
+    Idle,
+    /// A device's interrupt handler.
+    Irq {
+        /// The interrupt's number.
+        irq: u32,
+        /// The handler's name; empty where its beginning was not seen.
+        name: String,
+    },
+    /// A soft interrupt.
+    Softirq {
+        /// Its name.
+        name: String,
+    },
+    /// An interrupt of the CPU's own.
+    Vector {
+        /// Its event's name.
+        name: String,
+    },
+    /// A timer's function.
+    TimerFunction {
+        /// Its name; empty where its beginning was not seen.
+        function: String,
+        /// Whether it ran in a soft interrupt, and not in the timer's own.
+        soft: bool,
+    },
+    /// A non-maskable interrupt.
+    Nmi,
+    /// The wake-up itself: the timer's interrupt that brought it, and the thread once it was switched to.
+    OwnWay,
+}
+
+impl Occupant {
+    /// What it is called, such as `irq 39 eth0`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Task(task) => task.name.clone(),
+            Self::Idle => "idle".to_owned(),
+            Self::Irq { irq, name } => format!("irq {irq} {name}").trim_end().to_owned(),
+            Self::Softirq { name } => format!("softirq {name}"),
+            Self::Vector { name } => format!("interrupt {name}"),
+            Self::TimerFunction { function, .. } => {
+                format!("timer function {function}").trim_end().to_owned()
+            }
+            Self::Nmi => "NMI".to_owned(),
+            Self::OwnWay => "its own way".to_owned(),
+        }
+    }
+}
+
+/// A stretch of time in which one had the CPU. Times in ns from the deadline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stretch {
+    /// From here…
+    pub from_ns: i64,
+    /// …to here.
+    pub to_ns: i64,
+    /// Who.
+    pub occupant: Occupant,
+}
+
+/// Everything between the beginning of a moment and the wake-up. Times in ns from the deadline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timeline {
+    /// Without holes, in the order of time.
+    pub stretches: Vec<Stretch>,
+    /// When the thread's timer was served; absent where the trace does not show it.
+    pub fired_ns: Option<i64>,
+    /// When the thread was made ready.
+    pub ready_ns: Option<i64>,
+    /// When the scheduler switched to it; where it had not left the CPU, when it was made ready.
+    pub switched_ns: Option<i64>,
+    /// When it read the clock: how late it was.
+    pub woke_ns: i64,
+}
+
+/// Who had the CPU longest, and for how long.
+pub(super) struct Longest {
+    pub(super) occupant: Occupant,
+    pub(super) held_ns: i64,
+}
+
+impl Timeline {
+    /// The timeline of a moment whose wake-up was late by `late_ns`; nothing where nothing was recorded.
+    pub fn of(moment: &Moment, late_ns: i64) -> Option<Self> {
+        let first = moment.events.first()?;
+        let from_ns = moment.whole_from_ns.min(first.at_ns).min(late_ns);
+        let marks = Marks::of(moment);
+        let mut cpu = Cpu::at_the_beginning_of(moment);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut at_ns = from_ns;
+        for event in &moment.events {
+            let to_ns = event.at_ns.min(late_ns);
+            push(&mut stretches, at_ns, to_ns, || cpu.occupant(&marks, at_ns));
+            at_ns = to_ns.max(at_ns);
+            cpu.take(event);
+        }
+        push(&mut stretches, at_ns, late_ns, || cpu.occupant(&marks, at_ns));
+        let Marks { fired_ns, ready_ns, switched_ns, .. } = marks;
+        Some(Self { stretches, fired_ns, ready_ns, switched_ns, woke_ns: late_ns })
+    }
+
+    /// Who had the CPU longest from the deadline on.
+    pub(super) fn longest(&self) -> Option<Longest> {
+        let mut held: Vec<Longest> = Vec::new();
+        for (stretch, _, ns) in self.parts() {
+            match held.iter_mut().find(|known| known.occupant == stretch.occupant) {
+                Some(known) => known.held_ns += ns,
+                None => held.push(Longest { occupant: stretch.occupant.clone(), held_ns: ns }),
+            }
+        }
+        held.into_iter().max_by_key(|one| one.held_ns)
+    }
+
+    /// Where on the way an occupant had the CPU, for the most part.
+    pub(super) fn stage_of(&self, occupant: &Occupant) -> Stage {
+        let mut held = [
+            (Stage::AfterSwitch, 0),
+            (Stage::BeforeSwitch, 0),
+            (Stage::InInterrupt, 0),
+            (Stage::BeforeInterrupt, 0),
+        ];
+        for (_, stage, ns) in self.parts().filter(|(stretch, ..)| stretch.occupant == *occupant) {
+            held.iter_mut().filter(|(known, _)| *known == stage).for_each(|(_, sum)| *sum += ns);
+        }
+        held.into_iter().max_by_key(|(_, ns)| *ns).map_or(Stage::BeforeInterrupt, |(stage, _)| stage)
+    }
+
+    /// The way from the deadline on in pieces that belong to one stretch and one stage each.
+    fn parts(&self) -> impl Iterator<Item = (&Stretch, Stage, i64)> {
+        self.stretches.iter().flat_map(move |stretch| {
+            self.stages().into_iter().filter_map(move |(stage, from_ns, to_ns)| {
+                let ns = stretch.to_ns.min(to_ns) - stretch.from_ns.max(from_ns);
+                (ns > 0).then_some((stretch, stage, ns))
+            })
+        })
+    }
+
+    /// The four stages and when each was. One whose end was not seen lasts to the wake-up.
+    fn stages(&self) -> [(Stage, i64, i64); 4] {
+        let end = self.woke_ns;
+        let fired = self.fired_ns.or(self.ready_ns).map_or(end, |ns| ns.clamp(0, end.max(0)));
+        let ready = self.ready_ns.map_or(end, |ns| ns.max(fired));
+        let switched = self.switched_ns.map_or(end, |ns| ns.max(ready));
+        [
+            (Stage::BeforeInterrupt, 0, fired),
+            (Stage::InInterrupt, fired, ready),
+            (Stage::BeforeSwitch, ready, switched),
+            (Stage::AfterSwitch, switched, end),
+        ]
+    }
+}
+
+fn push(stretches: &mut Vec<Stretch>, from_ns: i64, to_ns: i64, occupant: impl FnOnce() -> Occupant) {
+    if to_ns <= from_ns {
+        return;
+    }
+    let occupant = occupant();
+    match stretches.last_mut() {
+        Some(last) if last.occupant == occupant => last.to_ns = to_ns,
+        _ => stretches.push(Stretch { from_ns, to_ns, occupant }),
+    }
+}
+
+/// Where the thread's own wake-up is in the trace.
+struct Marks {
+    tid: u32,
+    fired_ns: Option<i64>,
+    ready_ns: Option<i64>,
+    switched_ns: Option<i64>,
+}
+
+impl Marks {
+    fn of(moment: &Moment) -> Self {
+        let events = &moment.events;
+        let is_ready =
+            |event: &MomentEvent| matches!(&event.what, Happening::Ready { task } if task.tid == moment.tid);
+        // The last one: before it the thread may have been woken in vain.
+        let ready = events.iter().rposition(is_ready);
+        let ready_ns = ready.map(|index| events[index].at_ns);
+        let fired_ns = ready.and_then(|index| {
+            let before = events[..index].iter().rev();
+            let begin = before.take_while(|event| !matches!(event.what, Happening::TimerEnd));
+            let begin = begin.filter(|event| matches!(event.what, Happening::TimerBegin { .. }));
+            begin.map(|event| event.at_ns).next()
+        });
+        let switched_ns = ready.map(|index| {
+            let to_own = |event: &&MomentEvent| matches!(&event.what, Happening::Switch { to, .. } if to.tid == moment.tid);
+            events[index..].iter().find(to_own).map_or(events[index].at_ns, |event| event.at_ns)
+        });
+        Self { tid: moment.tid, fired_ns, ready_ns, switched_ns }
+    }
+}
+
+/// What a CPU is doing: a task, and what came on top of it.
+struct Cpu {
+    task: Task,
+    above: Vec<Frame>,
+}
+
+/// What came on top, and when it began; long ago where that was not seen.
+struct Frame {
+    occupant: Occupant,
+    begun_ns: i64,
+}
+
+impl Cpu {
+    /// The state before the first event, as what follows tells it: who is switched from, and what ends without having begun.
+    fn at_the_beginning_of(moment: &Moment) -> Self {
+        let first_switch = moment.events.iter().find_map(|event| match &event.what {
+            Happening::Switch { from, .. } => Some(from.clone()),
+            _ => None,
+        });
+        let own = || Task {
+            name: "the thread itself".to_owned(),
+            tid: moment.tid,
+            priority: 99 - i32::try_from(moment.priority).unwrap_or(0),
+        };
+        let mut open = 0usize;
+        let mut above = Vec::new();
+        for event in &moment.events {
+            match begun_or_ended(&event.what) {
+                Some(Edge::Begun(_)) => open += 1,
+                Some(Edge::Ended(_)) if open > 0 => open -= 1,
+                // What ends first is on top.
+                Some(Edge::Ended(occupant)) => above.insert(0, Frame { occupant, begun_ns: i64::MIN }),
+                None => {}
+            }
+        }
+        Self { task: first_switch.unwrap_or_else(own), above }
+    }
+
+    fn take(&mut self, event: &MomentEvent) {
+        match (begun_or_ended(&event.what), &event.what) {
+            (Some(Edge::Begun(mut occupant)), _) => {
+                if let Occupant::TimerFunction { soft, .. } = &mut occupant {
+                    let below = self.above.last().map(|frame| &frame.occupant);
+                    *soft = matches!(below, Some(Occupant::Softirq { .. }));
+                }
+                self.above.push(Frame { occupant, begun_ns: event.at_ns });
+            }
+            (Some(Edge::Ended(_)), _) => {
+                self.above.pop();
+            }
+            (None, Happening::Switch { to, .. }) => self.task = to.clone(),
+            (None, _) => {}
+        }
+    }
+
+    fn occupant(&self, marks: &Marks, at_ns: i64) -> Occupant {
+        match self.above.last() {
+            Some(frame) if frame.is_own(marks, at_ns) => Occupant::OwnWay,
+            Some(frame) => frame.occupant.clone(),
+            None if self.task.tid == marks.tid && marks.switched_ns.is_some_and(|ns| at_ns >= ns) => {
+                Occupant::OwnWay
+            }
+            None if self.task.is_idle() => Occupant::Idle,
+            None => Occupant::Task(self.task.clone()),
+        }
+    }
+}
+
+impl Frame {
+    /// Whether it is the function that wakes the thread, or the interrupt that this is in, from then on.
+    fn is_own(&self, marks: &Marks, at_ns: i64) -> bool {
+        let Some(fired_ns) = marks.fired_ns else { return false };
+        match self.occupant {
+            Occupant::TimerFunction { .. } => self.begun_ns == fired_ns,
+            Occupant::Vector { .. } => (self.begun_ns..=at_ns).contains(&fired_ns),
+            _ => false,
+        }
+    }
+}
+
+/// The beginning or the end of something that comes on top of a task.
+enum Edge {
+    Begun(Occupant),
+    Ended(Occupant),
+}
+
+fn begun_or_ended(what: &Happening) -> Option<Edge> {
+    Some(match what {
+        Happening::IrqBegin { irq, name } => Edge::Begun(Occupant::Irq { irq: *irq, name: name.clone() }),
+        Happening::IrqEnd { irq } => Edge::Ended(Occupant::Irq { irq: *irq, name: String::new() }),
+        Happening::SoftirqBegin { name } => Edge::Begun(Occupant::Softirq { name: name.clone() }),
+        Happening::SoftirqEnd { name } => Edge::Ended(Occupant::Softirq { name: name.clone() }),
+        Happening::VectorBegin { name } => Edge::Begun(Occupant::Vector { name: name.clone() }),
+        Happening::VectorEnd { name } => Edge::Ended(Occupant::Vector { name: name.clone() }),
+        Happening::TimerBegin { function } => {
+            Edge::Begun(Occupant::TimerFunction { function: function.clone(), soft: false })
+        }
+        Happening::TimerEnd => Edge::Ended(Occupant::TimerFunction { function: String::new(), soft: false }),
+        Happening::Switch { .. }
+        | Happening::Ready { .. }
+        | Happening::Nmi { .. }
+        | Happening::Idle { .. } => {
+            return None;
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn happening(kind: u8, tid: u32) -> Happening {
+        let task = |tid| Task { name: format!("t{tid}"), tid, priority: 120 };
+        match kind {
+            0 => Happening::Switch { from: task(tid), to: task(tid + 1) },
+            1 => Happening::Ready { task: task(tid) },
+            2 => Happening::IrqBegin { irq: tid, name: "a".to_owned() },
+            3 => Happening::IrqEnd { irq: tid },
+            4 => Happening::TimerBegin { function: "f".to_owned() },
+            5 => Happening::TimerEnd,
+            6 => Happening::SoftirqBegin { name: "NET_RX".to_owned() },
+            7 => Happening::SoftirqEnd { name: "NET_RX".to_owned() },
+            _ => Happening::Idle { state: None },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_moment_from_beginning_to_end_has_one_occupant(
+            events in prop::collection::vec((0i64..2000, 0u8..9, 0u32..4), 1..60),
+            late_ns in 1i64..1500,
+        ) {
+            let mut events: Vec<MomentEvent> = events
+                .into_iter()
+                .map(|(at_ns, kind, tid)| MomentEvent { at_ns: at_ns - 500, what: happening(kind, tid) })
+                .collect();
+            events.sort_by_key(|event| event.at_ns);
+            let moment = Moment { tid: 2, priority: 50, whole_from_ns: -500, events };
+            let timeline = Timeline::of(&moment, late_ns).unwrap();
+            let first = timeline.stretches.first().unwrap();
+            prop_assert_eq!(first.from_ns, -500);
+            prop_assert_eq!(timeline.stretches.last().unwrap().to_ns, late_ns);
+            for pair in timeline.stretches.windows(2) {
+                prop_assert_eq!(pair[0].to_ns, pair[1].from_ns);
+                prop_assert_ne!(&pair[0].occupant, &pair[1].occupant);
+            }
+            // Nothing of the way is lost or counted twice.
+            prop_assert_eq!(timeline.parts().map(|(_, _, ns)| ns).sum::<i64>(), late_ns);
+        }
+    }
+}

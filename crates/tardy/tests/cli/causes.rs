@@ -1,0 +1,42 @@
+//! `--causes`: what a person sees of it, on a fake probe.
+
+use crate::bench::Bench;
+
+fn traced<'a>(output: &'a str, causes: &'a str) -> Vec<&'a str> {
+    vec!["run", "--fake", "3", "--loops", "2000", "--quiet", "-o", output, causes]
+}
+
+#[test]
+fn the_worst_wake_ups_have_causes_and_the_run_keeps_their_moments() {
+    let bench = Bench::new();
+    let printed = bench.run(&traced("a.run.json", "--causes")).exits(0).out;
+    assert!(printed.contains("worst wake-ups that were traced"), "{printed}");
+    let run = bench.json("a.run.json");
+    let worst = run["series"][0]["worst"].as_array().unwrap();
+    assert!(worst[0]["moment"]["events"].as_array().unwrap().len() > 3);
+    assert_eq!(run["plan"]["phases"][0]["probe"]["causes"]["over_ns"], 0);
+    let report = bench.run(&["report", "a.run.json", "-o", "a.html"]);
+    report.exits(0);
+    let page = std::fs::read_to_string(bench.path("a.html")).unwrap();
+    assert!(page.contains("Why it was late") && page.contains("after the deadline"));
+}
+
+#[test]
+fn a_limit_leaves_earlier_wake_ups_out() {
+    let bench = Bench::new();
+    bench.run(&traced("a.run.json", "--causes=1s")).exits(0);
+    let run = bench.json("a.run.json");
+    let worst = run["series"][0]["worst"].as_array().unwrap();
+    assert!(worst.iter().all(|outlier| outlier.get("moment").is_none()));
+}
+
+#[test]
+fn a_traced_run_is_not_compared_with_an_untraced_one_unasked() {
+    let bench = Bench::new();
+    bench.run(&traced("a.run.json", "--causes")).exits(0);
+    bench.run(&traced("b.run.json", "--causes=off")).exits(0);
+    let refused = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(1);
+    assert!(refused.err.contains("was traced for causes"), "{}", refused.err);
+    let compared = bench.run(&["compare", "a.run.json", "b.run.json", "--force"]).exits(0);
+    assert!(compared.out.contains("NOT COMPARABLE"), "{}", compared.out);
+}
