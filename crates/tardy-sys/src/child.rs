@@ -25,10 +25,12 @@ use std::process::Command;
 
 use crate::scheduling::{self, Scheduling};
 
-/// SIGKILL, SIGTERM and SIGUSR1 (signal(7)).
+/// SIGKILL, SIGSTOP, SIGTERM and SIGUSR1 (signal(7)).
 pub mod signal {
     /// Cannot be caught.
     pub const KILL: i32 = libc::SIGKILL;
+    /// Cannot be caught either, and stops until SIGCONT or SIGKILL.
+    pub const STOP: i32 = libc::SIGSTOP;
     /// Asks to end.
     pub const TERMINATE: i32 = libc::SIGTERM;
     /// Asks to look whether the parent is still there.

@@ -1,18 +1,20 @@
 //! Every load that needs no other machine: it counts its work, and the end of its worker or of one task is its death.
 
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use tardy_measure::load::{KNOWN, LoadError, Loads, parse};
 use tardy_sys::child::{send, signal};
 
-use crate::processes::{Process, descendants, eventually, own_descendants};
+use crate::processes::{Process, assert_all_end, descendants, eventually, own_descendants};
 use crate::{Test, context, specs};
 
 pub(crate) const TESTS: &[Test] = &[
     ("every_load_is_tried_here", every_load_is_tried_here),
     ("every_load_counts_and_dies_with_its_worker", every_load_counts_and_dies_with_its_worker),
+    ("kill_9_of_tardy_ends_every_load", kill_9_of_tardy_ends_every_load),
     ("the_end_of_one_task_is_the_loads_death", the_end_of_one_task_is_the_loads_death),
     ("groups_and_sizes_are_as_asked_for", groups_and_sizes_are_as_asked_for),
     ("a_tool_that_fails_says_why_before_anything_is_measured", a_tool_that_fails_says_why),
@@ -22,7 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// How each is tried; `tardy-` and the name of each part.
-const TRIED: [(&str, &[&str]); 16] = [
+pub(crate) const TRIED: [(&str, &[&str]); 16] = [
     ("scheduler:2,3,64", &["scheduler"]),
     ("network", &["network"]),
     ("copy", &["copy"]),
@@ -52,7 +54,7 @@ fn every_load_is_tried_here() {
 }
 
 /// Whether this machine has what the load needs; prints what it has not.
-fn can_run(text: &str) -> bool {
+pub(crate) fn can_run(text: &str) -> bool {
     let told = match Loads::start(&specs(&[text]), &context()) {
         Ok(_) => return true,
         Err(error) => error.to_string(),
@@ -110,6 +112,22 @@ fn worker(part: &str) -> Process {
         descendants(supervisor.pid).into_iter().filter(|process| process.name == name).collect();
     // Tasks are named as their worker and have been started after it.
     named.into_iter().min_by_key(Process::started).unwrap_or_else(|| panic!("{name} does not run"))
+}
+
+fn kill_9_of_tardy_ends_every_load() {
+    let exe = std::env::current_exe().unwrap();
+    let loads = TRIED.iter().map(|(text, _)| *text).filter(|text| can_run(text));
+    let mut command = Command::new(exe);
+    command.args(["alone", "0", "-"]).args(loads).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut tardy = command.spawn().unwrap();
+    let mut first_rates = String::new();
+    BufReader::new(tardy.stderr.take().unwrap()).read_line(&mut first_rates).unwrap();
+    assert!(first_rates.contains("products/s"), "{first_rates}");
+    let processes = descendants(tardy.id());
+    assert!(processes.len() > 30, "{processes:?}");
+    send(tardy.id(), signal::KILL).unwrap();
+    tardy.wait().unwrap();
+    assert_all_end(&processes);
 }
 
 fn the_end_of_one_task_is_the_loads_death() {

@@ -5,10 +5,18 @@ use std::time::{Duration, Instant};
 use tardy_measure::load::Loads;
 use tardy_record::run::Phase;
 use tardy_record::validity::{Validity, judge_loads};
+use tardy_sys::child::{send, signal};
 
-use crate::{Test, context, specs};
+use crate::processes::{eventually, is_stopped, own_descendants};
+use crate::{Test, built_in, context, specs};
 
-pub(crate) const TESTS: &[Test] = &[("three_seconds_of_doload_are_valid", three_seconds_of_doload_are_valid)];
+pub(crate) const TESTS: &[Test] = &[
+    ("three_seconds_of_doload_are_valid", three_seconds_of_doload_are_valid),
+    (
+        "every_load_that_is_stopped_makes_its_phase_invalid",
+        every_load_that_is_stopped_makes_its_phase_invalid,
+    ),
+];
 
 /// Those that look for what only time brings out.
 pub(crate) const SOAKS: &[Test] =
@@ -18,6 +26,35 @@ fn three_seconds_of_doload_are_valid() {
     let validity = run(Duration::from_secs(3));
     assert!(validity.valid, "{:?}", validity.spoilt_by);
     assert_eq!(validity.limits, ["load doload: no network-card interrupts: the data went over loopback"]);
+}
+
+/// Nobody has died, and nothing is done: as behind a disk that does not answer, or a probe that takes every CPU.
+fn every_load_that_is_stopped_makes_its_phase_invalid() {
+    const SECOND: u64 = 1_000_000_000;
+    // Times are told to the loads, so that ten seconds need not pass.
+    for (text, parts) in built_in::TRIED {
+        if !built_in::can_run(text) {
+            continue;
+        }
+        let mut loads = Loads::start(&specs(&[text]), &context()).unwrap();
+        eventually("everything is stopped", || {
+            let all = own_descendants();
+            let working: Vec<_> = all.iter().filter(|process| process.name != "tardy-loads").collect();
+            working.iter().for_each(|process| drop(send(process.pid, signal::STOP)));
+            working.iter().all(|process| is_stopped(process))
+        });
+        loads.begin_phase(0, SECOND);
+        (2..12).for_each(|second| loads.read(second * SECOND));
+        loads.end_phase(12 * SECOND);
+        let phase =
+            Phase { label: "p".to_owned(), start_ns: SECOND, end_ns: Some(12 * SECOND), ..Phase::default() };
+        let validity = judge_loads(&loads.stop(), &[phase]);
+        assert!(!validity.valid, "{text}");
+        let expected =
+            parts.iter().map(|part| format!("load {text} ({part}) in phase 'p': it did nothing for 11.0 s"));
+        assert_eq!(validity.spoilt_by, expected.collect::<Vec<_>>());
+        assert_eq!(own_descendants(), [], "{text}");
+    }
 }
 
 /// On a machine with nothing else to do: another load that starts meanwhile is a stall to this one.

@@ -26,6 +26,7 @@ struct Status {
     process: Process,
     parent: u32,
     ended: bool,
+    stopped: bool,
 }
 
 fn status(pid: u32) -> Option<Status> {
@@ -34,7 +35,12 @@ fn status(pid: u32) -> Option<Status> {
     let fields: Vec<&str> = stat[tail + 1..].split_whitespace().collect();
     let process =
         Process { pid, start_time: fields[19].parse().ok()?, name: stat[head + 1..tail].to_owned() };
-    Some(Status { process, parent: fields[1].parse().ok()?, ended: matches!(fields[0], "Z" | "X") })
+    Some(Status {
+        process,
+        parent: fields[1].parse().ok()?,
+        ended: matches!(fields[0], "Z" | "X"),
+        stopped: fields[0] == "T",
+    })
 }
 
 /// All living descendants of a process.
@@ -65,6 +71,10 @@ pub(crate) fn own_descendants() -> Vec<Process> {
 
 pub(crate) fn is_alive(process: &Process) -> bool {
     status(process.pid).is_some_and(|status| status.process.start_time == process.start_time && !status.ended)
+}
+
+pub(crate) fn is_stopped(process: &Process) -> bool {
+    status(process.pid).is_none_or(|status| status.process.start_time != process.start_time || status.stopped)
 }
 
 /// Looks until it is so; fails after [`PATIENCE`].

@@ -31,6 +31,45 @@ fn a_run_is_the_same_to_the_byte_whatever_else_the_host_does() {
     assert!(shown.contains("4 boots in 3 rounds, the same bytes every time"), "{shown}");
 }
 
+/// Loads draw on nothing but the seed.
+#[test]
+fn every_built_in_load_is_the_same_to_the_byte() {
+    let Some(guests) = guests::directory() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let recipe = place.path().join("loads.toml");
+    std::fs::write(&recipe, EVERY_LOAD).unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "verify");
+    lab.arg(&recipe).args(["--kernel", "debian:6.12-rt", "--rounds", "2"]);
+    let shown = guests::said(&guests::expect(lab, 0));
+    assert!(shown.contains("3 boots in 2 rounds, the same bytes every time"), "{shown}");
+    let results = place.path().join("results");
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.arg(&recipe).args(["--kernel", "debian:6.12-rt", "--quiet", "-o"]).arg(&results);
+    guests::expect(lab, 0);
+    let run = guests::run(&results.join("debian-6.12-rt.run.json"));
+    assert!(run.validity.valid, "{:?}", run.validity);
+    assert_eq!(run.loads.len(), 10);
+    for part in run.loads.iter().flat_map(|load| &load.parts) {
+        assert!(part.done.last() > part.done.first(), "{}", part.name);
+    }
+}
+
+/// Those that need neither a compiler nor another tool.
+const EVERY_LOAD: &str = r#"
+about = "Every built-in load in a guest."
+[run]
+duration = "300ms"
+warmup = "100ms"
+[timer]
+interval = "1ms"
+[[phase]]
+name = "this machine"
+load = ["scheduler:2,3,64", "cpu", "memory:1", "io:/run", "fork", "timers:4", "signals", "ipi"]
+[[phase]]
+name = "its network"
+load = ["net", "ping-flood"]
+"#;
+
 #[test]
 fn another_seed_and_another_recipe_are_other_runs() {
     let Some(guests) = guests::directory() else { return };
