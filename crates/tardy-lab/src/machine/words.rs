@@ -11,7 +11,7 @@ const PARKING_ADDRESS: u32 = 0x800;
 pub fn words(setup: &Setup) -> Vec<String> {
     let mut words = Words::default();
     machine(&mut words, setup);
-    pace(&mut words, setup.pace);
+    pace(&mut words, setup.machine, setup.pace);
     // Nothing that is not named here, no screen, no network, and a reboot is the end.
     words.all("-nodefaults -no-user-config -display none -nic none -no-reboot");
     // The clock on the board starts on the same day every time, and follows the guest's time.
@@ -56,12 +56,14 @@ fn park(words: &mut Words, cpus: u32) {
     }
 }
 
-fn pace(words: &mut Words, pace: Pace) {
+fn pace(words: &mut Words, machine: Machine, pace: Pace) {
     match pace {
         // While the guest sleeps its clock leaps to the next timer (sleep=off). The record goes nowhere: what is wanted of
-        // recording is that the emulator's main loop and its CPU take turns (docs/adr/0009-turns-for-the-emulator.md).
+        // recording is that the emulator's main loop and its CPU take turns (docs/adr/0009-turns-for-the-emulator.md). QEMU
+        // records no board of several CPUs, even if all but one of them sleep.
         Pace::Instructions { shift } => {
-            words.all(&format!("-accel tcg -icount shift={shift},sleep=off,rr=record,rrfile=/dev/null"));
+            let turns = if machine.cpus().is_none() { ",rr=record,rrfile=/dev/null" } else { "" };
+            words.all(&format!("-accel tcg -icount shift={shift},sleep=off{turns}"));
         }
         Pace::Realtime { .. } => words.all("-accel tcg"),
         Pace::Kvm { .. } => words.all("-accel kvm"),

@@ -77,6 +77,8 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     if let Some(causes) = &mut causes {
         causes.begin(&tids, live.iter().map(LiveSeries::granted), start_ns, &plan);
     }
+    // A phase may be over before the house, on a CPU that it shares, gets to its next reading.
+    house.read_loads(house.clock.now_ns());
     for probe in &mut probes {
         probe.go(start_ns)?;
     }
