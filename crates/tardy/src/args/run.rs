@@ -86,6 +86,7 @@ pub(crate) struct RunFlags {
     /// memory[:MIB], io[:DIRECTORY], fork, timers[:COUNT], signals, compile[:DIRECTORY], ipi, net[:PORT], ping-flood,
     /// ping-flood-in; stress-ng:ARGS, hackbench[:ARGS], iperf3:ARGS; 'cmd:COMMAND'; may be given several times
     /// (docs/loads.md) [default: none]
+    #[allow(rustdoc::broken_intra_doc_links, reason = "brackets in the help are what may be left out")]
     #[arg(long, value_name = "LOAD")]
     load: Option<Vec<String>>,
     /// The other host that network loads send to.
