@@ -2,8 +2,8 @@
 //! the kernel's own stop_machine, and not one for each CPU.
 //!
 //! Threads share their deadlines, so wake-ups of the same cycle always overlap. How many of the worst coincide by chance
-//! is known: of m worst out of n cycles on each of two CPUs m²/n. As many of each series are looked at as keep that below
-//! [`BY_CHANCE`] for all pairs of CPUs together.
+//! is known: of m worst out of n cycles on each of two CPUs m²/n. As many of each series are looked at as keep that below one
+//! in twenty for all pairs of CPUs together.
 
 use serde::Serialize;
 use tardy_record::series::Outlier;
