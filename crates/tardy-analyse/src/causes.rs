@@ -151,7 +151,7 @@ fn cause(series: usize, index: usize, outlier: &Outlier) -> Option<Cause> {
 fn how(occupant: &Occupant, stage: Stage, tid: u32, priority: u32) -> How {
     match occupant {
         Occupant::OwnWay => How::OwnWay,
-        Occupant::Irq { .. } | Occupant::Vector { .. } | Occupant::Nmi => How::Interrupt,
+        Occupant::Irq { .. } | Occupant::Vector { .. } => How::Interrupt,
         Occupant::Softirq { .. } | Occupant::TimerFunction { soft: true, .. } => How::Softirq,
         Occupant::TimerFunction { soft: false, .. } => How::TimerFunction,
         Occupant::Idle => How::LeavingIdle,

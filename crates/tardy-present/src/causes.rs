@@ -92,7 +92,6 @@ fn who(occupant: &Occupant) -> String {
             format!("The timer function '{}'{within}", short(&harmless(function), NAME_MAX))
         }
         Occupant::Softirq { name } => format!("The soft interrupt {}", short(&harmless(name), NAME_MAX)),
-        Occupant::Nmi => "A non-maskable interrupt".to_owned(),
         Occupant::Idle => "Nobody".to_owned(),
         Occupant::OwnWay => "The thread".to_owned(),
     }

@@ -37,8 +37,6 @@ pub enum Occupant {
         /// Whether it ran in a soft interrupt, and not in the timer's own.
         soft: bool,
     },
-    /// A non-maskable interrupt.
-    Nmi,
     /// The wake-up itself: the timer's interrupt that brought it, and the thread once it was switched to.
     OwnWay,
 }
@@ -55,7 +53,6 @@ impl Occupant {
             Self::TimerFunction { function, .. } => {
                 format!("timer function {function}").trim_end().to_owned()
             }
-            Self::Nmi => "NMI".to_owned(),
             Self::OwnWay => "its own way".to_owned(),
         }
     }

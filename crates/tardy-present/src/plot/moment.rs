@@ -59,7 +59,7 @@ pub fn draw(id: &str, title: &str, cause: &Cause, options: &Options) -> String {
 
 fn lane(occupant: &Occupant) -> usize {
     match occupant {
-        Occupant::Irq { .. } | Occupant::Vector { .. } | Occupant::TimerFunction { .. } | Occupant::Nmi => 0,
+        Occupant::Irq { .. } | Occupant::Vector { .. } | Occupant::TimerFunction { .. } => 0,
         Occupant::Softirq { .. } => 1,
         Occupant::Task(_) | Occupant::Idle => 2,
         Occupant::OwnWay => 3,
