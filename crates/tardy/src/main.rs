@@ -7,6 +7,7 @@ mod progress;
 mod published;
 mod recipe;
 mod resolve;
+mod resolve_loads;
 mod resolve_probe;
 
 use std::process::ExitCode;
