@@ -56,7 +56,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),
-        Command::Restore => commands::restore::run(),
+        Command::Restore(arguments) => commands::restore::run(&arguments),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),

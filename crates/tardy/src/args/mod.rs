@@ -56,7 +56,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Tsn(TsnCommand),
     /// Undo what a crash left changed in the kernel.
-    Restore,
+    Restore(RestoreArgs),
     /// The JSON Schema of run files.
     Schema,
     /// Completions for a shell.
@@ -115,6 +115,14 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Read kernel files under this directory instead.
+    #[arg(long, hide = true, default_value = "/")]
+    pub(crate) kernel_root: PathBuf,
+}
+
+/// `tardy restore`.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Kernel files, and the journal, under this directory instead.
     #[arg(long, hide = true, default_value = "/")]
     pub(crate) kernel_root: PathBuf,
 }
