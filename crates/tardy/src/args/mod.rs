@@ -1,5 +1,6 @@
 //! What can be typed. Nothing here asks the machine anything; `resolve.rs` does.
 
+mod check;
 mod lab;
 mod run;
 mod tsn;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
@@ -36,7 +38,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// What this machine is, whether it is real-time, and what would improve it.
-    Check(CheckArgs),
+    Check(Box<CheckArgs>),
     /// Measure: run file, summary, and a report if asked for.
     Run(Box<RunArgs>),
     /// A load by itself.
@@ -106,17 +108,6 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-}
-
-/// `tardy check`.
-#[derive(Debug, Args)]
-pub(crate) struct CheckArgs {
-    /// As JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Read kernel files under this directory instead.
-    #[arg(long, hide = true, default_value = "/")]
-    pub(crate) kernel_root: PathBuf,
 }
 
 /// `tardy restore`.
