@@ -322,8 +322,8 @@ fn interrupts(files: &KernelFiles, subject: &Subject) -> Looked {
     }
     let measured = cpu_list::format(&subject.cpus);
     Ok(Steps {
-        now: format!("{} interrupts may go to CPU {measured}", steps.len()),
-        becomes: format!("to CPU {} only", cpu_list::format(&others)),
+        now: format!("interrupts that may go to CPU {measured}: {}", steps.len()),
+        becomes: format!("none (to CPU {} only)", cpu_list::format(&others)),
         steps,
         may_be_partial: true,
     })

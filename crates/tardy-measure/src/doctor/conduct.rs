@@ -73,11 +73,7 @@ pub fn conduct(
 ) -> Result<Ending, String> {
     let files = KernelFiles::under(&request.kernel_root);
     let place = Place::of(&files);
-    if let Some(what) = journal::left_behind(&place).first() {
-        return Err(format!(
-            "a tardy that was killed has left this changed: {what}; first put it back with 'tardy restore'"
-        ));
-    }
+    check_nothing_is_left(&files)?;
     let workplace = Workplace::take(&place, request.keep.as_deref())?;
     let signals = EndSignals::catch().map_err(|error| format!("signals cannot be caught: {error}"))?;
     let mut doctor = Doctor { request, files, place, workplace, observer, trials: 0 };
@@ -94,6 +90,20 @@ pub fn conduct(
         }
     }
     Ok(Ending::Complete)
+}
+
+/// Looks whether a crash has left settings changed: then the machine is not as it should be, and every comparison with it
+/// would be wrong.
+///
+/// # Errors
+/// In words, with what to do.
+pub fn check_nothing_is_left(files: &KernelFiles) -> Result<(), String> {
+    match journal::left_behind(&Place::of(files)).first() {
+        None => Ok(()),
+        Some(what) => Err(format!(
+            "a tardy that was killed has left this changed: {what}; first put it back with 'tardy restore'"
+        )),
+    }
 }
 
 struct Doctor<'a> {

@@ -16,6 +16,6 @@ mod threads;
 mod workplace;
 
 pub use changes::{Change, Offer, Standing, Steps, Subject, offers};
-pub use conduct::{Ending, Request, Trial, conduct};
+pub use conduct::{Ending, Request, Trial, check_nothing_is_left, conduct};
 pub use held::Held;
 pub use order::order_of_round;

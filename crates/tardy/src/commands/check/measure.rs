@@ -6,7 +6,8 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tardy_analyse::doctor::{self as analysis, Diagnosis, Observation};
 use tardy_measure::doctor::{
-    Change, Ending, Offer, Request, Standing, Steps, Subject, conduct, offers, order_of_round,
+    Change, Ending, Offer, Request, Standing, Steps, Subject, check_nothing_is_left, conduct, offers,
+    order_of_round,
 };
 use tardy_measure::facts::SystemAnswers;
 use tardy_measure::load;
@@ -65,10 +66,13 @@ struct Answer<'a> {
 pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
     let flags = &arguments.trials;
     let resolved = resolved(arguments)?;
+    let left = check_nothing_is_left(&KernelFiles::under(&arguments.kernel_root));
     if flags.dry_run {
+        left.unwrap_or_else(|reason| output::tell(&reason));
         show_plan(&resolved, arguments.json)?;
         return Ok(Exit::Done);
     }
+    left.map_err(|reason| anyhow!(reason))?;
     if resolved.changes.is_empty() {
         show_plan(&resolved, arguments.json)?;
         output::tell("nothing can be tried here; what stands in the way is on standard output");
