@@ -277,7 +277,7 @@ fn fair_server(files: &KernelFiles, subject: &Subject) -> Looked {
     match files.names(PLACE) {
         Ok(_) => {}
         Err(error) if error.is_absent() => {
-            return Err(missing(format!("no {PLACE}: Linux 6.12 and debugfs have it")));
+            return Err(missing(format!("no {PLACE}: it takes Linux 6.12, and debugfs mounted there")));
         }
         Err(error) => return Err(cannot(&error)),
     }

@@ -322,3 +322,25 @@ fn what_somebody_else_changes_meanwhile_is_left_as_they_want_it() {
     wait_until("its map is let go of", || !tardy_sys::shared_map::is_in_use(&map).unwrap());
     fs::remove_file(map).unwrap();
 }
+
+/// A load that comes before the probe for as long as the governor is not `performance`. By hand, since it takes a minute, root,
+/// and a machine with little else to do: `cargo test -p tardy --test cli -- --ignored --nocapture known_effect`.
+#[test]
+#[ignore = "a minute by hand, as root, on a machine with little else to do"]
+fn a_known_effect_is_found_and_nothing_else() {
+    let tree = Tree::as_large_as_this();
+    let cpu = scheduling::affinity().unwrap().last().unwrap().to_string();
+    let governor = tree.root().join(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"));
+    let script = format!(
+        "while :; do read g < {}; \
+         if [ \"$g\" = ondemand ]; then i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; fi; sleep 0.01; done\n",
+        governor.display()
+    );
+    fs::write(tree.bench.path("hog.sh"), script).unwrap();
+    let load = format!("cmd:taskset -c {cpu} chrt -f 95 sh {}", tree.bench.path("hog.sh").display());
+    let only = "governor,throttling,timer-migration";
+    let printed = tree.check(&["--duration", "1s", "--cpus", &cpu, "--only", only, "--load", &load]).exits(0);
+    println!("{}", printed.out);
+    assert!(printed.out.contains("What helped: governor\n"), "{}", printed.out);
+    assert!(!printed.out.contains("harms\n"), "{}", printed.out);
+}

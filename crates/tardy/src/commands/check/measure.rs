@@ -105,8 +105,15 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
         observations.push(Observation { round: trial.round, change, reading });
     });
     progress.close_line();
-    let ending = ending.map_err(|reason| anyhow!(reason))?;
-    present(&resolved, ending, &observations, arguments)
+    match ending {
+        Ok(ending) => present(&resolved, ending, &observations, arguments),
+        Err(reason) if observations.is_empty() => Err(anyhow!(reason)),
+        Err(reason) => {
+            // What was measured until then is worth its table.
+            present(&resolved, Ending::Interrupted, &observations, arguments)?;
+            Err(anyhow!(reason))
+        }
+    }
 }
 
 fn present(
@@ -211,10 +218,9 @@ fn plan(flags: &TrialFlags) -> Result<Plan> {
 fn tell_beforehand(resolved: &Resolved, quiet: bool) {
     let least = analysis::least_rounds(resolved.changes.len()) as u32;
     if resolved.rounds < least {
+        let (rounds, changes) = (resolved.rounds, resolved.changes.len());
         output::tell(&format!(
-            "{} rounds are too few to tell {} changes from chance: it takes {least} at least",
-            resolved.rounds,
-            resolved.changes.len()
+            "too few rounds to tell anything from chance: {rounds}, where the number of changes ({changes}) takes {least}"
         ));
     }
     if !quiet {
@@ -236,7 +242,7 @@ fn trials_in_words(plan: &Plan, rounds: u32) -> String {
     let phase = &plan.phases[0];
     let load =
         if phase.loads.is_empty() { String::new() } else { format!(" under {}", phase.loads.join(" + ")) };
-    let (rounds, s) = if rounds == 1 { (1, "") } else { (rounds, "s") };
+    let s = if rounds == 1 { "" } else { "s" };
     let duration = format_duration_ns(phase.planned_ns());
     format!("{rounds} round{s} of {duration} on CPU {}{load}", cpu_list::format(&plan.measured_cpus()))
 }
