@@ -64,6 +64,9 @@ pub(crate) struct LabTable {
     /// Modules to load before anything else.
     #[serde(default)]
     pub(crate) modules: Vec<String>,
+    /// Modules to load once the boot's work has died down.
+    #[serde(default)]
+    pub(crate) modules_at_rest: Vec<String>,
     /// Programs from Debian's packages: `PACKAGE:PATH`.
     #[serde(default)]
     pub(crate) tools: Vec<String>,

@@ -178,6 +178,7 @@ impl Doctor<'_> {
             origin: (self.request.origin)(),
             output: output.to_owned(),
             samples: None,
+            tells_samples: false,
             force: false,
             exe: self.request.exe.clone(),
             kernel_root: self.request.kernel_root.clone(),

@@ -6,6 +6,7 @@ mod articles;
 mod bench;
 mod causes;
 mod check_of_other_machines;
+mod cyclictest;
 mod doctor;
 mod errors;
 mod full_disk;
