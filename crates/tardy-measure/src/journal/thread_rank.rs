@@ -69,9 +69,16 @@ impl ThreadRank {
     /// Gives the thread its new rank.
     ///
     /// # Errors
-    /// In words.
+    /// In words: also if it has ended, or is by now another than it was found to be.
     pub(super) fn make(&self, files: &KernelFiles) -> Result<(), String> {
-        set(files, self.pid, self.new)
+        let line = files.text(&stat_of(self.pid)).map_err(|error| error.to_string())?;
+        let now = ProcessStat::parse(&line).filter(|stat| stat.start == self.start_ticks);
+        let now = now.map(|stat| Rank { policy: stat.policy, priority: stat.priority });
+        match now {
+            Some(now) if now == self.old => set(files, self.pid, self.new),
+            Some(now) => Err(format!("{}, is {} by now", self.in_words(), now.in_words())),
+            None => Err(format!("{}, has ended", self.in_words())),
+        }
     }
 
     /// Gives the thread back its old rank, unless it has ended, or somebody else has given it another.
@@ -147,7 +154,9 @@ mod tests {
             let stat = ProcessStat::parse(&text).unwrap();
             Rank { policy: stat.policy, priority: stat.priority }
         };
+        assert!(change(89).make(&files).unwrap_err().contains("has ended"));
         change(88).make(&files).unwrap();
+        assert!(change(88).make(&files).unwrap_err().contains("fifo 91 by now"));
         assert_eq!(rank(), Rank::fifo(91));
         assert_eq!(change(89).take_back(&files), Ok(Undone::Done), "an id that was given out again");
         assert_eq!(rank(), Rank::fifo(91));

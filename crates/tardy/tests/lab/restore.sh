@@ -1,4 +1,4 @@
-# What a crash must not leave behind: the network, and the tracers' settings.
+# What a crash must not leave behind: the network, the tracers' settings, and what the doctor tries.
 state() {
     everything | grep -v '^/run/tardy'
     ovs-vsctl show
@@ -10,6 +10,14 @@ state() {
         echo "$file: $(cat osnoise/$file)"
     done
     cd /
+    cat /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/timer_migration
+    grep . /sys/kernel/debug/sched/fair_server/cpu*/runtime 2> /dev/null
+    for thread in /proc/[0-9]*; do
+        # Priority and policy, fields 40 and 41.
+        case $(cat $thread/comm 2> /dev/null) in
+            ktimers/* | irq/*) echo "$thread $(sed 's/.*) //' $thread/stat | cut -d ' ' -f 38,39)" ;;
+        esac
+    done
 }
 
 # crash NAME 'SIGN' COMMAND...: kills the command as soon as SIGN, a condition, comes true; restores; compares. Links
@@ -92,3 +100,11 @@ measures() { ls /dev/shm/tardy-* > /dev/null 2>&1 && has_changed file; }
 crash 'the timerlat tracer' measures tardy run --probe timerlat --duration 100s -o /tmp/timerlat.run.json
 crash 'a trace of causes' 'has_changed trace_instance' \
     tardy run --causes --interval 1ms --duration 100s -o /tmp/causes.run.json
+
+mount -t debugfs none /sys/kernel/debug
+# With this seed the change comes before the baseline. Its run file is there once it is in force.
+tries_it() { ls /run/tardy/trials/round-001-$1.run.json > /dev/null 2>&1; }
+for change in ktimers-up throttling timer-migration fair-server; do
+    crash "the doctor's $change" "tries_it $change" \
+        tardy check --measure --only $change --rounds 1 --seed 4 --interval 1ms --duration 100s
+done
