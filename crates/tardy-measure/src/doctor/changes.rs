@@ -7,7 +7,7 @@ use tardy_record::cpu_list;
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 
 use super::threads;
-use crate::facts::may_set_priorities;
+use crate::facts::{major_minor, may_set_priorities};
 use crate::journal::{Rank, ThreadRank};
 
 /// A change that can be made and undone while the machine runs.
@@ -18,7 +18,7 @@ pub enum Change {
     Governor,
     /// CPUs are kept out of idle states that take time to leave, by /dev/cpu_dma_latency.
     Idle,
-    /// Real-time tasks are not throttled.
+    /// Real-time tasks are not throttled (before Linux 6.12).
     Throttling,
     /// The measured CPUs keep nothing for ordinary tasks (Linux 6.12 and later).
     FairServer,
@@ -156,7 +156,7 @@ pub fn offers(files: &KernelFiles, subject: &Subject) -> Vec<Offer> {
             let looked = match change {
                 Change::Governor => governor(files, subject),
                 Change::Idle => idle(files, subject),
-                Change::Throttling => number(files, "/proc/sys/kernel/sched_rt_runtime_us", "-1"),
+                Change::Throttling => throttling(files),
                 Change::FairServer => fair_server(files, subject),
                 Change::Interrupts => interrupts(files, subject),
                 Change::InterruptThreadsRaised => ranks(files, subject, threads::INTERRUPTS, true),
@@ -210,6 +210,17 @@ fn number(files: &KernelFiles, path: &str, new: &str) -> Looked {
         return Err(already(format!("{name} is {new}")));
     }
     Ok(Steps { now: format!("{name} {now}"), becomes: new.to_owned(), steps, may_be_partial: false })
+}
+
+/// Since Linux 6.12 the fair server has taken throttling's place, and trying it would not come back whole: once
+/// sched_rt_runtime_us has been −1, the kernel has lost count of the fair servers' share, and refuses (EBUSY) whatever
+/// else they are set to until the next boot. Seen with 6.12.117-rt in the lab.
+fn throttling(files: &KernelFiles) -> Looked {
+    let release = files.text("/proc/sys/kernel/osrelease").ok();
+    if release.and_then(|release| major_minor(&release)).is_some_and(|version| version >= (6, 12)) {
+        return Err(missing("since Linux 6.12 the fair server does that"));
+    }
+    number(files, "/proc/sys/kernel/sched_rt_runtime_us", "-1")
 }
 
 fn governor(files: &KernelFiles, subject: &Subject) -> Looked {

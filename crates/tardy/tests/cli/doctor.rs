@@ -223,11 +223,13 @@ fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
     insta::assert_snapshot!("dry_run", told);
     tree.may_do_anything(false);
     tree.write("proc/sys/kernel/timer_migration", "0\n");
+    tree.write("proc/sys/kernel/osrelease", "6.12.48-rt\n");
     let told = tree.check(&["--dry-run", "--fake", "1"]).exits(0).out;
     for line in [
         "  irq-threads-up    root could try: ",
         "  ktimers-down      root could try: ",
         "  timer-migration   already so: timer_migration is 0",
+        "  throttling        not here: since Linux 6.12 the fair server does that",
     ] {
         assert!(told.contains(line), "{line} in {told}");
     }
@@ -235,6 +237,7 @@ fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
     assert!(nothing.err.contains("nothing can be tried here"), "{}", nothing.err);
     tree.may_do_anything(true);
     tree.write("proc/sys/kernel/timer_migration", "1\n");
+    fs::remove_file(tree.root().join("proc/sys/kernel/osrelease")).unwrap();
     assert_eq!(tree.files(), before);
     assert!(!tree.root().join("run").exists(), "not even a place for a journal was made");
 }

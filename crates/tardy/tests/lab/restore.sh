@@ -104,7 +104,7 @@ crash 'a trace of causes' 'has_changed trace_instance' \
 mount -t debugfs none /sys/kernel/debug
 # With this seed the change comes before the baseline. Its run file is there once it is in force.
 tries_it() { ls /run/tardy/trials/round-001-$1.run.json > /dev/null 2>&1; }
-for change in ktimers-up throttling timer-migration fair-server; do
+for change in ktimers-up timer-migration fair-server; do
     crash "the doctor's $change" "tries_it $change" \
         tardy check --measure --only $change --rounds 1 --seed 4 --interval 1ms --duration 100s
 done
