@@ -14,6 +14,7 @@ mod levels;
 mod loads;
 mod noise;
 mod pipeline;
+mod published;
 mod real_run;
 mod samples;
 mod simulate;
