@@ -63,6 +63,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
+        Command::List(arguments) => commands::list::run(&arguments),
         Command::Cyclictest { words } => cyclictest::run(words),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),

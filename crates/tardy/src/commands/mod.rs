@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod generate;
 pub(crate) mod inner;
 pub(crate) mod lab;
+pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod output;
