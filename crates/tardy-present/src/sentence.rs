@@ -4,6 +4,7 @@ use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::name::Readings;
 use tardy_analyse::row::Row;
 use tardy_analyse::verdict::Verdict;
+use tardy_record::foreign::LOADS_UNKNOWN;
 use tardy_record::series::Quantity;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, validity};
@@ -49,6 +50,7 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
     let over = phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns)));
     let under = match phase.loads.as_slice() {
         [] => "with no load".to_owned(),
+        [one] if one == LOADS_UNKNOWN => "under a load that is unknown".to_owned(),
         loads => format!("under {}", harmless(&loads.join(" and "))),
     };
     let worst =

@@ -1,5 +1,6 @@
 //! What can be typed. Nothing here asks the machine anything; `resolve.rs` does.
 
+mod formats;
 mod lab;
 mod run;
 mod tsn;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use formats::ImportArgs;
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// What differs between two or more runs, and whether they may be compared at all.
     Compare(CompareArgs),
+    /// Other tools' files as run files: cyclictest's, rtla's, Xenomai's, oslat's and more.
+    Import(ImportArgs),
     /// The same experiment on emulated machines with real kernels, the same to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),
