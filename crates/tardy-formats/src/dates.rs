@@ -37,8 +37,6 @@ pub(crate) fn parse_rfc2822(text: &str) -> Option<i64> {
     let rest = text.split_once(',').map_or(text, |(_, rest)| rest);
     let mut words = rest.split_whitespace();
     let day: u32 = words.next()?.parse().ok()?;
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let month = words.next()?;
     let month = MONTHS.iter().position(|name| *name == month)? as u32 + 1;
     let year: i64 = words.next()?.parse().ok()?;
@@ -58,6 +56,28 @@ pub(crate) fn clock_time(text: &str) -> Option<i64> {
     (parts.next().is_none() && minute < 60 && second < 61).then_some(hour * 3600 + minute * 60 + second)
 }
 
+/// `2026-11-21T03:05:31Z` in seconds since 1970.
+pub(crate) fn parse_rfc3339(text: &str) -> Option<i64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let mut parts = date.split('-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let second = clock_time(time.split('.').next()?)?;
+    from_civil(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?, second)
+}
+
+/// A date of RFC 3339 as rt-tests writes it.
+pub(crate) fn rfc2822_of(text: &str) -> Option<String> {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    let seconds = parse_rfc3339(text)?;
+    let plain = rfc3339(seconds)?;
+    let month = MONTHS.get(plain[5..7].parse::<usize>().ok()?.checked_sub(1)?)?;
+    let weekday = DAYS[seconds.div_euclid(86_400).rem_euclid(7) as usize];
+    Some(format!("{weekday}, {} {month} {} {} +0000", &plain[8..10], &plain[..4], &plain[11..19]))
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +88,8 @@ mod tests {
         assert_eq!(seconds, 1_795_230_331);
         assert_eq!(rfc3339(seconds).unwrap(), "2026-11-21T03:05:31Z");
         assert_eq!(parse_rfc2822("Sat, 21 Nov 2026 04:05:31 +0100"), Some(seconds));
+        assert_eq!(parse_rfc3339("2026-11-21T03:05:31Z"), Some(seconds));
+        assert_eq!(rfc2822_of("2026-11-21T03:05:31Z").unwrap(), "Sat, 21 Nov 2026 03:05:31 +0000");
         assert_eq!(rfc3339(0).unwrap(), "1970-01-01T00:00:00Z");
         assert_eq!(rfc3339(951_782_400).unwrap(), "2000-02-29T00:00:00Z");
     }

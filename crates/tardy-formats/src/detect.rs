@@ -28,6 +28,80 @@ pub const FORMATS: &[Format] = &[
         import: import::rt_tests_json::import,
     },
     Format {
+        name: "jitterdebugger",
+        about: "jitterdebugger's results.json",
+        recognises: |head| head.is_json() && head.has("\"sysinfo\"") && head.has("\"cpu\""),
+        import: import::jitterdebugger::import,
+    },
+    Format {
+        name: "rteval",
+        about: "rteval's summary.xml",
+        recognises: |head| head.has("<rteval"),
+        import: import::rteval::import,
+    },
+    Format {
+        name: "hdr-log",
+        about: "HdrHistogram's interval log, version 2",
+        recognises: |head| head.has("Interval_Compressed_Histogram") || head.lines().any(|line| line.contains(",HISTFAAA")),
+        import: import::hdr_log::import,
+    },
+    Format {
+        name: "rtla-hist",
+        about: "rtla timerlat hist, rtla osnoise hist",
+        recognises: |head| head.has("# RTLA ") || head.lines().any(|line| line.starts_with("Index ")),
+        import: import::rtla::import_histogram,
+    },
+    Format {
+        name: "rtla-top",
+        about: "rtla timerlat top, rtla osnoise top, rtla hwnoise: the last screen",
+        recognises: |head| {
+            head.has("IRQ Timer Latency (") || head.has("Operating System Noise") || head.has("Hardware-related Noise")
+        },
+        import: import::rtla::import_top,
+    },
+    Format {
+        name: "latmus-plot",
+        about: "EVL's latmus -g",
+        recognises: |head| head.lines().any(|line| line.starts_with("# libevl version")),
+        import: import::latmus_plot::import,
+    },
+    Format {
+        name: "xenomai-plot",
+        about: "Xenomai's latency -g",
+        recognises: |head| head.lines().any(|line| line.starts_with('#') && line.contains(" us period, priority")),
+        import: import::xenomai_plot::import,
+    },
+    Format {
+        name: "xenomai",
+        about: "Xenomai's latency and EVL's latmus: lines RTT, RTH, RTD, RTS, HSD",
+        recognises: |head| head.lines().any(|line| line.trim_start().starts_with("RTT|")),
+        import: import::xenomai::import,
+    },
+    Format {
+        name: "oslat",
+        about: "oslat's text",
+        recognises: |head| head.lines().any(|line| line.starts_with("oslat V") || line.trim_start().starts_with("001 (us):")),
+        import: import::oslat_text::import,
+    },
+    Format {
+        name: "hwlatdetect",
+        about: "hwlatdetect's text",
+        recognises: |head| head.lines().any(|line| line.starts_with("hwlatdetect:")),
+        import: import::hwlatdetect::import,
+    },
+    Format {
+        name: "stress-ng-yaml",
+        about: "stress-ng --yaml: the machine; the latencies are in its log",
+        recognises: |head| head.lines().any(|line| line.trim_start().starts_with("stress-ng-version:")),
+        import: import::stress_ng::import_yaml,
+    },
+    Format {
+        name: "stress-ng-log",
+        about: "stress-ng --cyclic: its log",
+        recognises: |head| head.lines().any(|line| line.contains("stress-ng") && line.contains("cyclic: sched ")),
+        import: import::stress_ng::import_log,
+    },
+    Format {
         name: "cyclictest-samples",
         about: "cyclictest -v: thread:cycle:value",
         recognises: |head| head.lines().any(is_sample),
@@ -40,6 +114,18 @@ pub const FORMATS: &[Format] = &[
             head.lines().any(|line| line.starts_with("# Histogram")) || head.lines().any(is_thread_line)
         },
         import: import::cyclictest_text::import,
+    },
+    Format {
+        name: "columns",
+        about: "bare columns of a latency and counts: the OSADL's data files, CSV made with grep and tr",
+        recognises: |head| head.are_columns(),
+        import: import::columns::import,
+    },
+    Format {
+        name: "jitterdebugger-samples",
+        about: "jitterdebugger's samples.raw; the unit comes from results.json beside it",
+        recognises: |head| import::jitterdebugger_samples::recognises(head.bytes),
+        import: import::jitterdebugger_samples::import,
     },
 ];
 
@@ -73,9 +159,27 @@ impl Head<'_> {
         self.text.lines().map(str::trim_end)
     }
 
-    #[allow(dead_code)]
-    fn bytes(&self) -> &[u8] {
-        self.bytes
+    /// Whether rows of at least two numbers ascend.
+    fn are_columns(&self) -> bool {
+        let numbers = |word: &str| word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit());
+        let mut rows = 0;
+        let mut before = None;
+        // The last line may be cut off by the end of the head.
+        let lines: Vec<&str> = self.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        let whole = if self.bytes.ends_with(b"\n") { lines.len() } else { lines.len().saturating_sub(1) };
+        for line in lines.iter().take(whole.min(200)) {
+            let words: Vec<&str> = import::columns::words(line).collect();
+            if words.len() < 2 || !words.iter().all(|word| numbers(word)) {
+                return false;
+            }
+            let value: Option<u64> = words[0].parse().ok();
+            if value.is_none() || before.is_some_and(|before| before >= value) {
+                return false;
+            }
+            before = Some(value);
+            rows += 1;
+        }
+        rows > 0
     }
 }
 

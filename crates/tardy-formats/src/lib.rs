@@ -13,12 +13,15 @@ mod command_line;
 mod dates;
 pub mod detect;
 mod error;
+mod export;
+mod hdr;
 mod import;
 mod imported;
 mod json;
 pub mod lines;
 mod run;
 pub mod skipped;
+mod xml;
 
 use std::io::Read;
 
@@ -27,6 +30,7 @@ use tardy_record::Run;
 use archive::Content;
 pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
+pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export};
 pub use import::ImportOptions;
 pub use imported::{Unit, Used};
 
@@ -63,8 +67,13 @@ pub fn import(
 /// The unit that a file beside `path` tells, for a format that leaves it to another file: jitterdebugger's samples have
 /// theirs in the results beside them.
 pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
-    let _ = path;
-    None
+    if path.file_name()? != "samples.raw" {
+        return None;
+    }
+    let mut file = std::fs::File::open(path.with_file_name("results.json")).ok()?;
+    let document = json::parse(&json::whole(&mut file).ok()?).ok()?;
+    let root = json::Object::root(&document).ok()?;
+    import::jitterdebugger::unit(&root.object("sysinfo").ok()??).ok()
 }
 
 /// The same of bytes in memory.

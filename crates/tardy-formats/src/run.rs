@@ -6,7 +6,7 @@ use tardy_record::foreign::{ForeignPlan, ForeignSeries, LOADS_UNKNOWN};
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
 use tardy_record::run::{Origin, Phase, State};
 use tardy_record::series::{Series, SeriesKind, Tally};
-use tardy_record::{Histogram, Knowable, Run, file, validity};
+use tardy_record::{Bin, Histogram, Knowable, Run, file, validity};
 
 use crate::dates;
 use crate::error::{ImportError, Result};
@@ -16,7 +16,8 @@ use crate::skipped;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The run that `imported` makes, of the file called `name`, which was read as `format`.
-pub(crate) fn of(imported: Imported, format: &'static str, name: &str) -> Result<Run> {
+pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Result<Run> {
+    imported.phases.iter_mut().for_each(|phase| align_open_bins(&mut phase.streams));
     let how = format!("the {} file does not say", imported.tool);
     let facts = facts(&imported.system, &imported.tool, &how);
     let periods: Vec<u64> = streams(&imported).filter_map(|stream| stream.interval_ns).collect();
@@ -85,6 +86,30 @@ pub(crate) fn of(imported: Imported, format: &'static str, name: &str) -> Result
     run.validity = validity::judge(&run);
     file::check(&run).map_err(|error| ImportError::field("the file", error.to_string()))?;
     Ok(run)
+}
+
+/// Lets the open bins of all streams begin where the highest of their histograms ends: a tool gives its threads histograms
+/// of one reach, and only bins that begin alike can be added up.
+fn align_open_bins(streams: &mut [Stream]) {
+    let is_open = |bin: &Bin| bin.upper_ns == i64::MAX;
+    let counts = |stream: &Stream| match &stream.readings {
+        Readings::Counts(counts) => counts.bins.clone(),
+        Readings::Samples(_) => Vec::new(),
+    };
+    let all: Vec<Bin> = streams.iter().flat_map(counts).collect();
+    let Some(opened_from) = all.iter().filter(|bin| is_open(bin)).map(|bin| bin.lower_ns).max() else { return };
+    let reach = all.iter().filter(|bin| !is_open(bin)).map(|bin| bin.upper_ns).max().unwrap_or(opened_from);
+    for stream in streams {
+        let Readings::Counts(counts) = &mut stream.readings else { continue };
+        let (overflows, max) = (counts.overflows.is_some(), counts.max_ns);
+        let Some(last) = counts.bins.last_mut() else { continue };
+        let from = reach.max(opened_from);
+        if is_open(last) && overflows && max.is_some_and(|max| max >= from) {
+            last.lower_ns = from;
+        } else if !is_open(last) && last.lower_ns == opened_from {
+            last.upper_ns = i64::MAX;
+        }
+    }
 }
 
 fn streams(imported: &Imported) -> impl Iterator<Item = &Stream> {

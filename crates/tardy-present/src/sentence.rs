@@ -64,6 +64,7 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
     let on_cpus = phase.rows.iter().filter(|row| row.cpu.is_some()).count();
     let where_from = match (on_cpus, phase.rows.len() - on_cpus) {
         (cpus, 0) => count_of(cpus, "CPU"),
+        (0, threads) if phase.probe == "foreign" => count_of(threads, "thread"),
         (0, threads) => count_of(threads, "unpinned thread"),
         (cpus, threads) => format!("{} and {}", count_of(cpus, "CPU"), count_of(threads, "unpinned thread")),
     };
@@ -73,6 +74,13 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
     if phase.readings == Readings::Periods {
         return Some(format!(
             "In {} periods{over} on {where_from} {under}, the noisiest took {} from what ran{on}.",
+            count(row.quoted_count),
+            with_unit(max as f64),
+        ));
+    }
+    if phase.readings == Readings::Samples {
+        return Some(format!(
+            "In {} samples{over} on {where_from} {under}, the longest noise took {}{on}.",
             count(row.quoted_count),
             with_unit(max as f64),
         ));

@@ -13,6 +13,7 @@ use tardy_record::foreign::LatePeriods;
 use super::{ImportOptions, number};
 use crate::command_line::{self, Cyclictest};
 use crate::error::{ImportError, Result};
+use crate::export::columns::{Own, SERIES_MARK};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
 use crate::lines::{Line, Lines};
 
@@ -42,6 +43,8 @@ struct Text {
     /// Counts of each column, by row.
     rows: Vec<(u64, u64, Vec<u64>)>,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
+    /// What tardy says of its series, in a file that it wrote.
+    own: Vec<Own>,
     dma_latency: Option<String>,
     break_value: Option<String>,
     cut_short: bool,
@@ -89,6 +92,10 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams };
     for stream in &mut phase.streams {
+        if let Some(own) = text.own.get(stream.thread as usize) {
+            stream.cpu = own.label.strip_prefix("cpu ").and_then(|cpu| cpu.parse().ok());
+            stream.label = Some(own.label.clone());
+        }
         complete(stream, known.as_ref(), text.threads.get(&stream.thread).map(|(_, line)| line));
     }
     imported.phases.push(phase);
@@ -180,7 +187,12 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
 
 impl Text {
     fn comment(&mut self, line: Line<'_>, plain: &str) -> Result<()> {
-        if plain.starts_with("# Histogram") && !plain.contains("Overflow") {
+        if let Some(words) = plain.strip_prefix(SERIES_MARK) {
+            let own = Own::read(words)
+                .filter(|_| self.own.len() < THREAD_MAX)
+                .ok_or_else(|| ImportError::line(line.number, "comment", "is not what tardy writes of a series"))?;
+            self.own.push(own);
+        } else if plain.starts_with("# Histogram") && !plain.contains("Overflow") {
             if self.is_histogram {
                 let reason = "a second histogram in one file: split it, and import each";
                 return Err(ImportError::line(line.number, "# Histogram", reason));

@@ -2,6 +2,18 @@
 
 pub(crate) mod cyclictest_samples;
 pub(crate) mod cyclictest_text;
+pub(crate) mod columns;
+pub(crate) mod hdr_log;
+pub(crate) mod hwlatdetect;
+pub(crate) mod jitterdebugger;
+pub(crate) mod jitterdebugger_samples;
+pub(crate) mod latmus_plot;
+pub(crate) mod oslat_text;
+pub(crate) mod rteval;
+pub(crate) mod rtla;
+pub(crate) mod stress_ng;
+pub(crate) mod xenomai;
+pub(crate) mod xenomai_plot;
 pub(crate) mod rt_tests_json;
 
 use crate::error::{ImportError, Result};
@@ -23,4 +35,28 @@ pub(crate) fn number(word: &str, line: u64, field: &str) -> Result<u64> {
         let shown: String = word.chars().take(40).collect();
         ImportError::line(line, field, format!("'{shown}' is no count below 2^64"))
     })
+}
+
+/// `12.345` times `factor`, cut off to a whole number; `factor` is a power of ten, so that nothing is rounded on the way.
+pub(crate) fn decimal_ns(word: &str, factor: i64, line: u64, field: &str) -> Result<i64> {
+    let wrong = || {
+        let shown: String = word.chars().take(40).collect();
+        ImportError::line(line, field, format!("'{shown}' is no number that can be a time"))
+    };
+    let (negative, digits) = match word.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, word),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) {
+        return Err(wrong());
+    }
+    let mut value = whole.parse::<i64>().ok().and_then(|whole| whole.checked_mul(factor)).ok_or_else(wrong)?;
+    let mut place = factor;
+    for digit in fraction.bytes() {
+        place /= 10;
+        value = value.checked_add(i64::from(digit - b'0') * place).ok_or_else(wrong)?;
+    }
+    Ok(if negative { -value } else { value })
 }

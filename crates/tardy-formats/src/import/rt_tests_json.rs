@@ -60,6 +60,9 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let words = command.clone().unwrap_or_default();
     let program = words.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
     let tool = program.into_iter().find(|word| TOOLS.iter().any(|tool| tool.name == *word)).unwrap_or("rt-tests");
+    // What tardy exports says so in the place of a version, and is cyclictest's in form.
+    let version = root.text("rt_test_version:").or(root.text("rt_test_version"));
+    let tool = if version.is_some_and(|version| version.starts_with("tardy")) { "cyclictest" } else { tool };
     let mut imported = Imported {
         tool: tool.to_owned(),
         version: root.text("rt_test_version:").or(root.text("rt_test_version")).map(str::to_owned),
@@ -245,6 +248,8 @@ fn cyclictest(
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    // Only tardy names its threads.
+    stream.label = thread.text("label").map(|label| label.chars().take(200).collect());
     if let Some(known) = &known {
         cyclictest_text::complete_from_command(&mut stream, known);
     }
