@@ -91,13 +91,15 @@ fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     if foreign == [None, None] {
         return Vec::new();
     }
-    let tool = |plan: &PhasePlan| plan.probe.foreign().map_or_else(|| "tardy".to_owned(), |one| one.tool.clone());
+    let tool =
+        |plan: &PhasePlan| plan.probe.foreign().map_or_else(|| "tardy".to_owned(), |one| one.tool.clone());
     let mut reasons = Vec::new();
     if tool(a) != tool(b) {
         reasons.push(format!("what measured: {} and {}", tool(a), tool(b)));
     }
     if let [Some(one), Some(other)] = foreign {
-        let period = |plan: &ForeignPlan| plan.period_ns.get().map_or("unknown".to_owned(), format_duration_ns);
+        let period =
+            |plan: &ForeignPlan| plan.period_ns.get().map_or("unknown".to_owned(), format_duration_ns);
         let (one, other) = (period(one), period(other));
         if one != other || one == "unknown" {
             reasons.push(format!("interval: {one} and {other}"));

@@ -38,7 +38,9 @@ impl<'a> Content<'a> {
                 Some(compression) => Self::plain(compression.taken_off(content)?)?,
             };
         }
-        Err(ImportError::TooMuch(format!("is compressed more than {NESTING_MAX} times over; unpack it first")))
+        Err(ImportError::TooMuch(format!(
+            "is compressed more than {NESTING_MAX} times over; unpack it first"
+        )))
     }
 
     fn plain(mut rest: Box<dyn Read + 'a>) -> Result<Self> {
@@ -168,7 +170,9 @@ impl<R: Read> Tar<R> {
             while filled < TAR_BLOCK {
                 match self.reader.read(&mut header[filled..])? {
                     0 if filled == 0 => return Ok(None),
-                    0 => return Err(ImportError::TooMuch("the archive ends in a member's header".to_owned())),
+                    0 => {
+                        return Err(ImportError::TooMuch("the archive ends in a member's header".to_owned()));
+                    }
                     count => filled += count,
                 }
             }
@@ -179,9 +183,9 @@ impl<R: Read> Tar<R> {
             if self.members > MEMBER_MAX {
                 return Err(ImportError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
             }
-            let size = octal(&header[124..136])
-                .filter(|_| checksum_fits(&header))
-                .ok_or_else(|| ImportError::field(format!("member {}", self.members), "its header is damaged"))?;
+            let size = octal(&header[124..136]).filter(|_| checksum_fits(&header)).ok_or_else(|| {
+                ImportError::field(format!("member {}", self.members), "its header is damaged")
+            })?;
             (self.left, self.padding) = (size, size.next_multiple_of(TAR_BLOCK as u64) - size);
             if matches!(header[156], b'0' | 0) {
                 let name = |part: &[u8]| {

@@ -28,7 +28,8 @@ const WITH_VALUE: &str = "AbcCdDFhHilopqtTaRW";
 pub(crate) fn cyclictest(command: &str) -> Option<Cyclictest> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let tool = words.iter().position(|word| word.rsplit('/').next() == Some("cyclictest"))?;
-    let mut found = Cyclictest { unit: Some(Unit::Us), interval_ns: Some(1_000_000), ..Cyclictest::default() };
+    let mut found =
+        Cyclictest { unit: Some(Unit::Us), interval_ns: Some(1_000_000), ..Cyclictest::default() };
     let (mut smp, mut histogram, mut distance) = (false, false, None);
     let (mut affinity, mut affinity_list) = (false, false);
     let mut words = words[tool + 1..].iter().copied().peekable();
@@ -82,7 +83,11 @@ pub(crate) fn cyclictest(command: &str) -> Option<Cyclictest> {
         affinity_list |= short == "a" && inline.is_some();
     }
     if found.policy.is_none() {
-        found.policy = Some(if found.priority.is_some_and(|priority| priority > 0) { Policy::Fifo } else { Policy::Other });
+        found.policy = Some(if found.priority.is_some_and(|priority| priority > 0) {
+            Policy::Fifo
+        } else {
+            Policy::Other
+        });
     }
     // -S implies -a -t; the distance is 500 us unless a histogram is made (rt-tests 2.4, cyclictest.c).
     found.pinned_in_order = (smp || affinity) && !affinity_list;
@@ -154,15 +159,22 @@ mod tests {
     fn command_lines_of_articles_are_read() {
         let osadl = cyclictest("cyclictest -l100000000 -m -Sp90 -i200 -h400 -q").unwrap();
         assert_eq!((osadl.interval_ns, osadl.priority, osadl.distance_ns), (Some(200_000), Some(90), 0));
-        assert_eq!((osadl.unit, osadl.policy, osadl.pinned_in_order), (Some(Unit::Us), Some(Policy::Fifo), true));
+        assert_eq!(
+            (osadl.unit, osadl.policy, osadl.pinned_in_order),
+            (Some(Unit::Us), Some(Policy::Fifo), true)
+        );
         let nanoseconds = cyclictest("sudo /usr/bin/cyclictest -N -p 80 -t1 -n -i 500 -D 5m").unwrap();
         assert_eq!(nanoseconds.unit, Some(Unit::Ns));
         assert_eq!((nanoseconds.priority, nanoseconds.interval_ns), (Some(80), Some(500_000)));
         assert_eq!((nanoseconds.duration_ns, nanoseconds.distance_ns), (Some(300_000_000_000), 500_000));
         let old = cyclictest("cyclictest -m -a -t -p99").unwrap();
         assert_eq!((old.interval_ns, old.priority, old.pinned_in_order), (Some(1_000_000), Some(99), true));
-        let long = cyclictest("cyclictest --interval=250 --priority 70 --policy=rr --affinity=1-2 --nsecs").unwrap();
-        assert_eq!((long.interval_ns, long.policy, long.pinned_in_order), (Some(250_000), Some(Policy::Rr), false));
+        let long =
+            cyclictest("cyclictest --interval=250 --priority 70 --policy=rr --affinity=1-2 --nsecs").unwrap();
+        assert_eq!(
+            (long.interval_ns, long.policy, long.pinned_in_order),
+            (Some(250_000), Some(Policy::Rr), false)
+        );
         assert_eq!(cyclictest("oslat -D 8"), None);
         assert_eq!(cyclictest("cyclictest").unwrap().policy, Some(Policy::Other));
     }

@@ -51,7 +51,8 @@ pub(crate) fn parse_rfc2822(text: &str) -> Option<i64> {
 
 /// `03:05:31` in seconds.
 pub(crate) fn clock_time(text: &str) -> Option<i64> {
-    let mut parts = text.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..1_000_000).contains(n)));
+    let mut parts =
+        text.split(':').map(|part| part.parse::<i64>().ok().filter(|n| (0..1_000_000).contains(n)));
     let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
     (parts.next().is_none() && minute < 60 && second < 61).then_some(hour * 3600 + minute * 60 + second)
 }
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_date() {
-        for text in ["", "Sat, 41 Nov 2026 03:05:31 +0000", "x", "1 Nov 99999 1:1:1 +0000", "1 Nov 2026 é +0"] {
+        for text in ["", "Sat, 41 Nov 2026 03:05:31 +0000", "x", "1 Nov 99999 1:1:1 +0000", "1 Nov 2026 é +0"]
+        {
             assert_eq!(parse_rfc2822(text), None, "{text}");
         }
     }

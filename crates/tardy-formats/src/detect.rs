@@ -42,7 +42,9 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "hdr-log",
         about: "HdrHistogram's interval log, version 2",
-        recognises: |head| head.has("Interval_Compressed_Histogram") || head.lines().any(|line| line.contains(",HISTFAAA")),
+        recognises: |head| {
+            head.has("Interval_Compressed_Histogram") || head.lines().any(|line| line.contains(",HISTFAAA"))
+        },
         import: import::hdr_log::import,
     },
     Format {
@@ -55,7 +57,9 @@ pub const FORMATS: &[Format] = &[
         name: "rtla-top",
         about: "rtla timerlat top, rtla osnoise top, rtla hwnoise: the last screen",
         recognises: |head| {
-            head.has("IRQ Timer Latency (") || head.has("Operating System Noise") || head.has("Hardware-related Noise")
+            head.has("IRQ Timer Latency (")
+                || head.has("Operating System Noise")
+                || head.has("Hardware-related Noise")
         },
         import: import::rtla::import_top,
     },
@@ -68,7 +72,9 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "xenomai-plot",
         about: "Xenomai's latency -g",
-        recognises: |head| head.lines().any(|line| line.starts_with('#') && line.contains(" us period, priority")),
+        recognises: |head| {
+            head.lines().any(|line| line.starts_with('#') && line.contains(" us period, priority"))
+        },
         import: import::xenomai_plot::import,
     },
     Format {
@@ -80,7 +86,9 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "oslat",
         about: "oslat's text",
-        recognises: |head| head.lines().any(|line| line.starts_with("oslat V") || line.trim_start().starts_with("001 (us):")),
+        recognises: |head| {
+            head.lines().any(|line| line.starts_with("oslat V") || line.trim_start().starts_with("001 (us):"))
+        },
         import: import::oslat_text::import,
     },
     Format {
@@ -98,7 +106,9 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "stress-ng-log",
         about: "stress-ng --cyclic: its log",
-        recognises: |head| head.lines().any(|line| line.contains("stress-ng") && line.contains("cyclic: sched ")),
+        recognises: |head| {
+            head.lines().any(|line| line.contains("stress-ng") && line.contains("cyclic: sched "))
+        },
         import: import::stress_ng::import_log,
     },
     Format {
@@ -165,7 +175,8 @@ impl Head<'_> {
         let mut rows = 0;
         let mut before = None;
         // The last line may be cut off by the end of the head.
-        let lines: Vec<&str> = self.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        let lines: Vec<&str> =
+            self.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let whole = if self.bytes.ends_with(b"\n") { lines.len() } else { lines.len().saturating_sub(1) };
         for line in lines.iter().take(whole.min(200)) {
             let words: Vec<&str> = import::columns::words(line).collect();

@@ -38,6 +38,8 @@ pub(crate) struct Imported {
     /// In seconds since 1970.
     pub(crate) started: Option<i64>,
     pub(crate) duration_ns: Option<u64>,
+    /// Whether interval and duration are of the measurement alone, so that cycles that are missing were skipped.
+    pub(crate) may_tell_skipped: bool,
     pub(crate) system: System,
     pub(crate) phases: Vec<ImportedPhase>,
     /// What limits what may be concluded.
@@ -195,7 +197,10 @@ impl Counts {
             return Ok(());
         }
         let (Some(min), Some(max)) = (self.min_ns, self.max_ns) else {
-            return Err(ImportError::field(place, "there are readings, but no minimum or no maximum of them"));
+            return Err(ImportError::field(
+                place,
+                "there are readings, but no minimum or no maximum of them",
+            ));
         };
         let us = |ns: i64| format!("{} us", ns as f64 / 1000.0);
         if min > max {

@@ -16,7 +16,10 @@ pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     reader.take(DOCUMENT_MAX + 1).read_to_end(&mut text)?;
     if text.len() as u64 > DOCUMENT_MAX {
-        return Err(ImportError::TooMuch(format!("is longer than {} MiB, which no such document is", DOCUMENT_MAX >> 20)));
+        return Err(ImportError::TooMuch(format!(
+            "is longer than {} MiB, which no such document is",
+            DOCUMENT_MAX >> 20
+        )));
     }
     Ok(text)
 }
@@ -67,7 +70,8 @@ pub(crate) struct Object<'a> {
 
 impl<'a> Object<'a> {
     pub(crate) fn root(value: &'a Value) -> Result<Self> {
-        let map = value.as_object().ok_or_else(|| ImportError::field("the document", "is not a JSON object"))?;
+        let map =
+            value.as_object().ok_or_else(|| ImportError::field("the document", "is not a JSON object"))?;
         Ok(Self { path: String::new(), map })
     }
 
@@ -85,7 +89,8 @@ impl<'a> Object<'a> {
 
     pub(crate) fn object(&self, key: &str) -> Result<Option<Object<'a>>> {
         let Some(value) = self.map.get(key) else { return Ok(None) };
-        let map = value.as_object().ok_or_else(|| ImportError::field(self.path_of(key), "is not an object"))?;
+        let map =
+            value.as_object().ok_or_else(|| ImportError::field(self.path_of(key), "is not an object"))?;
         Ok(Some(Object { path: self.path_of(key), map }))
     }
 
@@ -96,7 +101,9 @@ impl<'a> Object<'a> {
     pub(crate) fn count(&self, key: &str) -> Result<Option<u64>> {
         let Some(value) = self.map.get(key) else { return Ok(None) };
         let count = value.as_u64();
-        count.map(Some).ok_or_else(|| ImportError::field(self.path_of(key), format!("{value} is not a count")))
+        count
+            .map(Some)
+            .ok_or_else(|| ImportError::field(self.path_of(key), format!("{value} is not a count")))
     }
 
     pub(crate) fn whole(&self, key: &str) -> Result<Option<i64>> {
@@ -110,7 +117,9 @@ impl<'a> Object<'a> {
     pub(crate) fn number(&self, key: &str) -> Result<Option<f64>> {
         let Some(value) = self.map.get(key) else { return Ok(None) };
         let number = value.as_f64().filter(|number| number.is_finite());
-        number.map(Some).ok_or_else(|| ImportError::field(self.path_of(key), format!("{value} is not a number")))
+        number
+            .map(Some)
+            .ok_or_else(|| ImportError::field(self.path_of(key), format!("{value} is not a number")))
     }
 
     pub(crate) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T> {

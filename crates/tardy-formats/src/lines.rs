@@ -121,23 +121,27 @@ impl<R: Read> Lines<R> {
         buffer[LINE_MAX..LINE_MAX + rest].copy_from_slice(&self.buffer[self.start..self.end]);
         self.buffer = buffer;
         (self.start, self.end) = (LINE_MAX, LINE_MAX + rest);
-        let text = match std::str::from_utf8(&self.buffer[..LINE_MAX]) {
-            Ok(text) => text,
-            // A character may have been cut in two.
-            Err(error) if error.valid_up_to() + 4 > LINE_MAX => {
-                std::str::from_utf8(&self.buffer[..error.valid_up_to()]).unwrap_or_default()
-            }
-            Err(_) => return Err(ImportError::line(self.number, "whole line", "it is not text")),
-        };
+        let text = self.text(&self.buffer[..LINE_MAX], true)?;
         Ok(Line { number: self.number, text, cut: true, unended })
     }
 
     fn line(&self, from: usize, to: usize, unended: bool) -> Result<Line<'_>> {
         let bytes = &self.buffer[from..to];
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| ImportError::line(self.number, "whole line", "it is not text"))?;
-        Ok(Line { number: self.number, text, cut: bytes.len() > LINE_MAX, unended })
+        let cut = bytes.len() > LINE_MAX;
+        let text = self.text(&bytes[..bytes.len().min(LINE_MAX)], cut)?;
+        Ok(Line { number: self.number, text, cut, unended })
+    }
+
+    /// `bytes` as text; where they were cut off, a character may have been cut in two.
+    fn text<'a>(&self, bytes: &'a [u8], cut: bool) -> Result<&'a str> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(text),
+            Err(error) if cut && error.valid_up_to() + 4 > bytes.len() => {
+                Ok(std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default())
+            }
+            Err(_) => Err(ImportError::line(self.number, "whole line", "it is not text")),
+        }
     }
 }
 

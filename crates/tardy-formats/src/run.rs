@@ -17,7 +17,10 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// The run that `imported` makes, of the file called `name`, which was read as `format`.
 pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Result<Run> {
-    imported.phases.iter_mut().for_each(|phase| align_open_bins(&mut phase.streams));
+    for phase in &mut imported.phases {
+        align_open_bins(&mut phase.streams);
+        tell_apart(&mut phase.streams);
+    }
     let how = format!("the {} file does not say", imported.tool);
     let facts = facts(&imported.system, &imported.tool, &how);
     let periods: Vec<u64> = streams(&imported).filter_map(|stream| stream.interval_ns).collect();
@@ -56,10 +59,10 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     let mut run = Run::begun(origin, all, facts);
     run.progress.state = if imported.cut_short { State::CutShort } else { State::Complete };
     let remarks = remarks(&imported);
-    let duration_ns = imported.duration_ns.unwrap_or(0);
+    let (duration_ns, told_ns) = (imported.duration_ns.unwrap_or(0), told_ns(&imported));
     for (index, phase) in imported.phases.into_iter().enumerate() {
         for stream in phase.streams {
-            run.series.push(series(stream, index, duration_ns)?);
+            run.series.push(series(stream, index, duration_ns, told_ns)?);
         }
         let longest = run.series.iter().filter(|one| one.phase == index).map(|one| one.counted_ns).max();
         run.phases.push(Phase {
@@ -97,7 +100,9 @@ fn align_open_bins(streams: &mut [Stream]) {
         Readings::Samples(_) => Vec::new(),
     };
     let all: Vec<Bin> = streams.iter().flat_map(counts).collect();
-    let Some(opened_from) = all.iter().filter(|bin| is_open(bin)).map(|bin| bin.lower_ns).max() else { return };
+    let Some(opened_from) = all.iter().filter(|bin| is_open(bin)).map(|bin| bin.lower_ns).max() else {
+        return;
+    };
     let reach = all.iter().filter(|bin| !is_open(bin)).map(|bin| bin.upper_ns).max().unwrap_or(opened_from);
     for stream in streams {
         let Readings::Counts(counts) = &mut stream.readings else { continue };
@@ -112,6 +117,16 @@ fn align_open_bins(streams: &mut [Stream]) {
     }
 }
 
+/// Gives streams that would be called the same the number of their thread besides.
+fn tell_apart(streams: &mut [Stream]) {
+    let names: Vec<String> = streams.iter().map(Stream::name).collect();
+    for (stream, name) in streams.iter_mut().zip(&names) {
+        if names.iter().filter(|other| *other == name).count() > 1 {
+            stream.label = Some(format!("{name}, thread {}", stream.thread));
+        }
+    }
+}
+
 fn streams(imported: &Imported) -> impl Iterator<Item = &Stream> {
     imported.phases.iter().flat_map(|phase| &phase.streams)
 }
@@ -121,11 +136,16 @@ fn remarks(imported: &Imported) -> Vec<String> {
     let mut remarks: Vec<String> = imported.late_periods.warning(&imported.tool).into_iter().collect();
     for stream in streams(imported) {
         let Readings::Counts(counts) = &stream.readings else { continue };
-        let Some(share) = skipped_share(stream, counts, imported.duration_ns) else { continue };
+        let Some(share) = skipped_share(stream, counts, told_ns(imported)) else { continue };
         remarks.push(format!("{}: {}", stream.name(), skipped::sentence(share)));
     }
     remarks.extend(imported.remarks.iter().cloned());
     remarks
+}
+
+/// The duration that cycles may be held against.
+fn told_ns(imported: &Imported) -> Option<u64> {
+    imported.duration_ns.filter(|_| imported.may_tell_skipped)
 }
 
 fn skipped_share(stream: &Stream, counts: &Counts, duration_ns: Option<u64>) -> Option<(f64, f64)> {
@@ -181,7 +201,7 @@ fn id(run: &Run, name: &str) -> String {
     format!("{}-{:08x}", plain.trim_start_matches('.'), hash >> 32)
 }
 
-fn series(stream: Stream, phase: usize, duration_ns: u64) -> Result<Series> {
+fn series(stream: Stream, phase: usize, duration_ns: u64, told_ns: Option<u64>) -> Result<Series> {
     let label = stream.name();
     let foreign = |resolution_ns: u64| ForeignSeries {
         cpu: stream.cpu.into(),
@@ -196,7 +216,9 @@ fn series(stream: Stream, phase: usize, duration_ns: u64) -> Result<Series> {
     match &stream.readings {
         Readings::Samples(series) => {
             let foreign = match series.foreign() {
-                Some(known) => ForeignSeries { overflows: Knowable::Known(0), ..foreign(known.resolution_ns) },
+                Some(known) => {
+                    ForeignSeries { overflows: Knowable::Known(0), ..foreign(known.resolution_ns) }
+                }
                 None => foreign(1),
             };
             Ok(Series {
@@ -215,7 +237,7 @@ fn series(stream: Stream, phase: usize, duration_ns: u64) -> Result<Series> {
                 stated_mean_ns: counts.mean_ns.filter(|_| recorded > 0),
                 stated_deviation_ns: counts.deviation_ns,
                 overflows: counts.overflows.into(),
-                skipped_share: skipped_share(&stream, counts, (duration_ns > 0).then_some(duration_ns)),
+                skipped_share: skipped_share(&stream, counts, told_ns),
                 ..foreign(counts.resolution_ns)
             };
             let attempted =

@@ -89,7 +89,11 @@ impl<'a> Xml<'a> {
             let name = name.trim();
             return match self.open.pop() {
                 Some(open) if open == name => Ok(Event::End(open)),
-                _ => Err(ImportError::line(line, "element", format!("</{}> closes what is not open", short(name)))),
+                _ => Err(ImportError::line(
+                    line,
+                    "element",
+                    format!("</{}> closes what is not open", short(name)),
+                )),
             };
         }
         let (tag, closed) = match tag.strip_suffix('/') {
@@ -127,7 +131,9 @@ fn short(text: &str) -> String {
 
 fn unescaped(text: &str) -> String {
     let mut plain = text.to_owned();
-    for (entity, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")] {
+    for (entity, character) in
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")]
+    {
         plain = plain.replace(entity, character);
     }
     plain

@@ -212,7 +212,11 @@ pub fn table_notes(findings: &Findings) -> Vec<String> {
         );
     }
     if rows().any(|row| row.quantiles.iter().any(|quantile| quantile.value.is_none())) {
-        notes.push("n/a: too few wake-ups to determine that quantile.");
+        notes.push(if phases().any(|phase| phase.probe == "foreign") {
+            "n/a: too few wake-ups to determine that quantile, or a file that has no more than their extremes."
+        } else {
+            "n/a: too few wake-ups to determine that quantile."
+        });
     }
     notes.into_iter().map(str::to_owned).collect()
 }

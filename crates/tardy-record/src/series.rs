@@ -345,7 +345,9 @@ mod decimal_u128 {
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Knowable<u128>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Knowable<u128>, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         if text == "unknown" {
             return Ok(Knowable::Unknown);

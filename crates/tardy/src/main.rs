@@ -53,6 +53,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
+        Command::Export(arguments) => commands::export::run(&arguments),
         Command::Import(arguments) => commands::import::run(&arguments),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),

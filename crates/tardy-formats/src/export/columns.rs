@@ -27,7 +27,10 @@ impl Own {
     /// The comment's line.
     pub(crate) fn line(&self) -> String {
         let Self { label, min_ns, max_ns, beyond } = self;
-        format!("{SERIES_MARK}{}\n", json!({ "label": label, "min_ns": min_ns, "max_ns": max_ns, "beyond": beyond }))
+        format!(
+            "{SERIES_MARK}{}\n",
+            json!({ "label": label, "min_ns": min_ns, "max_ns": max_ns, "beyond": beyond })
+        )
     }
 
     /// What stands behind [`SERIES_MARK`].
@@ -38,7 +41,12 @@ impl Own {
             number => number.as_i64().filter(|ns| *ns < i64::MAX / 4 && *ns > i64::MIN / 4).map(Some),
         };
         let label: String = value.get("label")?.as_str()?.chars().take(200).collect();
-        Some(Self { label, min_ns: extreme("min_ns")?, max_ns: extreme("max_ns")?, beyond: value.get("beyond")?.as_u64()? })
+        Some(Self {
+            label,
+            min_ns: extreme("min_ns")?,
+            max_ns: extreme("max_ns")?,
+            beyond: value.get("beyond")?.as_u64()?,
+        })
     }
 }
 
@@ -49,8 +57,10 @@ pub(crate) fn table(all: &[Rows], pad: usize) -> String {
     values.dedup();
     let mut text = String::new();
     for value in values {
-        let counts: Vec<String> =
-            all.iter().map(|rows| format!("{:0pad$}", rows.counts.get(&value).copied().unwrap_or(0))).collect();
+        let counts: Vec<String> = all
+            .iter()
+            .map(|rows| format!("{:0pad$}", rows.counts.get(&value).copied().unwrap_or(0)))
+            .collect();
         let gap = if pad > 0 { " " } else { "\t" };
         text.push_str(&format!("{value:0pad$}{gap}{}\n", counts.join("\t")));
     }
@@ -73,11 +83,15 @@ pub(super) fn parts(run: &Run) -> Result<Vec<Part>, ExportError> {
     data.push_str(&table(&all, 0));
     let highest = shown(run).filter_map(|series| series.max_ns).max().unwrap_or(0) / 1000;
     let reach = all.iter().filter_map(|rows| rows.counts.keys().next_back()).max().copied().unwrap_or(0);
-    let plain = |text: &str| -> String { text.chars().filter(|c| !c.is_control() && !"\"\\`".contains(*c)).collect() };
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| !c.is_control() && !"\"\\`".contains(*c)).collect()
+    };
     let curves: Vec<String> = titles
         .iter()
         .enumerate()
-        .map(|(index, title)| format!("datafile using 1:{} with histeps title \"{}\"", index + 2, plain(title)))
+        .map(|(index, title)| {
+            format!("datafile using 1:{} with histeps title \"{}\"", index + 2, plain(title))
+        })
         .collect();
     let script = format!(
         "# gnuplot -e \"datafile='DATA'\" THIS > plot.png\n\

@@ -8,7 +8,9 @@ pub(super) fn text(run: &Run) -> String {
     for series in &run.series {
         let phase = run.phases.get(series.phase).map_or("", |phase| phase.label.as_str());
         let histograms = [("measured", Some(&series.measured)), ("corrected", series.corrected.as_ref())];
-        let known = |(name, histogram): (&'static str, Option<&'_ Histogram>)| histogram.cloned().map(|one| (name, one));
+        let known = |(name, histogram): (&'static str, Option<&'_ Histogram>)| {
+            histogram.cloned().map(|one| (name, one))
+        };
         for (kind, histogram) in histograms.into_iter().filter_map(known) {
             for bin in histogram.bins() {
                 // The last bin has no end where the tool's histogram had none.

@@ -15,7 +15,10 @@ pub(crate) const SERIES_MARK: &str = "[tardy series ";
 pub(super) fn text(run: &Run) -> Result<String, ExportError> {
     let mut text = "#[Logged with tardy: values are in ns]\n#[Histogram log format version 1.3]\n".to_owned();
     if let Some(seconds) = crate::dates::parse_rfc3339(&run.origin.started_at) {
-        text.push_str(&format!("#[StartTime: {seconds}.000 (seconds since epoch), {}]\n", run.origin.started_at));
+        text.push_str(&format!(
+            "#[StartTime: {seconds}.000 (seconds since epoch), {}]\n",
+            run.origin.started_at
+        ));
     }
     let mut lines = String::new();
     for series in shown(run) {
@@ -32,7 +35,9 @@ pub(super) fn text(run: &Run) -> Result<String, ExportError> {
             hdr::encode(&counts)
         ));
     }
-    text.push_str("\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n");
+    text.push_str(
+        "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
+    );
     Ok(text + &lines)
 }
 

@@ -27,7 +27,13 @@ pub(super) fn text(run: &Run) -> String {
             text.push_str(&format!("tardy_latency_max_seconds{{{}}} {}\n", labels(run, one), seconds(max)));
         }
     }
-    family(&mut text, "tardy_missed_periods", "counter", "", "Periods that passed during a late wake-up, where known.");
+    family(
+        &mut text,
+        "tardy_missed_periods",
+        "counter",
+        "",
+        "Periods that passed during a late wake-up, where known.",
+    );
     for one in series() {
         if let Some(missed) = one.tally.missed.get() {
             text.push_str(&format!("tardy_missed_periods_total{{{}}} {missed}\n", labels(run, one)));
@@ -46,7 +52,10 @@ fn histogram(run: &Run, series: &Series) -> String {
         // A bin across the limit counts as above it, so that no share is flattered.
         let below = bins.iter().filter(|bin| bin.upper_ns != i64::MAX && bin.upper_ns - 1 <= limit);
         let below = below.fold(0u64, |sum, bin| sum.saturating_add(bin.count));
-        text.push_str(&format!("tardy_latency_seconds_bucket{{{labels},le=\"{}\"}} {below}\n", seconds(limit)));
+        text.push_str(&format!(
+            "tardy_latency_seconds_bucket{{{labels},le=\"{}\"}} {below}\n",
+            seconds(limit)
+        ));
     }
     let total = series.tally.recorded;
     text.push_str(&format!("tardy_latency_seconds_bucket{{{labels},le=\"+Inf\"}} {total}\n"));

@@ -37,7 +37,11 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         let text = line.text.trim();
         if let Some(comment) = text.strip_prefix(SERIES_MARK) {
             let read = Own::read(comment).ok_or_else(|| {
-                ImportError::line(line.number, "comment", "is not what tardy writes of a series: it is damaged")
+                ImportError::line(
+                    line.number,
+                    "comment",
+                    "is not what tardy writes of a series: it is damaged",
+                )
             })?;
             own.push(read);
             continue;
@@ -54,7 +58,11 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         let value = number(words.next().unwrap_or(""), line.number, "latency")?;
         let counts = words.map(|word| number(word, line.number, "count")).collect::<Result<Vec<u64>>>()?;
         if counts.is_empty() || counts.len() > COLUMN_MAX {
-            return Err(ImportError::line(line.number, "whole line", format!("{} columns of counts", counts.len())));
+            return Err(ImportError::line(
+                line.number,
+                "whole line",
+                format!("{} columns of counts", counts.len()),
+            ));
         }
         if let Some((before, _, known)) = rows.last() {
             if value <= *before {

@@ -39,7 +39,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams: Vec::new() };
     for (thread, builder) in samples.threads.iter().enumerate() {
         let Some((builder, lost)) = builder else { continue };
-        let mut stream = Stream::of_thread(thread as u32, Readings::Samples(Box::new(untimed(builder, unit))));
+        let mut stream =
+            Stream::of_thread(thread as u32, Readings::Samples(Box::new(untimed(builder, unit))));
         if *lost > 0 {
             imported.remarks.push(format!(
                 "thread {thread}: {lost} cycles have no line: cyclictest's buffer overran, or they were not printed"
@@ -117,7 +118,9 @@ impl Samples {
                     self.record(sample)?;
                 }
                 None => {
-                    let Some(length) = block[at..].iter().position(|byte| *byte == b'\n') else { return Ok(at) };
+                    let Some(length) = block[at..].iter().position(|byte| *byte == b'\n') else {
+                        return Ok(at);
+                    };
                     self.line += 1;
                     self.other_line(&block[at..at + length])?;
                     at += length + 1;

@@ -65,6 +65,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         tool: "cyclictest".to_owned(),
         measures: MEASURES,
         late_periods: LatePeriods::Skipped,
+        may_tell_skipped: true,
         ..Imported::default()
     };
     let known = told(options, &mut imported);
@@ -77,7 +78,9 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         ));
     }
     if let Some(value) = &text.break_value {
-        imported.remarks.push(format!("the measurement ended at the first wake-up over the limit of -b, of {value}"));
+        imported
+            .remarks
+            .push(format!("the measurement ended at the first wake-up over the limit of -b, of {value}"));
     }
     if text.trailers.get("smis").is_some_and(|(_, counts)| counts.iter().any(|count| *count > 0)) {
         imported.remarks.push("system management interrupts happened meanwhile (--smi)".to_owned());
@@ -179,7 +182,9 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
             text.row(line)?;
         }
         if text.threads.len() > THREAD_MAX {
-            return Err(ImportError::TooMuch(format!("more than {THREAD_MAX} threads, which no machine here has")));
+            return Err(ImportError::TooMuch(format!(
+                "more than {THREAD_MAX} threads, which no machine here has"
+            )));
         }
     }
     Ok(text)
@@ -188,9 +193,9 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
 impl Text {
     fn comment(&mut self, line: Line<'_>, plain: &str) -> Result<()> {
         if let Some(words) = plain.strip_prefix(SERIES_MARK) {
-            let own = Own::read(words)
-                .filter(|_| self.own.len() < THREAD_MAX)
-                .ok_or_else(|| ImportError::line(line.number, "comment", "is not what tardy writes of a series"))?;
+            let own = Own::read(words).filter(|_| self.own.len() < THREAD_MAX).ok_or_else(|| {
+                ImportError::line(line.number, "comment", "is not what tardy writes of a series")
+            })?;
             self.own.push(own);
         } else if plain.starts_with("# Histogram") && !plain.contains("Overflow") {
             if self.is_histogram {
@@ -234,14 +239,22 @@ impl Text {
         let mut words = text.split_whitespace();
         let value = number(words.next().unwrap_or(""), line.number, "latency")?;
         if value > ROW_MAX {
-            return Err(ImportError::line(line.number, "latency", "longer than any histogram of cyclictest reaches"));
+            return Err(ImportError::line(
+                line.number,
+                "latency",
+                "longer than any histogram of cyclictest reaches",
+            ));
         }
         let counts = words
             .enumerate()
             .map(|(column, word)| number(word, line.number, &format!("column {}", column + 1)))
             .collect::<Result<Vec<u64>>>()?;
         if counts.is_empty() || counts.len() > THREAD_MAX + 1 {
-            return Err(ImportError::line(line.number, "whole line", format!("{} columns of counts", counts.len())));
+            return Err(ImportError::line(
+                line.number,
+                "whole line",
+                format!("{} columns of counts", counts.len()),
+            ));
         }
         if let Some((before, _, known)) = self.rows.last() {
             if value <= *before {
@@ -292,7 +305,11 @@ fn thread_line(line: Line<'_>, text: &str) -> Result<(u32, ThreadLine)> {
     let signed = |key: &str| -> Result<i64> {
         let word = value(key)?;
         word.parse().map_err(|_| {
-            ImportError::line(line.number, key.trim_matches([' ', ':']), format!("'{word}' is no number of 63 bits"))
+            ImportError::line(
+                line.number,
+                key.trim_matches([' ', ':']),
+                format!("'{word}' is no number of 63 bits"),
+            )
         })
     };
     let thread = count("T:")?;
@@ -317,7 +334,8 @@ fn thread_line(line: Line<'_>, text: &str) -> Result<(u32, ThreadLine)> {
 
 fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
     imported.remarks.push(
-        "the file has a count and extremes of each thread and no distribution: there are no quantiles".to_owned(),
+        "the file has a count and extremes of each thread and no distribution: there are no quantiles"
+            .to_owned(),
     );
     let mut streams = Vec::new();
     for (thread, (number, line)) in &text.threads {
@@ -377,7 +395,8 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         let extreme = |key: &str| -> Result<Option<i64>> {
             let Some((line, value)) = value(key) else { return Ok(None) };
             let place = format!("line {line}, thread {thread}");
-            let value = i64::try_from(value).map_err(|_| ImportError::field(&place, "longer than any measurement"))?;
+            let value = i64::try_from(value)
+                .map_err(|_| ImportError::field(&place, "longer than any measurement"))?;
             in_ns(value, unit, &place).map(Some)
         };
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
@@ -386,7 +405,8 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         if counts.bins.is_empty() {
             (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
         }
-        let line = of("min").map_or_else(|| "the histogram".to_owned(), |(line, _)| format!("lines {line} ff."));
+        let line =
+            of("min").map_or_else(|| "the histogram".to_owned(), |(line, _)| format!("lines {line} ff."));
         counts.check(&format!("{line}, Min and Max Latencies, {place}"))?;
         streams.push(Stream::of_thread(thread as u32, Readings::Counts(Box::new(counts))));
     }
@@ -404,7 +424,10 @@ fn check_total_column(rows: &[(u64, u64, Vec<u64>)], threads: usize) -> Result<(
     for (value, line, counts) in rows {
         let sum = counts[..threads].iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         if sum != Some(counts[threads]) {
-            let reason = format!("the total column says {}, and the threads' counts do not add up to it", counts[threads]);
+            let reason = format!(
+                "the total column says {}, and the threads' counts do not add up to it",
+                counts[threads]
+            );
             return Err(ImportError::line(*line, &format!("row {value}"), reason));
         }
     }

@@ -64,11 +64,13 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             parts.remove(0);
         }
         let [_, length, _, histogram] = parts.as_slice() else {
-            return Err(ImportError::line(line.number, "whole line", "has not the four columns of an interval"));
+            return Err(ImportError::line(
+                line.number,
+                "whole line",
+                "has not the four columns of an interval",
+            ));
         };
-        let factor = unit
-            .ok_or(ImportError::UnitUnknown { format: "an HdrHistogram log" })
-            .map(Unit::ns)?;
+        let factor = unit.ok_or(ImportError::UnitUnknown { format: "an HdrHistogram log" }).map(Unit::ns)?;
         let length_ns = decimal_ns(length.trim(), 1_000_000_000, line.number, "Interval_Length")?;
         seconds = seconds.saturating_add(length_ns.max(0));
         let tag = tag.unwrap_or_else(|| "all".to_owned());
@@ -86,7 +88,9 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
                 return Err(ImportError::field(place, "has values longer than any measurement"));
             };
             let sum = into.bins.entry((lower, upper)).or_default();
-            *sum = sum.checked_add(count).ok_or_else(|| ImportError::field(&place, "counts add up to more than 2^64"))?;
+            *sum = sum
+                .checked_add(count)
+                .ok_or_else(|| ImportError::field(&place, "counts add up to more than 2^64"))?;
         }
         imported.used.unit |= options.unit.is_some() && into.exact.is_none();
     }
@@ -106,7 +110,12 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
 }
 
 /// What tardy wrote of a series: its tag, and its exact extremes.
-fn own_series(line: u64, words: &str, tags: &mut BTreeMap<String, Tagged>, order: &mut Vec<String>) -> Result<()> {
+fn own_series(
+    line: u64,
+    words: &str,
+    tags: &mut BTreeMap<String, Tagged>,
+    order: &mut Vec<String>,
+) -> Result<()> {
     let document = json::parse(words.trim().trim_end_matches(']').as_bytes())?;
     let object = json::Object::root(&document)?;
     let tag = object.required("tag", object.text("tag"))?.to_owned();

@@ -32,13 +32,19 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             let seconds = rest.split_whitespace().find_map(|word| word.parse::<u64>().ok());
             imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
         } else if let Some(rest) = text.strip_prefix("Latency threshold:") {
-            imported.remarks.push(format!("noise shorter than {}us was not looked for", us(rest, "threshold")?));
+            imported
+                .remarks
+                .push(format!("noise shorter than {}us was not looked for", us(rest, "threshold")?));
         } else if let Some(rest) = text.strip_prefix("Sample window:") {
             interval_ns = us(rest, "window")?.checked_mul(1000).filter(|ns| *ns > 0);
         } else if let Some(rest) = text.strip_prefix("Samples recorded:") {
             recorded = Some((line.number, number(rest.trim(), line.number, "Samples recorded")?));
         } else if let Some(rest) = text.strip_prefix("Max Latency:") {
-            stated_max = rest.trim().strip_suffix("us").and_then(|us| us.trim().parse::<i64>().ok()).map(|us| (line.number, us));
+            stated_max = rest
+                .trim()
+                .strip_suffix("us")
+                .and_then(|us| us.trim().parse::<i64>().ok())
+                .map(|us| (line.number, us));
         } else if text.starts_with("ts:") && !line.unended {
             let mut fields = BTreeMap::new();
             for part in text.split(',') {
@@ -79,8 +85,10 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     }
     let mut streams = Vec::new();
     for (cpu, values) in values {
-        let bins: Vec<Bin> =
-            values.iter().map(|(ns, count)| Bin { lower_ns: *ns, upper_ns: ns + 1000, count: *count }).collect();
+        let bins: Vec<Bin> = values
+            .iter()
+            .map(|(ns, count)| Bin { lower_ns: *ns, upper_ns: ns + 1000, count: *count })
+            .collect();
         let counts = Counts {
             min_ns: values.keys().next().copied(),
             max_ns: values.keys().next_back().copied(),

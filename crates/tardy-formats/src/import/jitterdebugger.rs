@@ -41,9 +41,10 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     let mut streams = Vec::new();
     for key in threads.keys() {
         let number = key.parse::<u32>().ok().filter(|number| *number < 4096);
-        let number = number.ok_or_else(|| ImportError::field(threads.path_of(key), "is no thread's number"))?;
+        let number =
+            number.ok_or_else(|| ImportError::field(threads.path_of(key), "is no thread's number"))?;
         let thread = threads.required(key, threads.object(key)?)?;
-        streams.push(stream(number, &thread, unit, &mut imported)?);
+        streams.push(stream(number, &thread, unit)?);
     }
     streams.sort_by_key(|stream| stream.thread);
     imported.phases.push(ImportedPhase { label: "jitterdebugger".to_owned(), streams });
@@ -55,12 +56,14 @@ pub(crate) fn unit(sysinfo: &Object<'_>) -> Result<Unit> {
     match sysinfo.count("resolution_in_ns")? {
         Some(1000) => Ok(Unit::Us),
         Some(1) => Ok(Unit::Ns),
-        Some(other) => Err(ImportError::field("sysinfo.resolution_in_ns", format!("{other} is neither 1000 nor 1"))),
+        Some(other) => {
+            Err(ImportError::field("sysinfo.resolution_in_ns", format!("{other} is neither 1000 nor 1")))
+        }
         None => Err(ImportError::field("sysinfo.resolution_in_ns", "is missing: nobody can tell us from ns")),
     }
 }
 
-fn stream(number: u32, thread: &Object<'_>, unit: Unit, imported: &mut Imported) -> Result<Stream> {
+fn stream(number: u32, thread: &Object<'_>, unit: Unit) -> Result<Stream> {
     let histogram = thread.required("histogram", thread.object("histogram")?)?;
     let mut bins = Vec::new();
     for key in histogram.keys() {
@@ -82,9 +85,10 @@ fn stream(number: u32, thread: &Object<'_>, unit: Unit, imported: &mut Imported)
     let in_bins = counts.total(&thread.path_of("histogram"))?;
     match count.checked_sub(in_bins) {
         Some(beyond) => counts.add_overflows(REACH_NS, beyond),
-        None => imported
-            .contradictions
-            .push(format!("{}: {count}, but the histogram holds {in_bins}", thread.path_of("count"))),
+        None => {
+            let reason = format!("it is {count}, but the histogram holds {in_bins}");
+            return Err(ImportError::field(thread.path_of("count"), reason));
+        }
     }
     if !counts.bins.is_empty() {
         (counts.min_ns, counts.max_ns) = (Some(value("min")?), Some(value("max")?));

@@ -31,7 +31,8 @@ struct Record {
 fn record(bytes: &[u8; RECORD]) -> Record {
     let word = |at: usize| i64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default());
     let (seconds, nanoseconds) = (word(4), word(12));
-    let sound = (0..1_000_000_000).contains(&nanoseconds) && (0..SPAN_NS_MAX / 1_000_000_000).contains(&seconds);
+    let sound =
+        (0..1_000_000_000).contains(&nanoseconds) && (0..SPAN_NS_MAX / 1_000_000_000).contains(&seconds);
     Record {
         thread: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
         at_ns: sound.then(|| seconds * 1_000_000_000 + nanoseconds),

@@ -67,7 +67,11 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
                 stream.policy = stream.priority.filter(|n| *n > 0).map(|_| Policy::Fifo);
             }
             "thread affinity" => {
-                let digits: String = first.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+                let digits: String = first
+                    .chars()
+                    .skip_while(|c| !c.is_ascii_digit())
+                    .take_while(char::is_ascii_digit)
+                    .collect();
                 stream.cpu = digits.parse().ok();
             }
             "duration (hhmmss)" => {
@@ -76,7 +80,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             }
             "OVERRUNS" => counts.missed = Some(number(first, line.number, key)?),
             "IN-BAND SWITCHES" if first != "0" => {
-                imported.contradictions.push(format!("line {}: the thread left the real-time core {first} times", line.number));
+                imported
+                    .contradictions
+                    .push(format!("line {}: the thread left the real-time core {first} times", line.number));
             }
             "min latency" => counts.min_ns = Some(us()?),
             "avg latency" => counts.mean_ns = Some(us()? as f64),
@@ -87,7 +93,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     }
     let total = counts.total("the cells")?;
     if let Some((line, listed)) = listed.filter(|(_, listed)| *listed != total) {
-        imported.contradictions.push(format!("line {line}, sample count: it says {listed}, but the cells hold {total}"));
+        imported
+            .contradictions
+            .push(format!("line {line}, sample count: it says {listed}, but the cells hold {total}"));
     }
     if let (Some(min), Some(first)) = (counts.min_ns, counts.bins.first_mut())
         && min < 0

@@ -1,20 +1,20 @@
 //! Importers: one file for each foreign format, from the bytes of a file to what it holds.
 
+pub(crate) mod columns;
 pub(crate) mod cyclictest_samples;
 pub(crate) mod cyclictest_text;
-pub(crate) mod columns;
 pub(crate) mod hdr_log;
 pub(crate) mod hwlatdetect;
 pub(crate) mod jitterdebugger;
 pub(crate) mod jitterdebugger_samples;
 pub(crate) mod latmus_plot;
 pub(crate) mod oslat_text;
+pub(crate) mod rt_tests_json;
 pub(crate) mod rteval;
 pub(crate) mod rtla;
 pub(crate) mod stress_ng;
 pub(crate) mod xenomai;
 pub(crate) mod xenomai_plot;
-pub(crate) mod rt_tests_json;
 
 use crate::error::{ImportError, Result};
 use crate::imported::Unit;
@@ -52,7 +52,8 @@ pub(crate) fn decimal_ns(word: &str, factor: i64, line: u64, field: &str) -> Res
     if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) {
         return Err(wrong());
     }
-    let mut value = whole.parse::<i64>().ok().and_then(|whole| whole.checked_mul(factor)).ok_or_else(wrong)?;
+    let mut value =
+        whole.parse::<i64>().ok().and_then(|whole| whole.checked_mul(factor)).ok_or_else(wrong)?;
     let mut place = factor;
     for digit in fraction.bytes() {
         place /= 10;

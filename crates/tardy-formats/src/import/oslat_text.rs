@@ -32,7 +32,10 @@ struct Text {
 pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
     let text = read(reader)?;
     if text.cores.is_empty() || text.rows.is_empty() {
-        return Err(ImportError::field("the file", "there are no cores and no rows in it: oslat did not get to its end"));
+        return Err(ImportError::field(
+            "the file",
+            "there are no cores and no rows in it: oslat did not get to its end",
+        ));
     }
     let (Some((min_line, min)), Some((_, max))) = (&text.min, &text.max) else {
         return Err(ImportError::field(
@@ -108,7 +111,8 @@ impl Text {
             "Minimum" => self.min = Some((line.number, extremes(line, rest)?)),
             "Maximum" => self.max = Some((line.number, extremes(line, rest)?)),
             "Duration" => {
-                let all = values(line, rest, |word| decimal_ns(word, 1_000_000_000, line.number, "Duration"))?;
+                let all =
+                    values(line, rest, |word| decimal_ns(word, 1_000_000_000, line.number, "Duration"))?;
                 self.duration_ns = all.iter().max().and_then(|ns| u64::try_from(*ns).ok());
             }
             _ => {

@@ -29,7 +29,9 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     };
     let mut imported = of_document(&document, options)?;
     if repaired {
-        imported.remarks.push("the file is not JSON as it stands, since its command line was not escaped".to_owned());
+        imported
+            .remarks
+            .push("the file is not JSON as it stands, since its command line was not escaped".to_owned());
     }
     Ok(imported)
 }
@@ -59,7 +61,8 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let command = root.text("cmdline:").or(root.text("cmdline")).map(str::to_owned);
     let words = command.clone().unwrap_or_default();
     let program = words.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
-    let tool = program.into_iter().find(|word| TOOLS.iter().any(|tool| tool.name == *word)).unwrap_or("rt-tests");
+    let tool =
+        program.into_iter().find(|word| TOOLS.iter().any(|tool| tool.name == *word)).unwrap_or("rt-tests");
     // What tardy exports says so in the place of a version, and is cyclictest's in form.
     let version = root.text("rt_test_version:").or(root.text("rt_test_version"));
     let tool = if version.is_some_and(|version| version.starts_with("tardy")) { "cyclictest" } else { tool };
@@ -92,12 +95,14 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let mut numbers = Vec::new();
     for key in threads.keys() {
         let number = key.parse::<u32>().ok().filter(|number| *number < 4096);
-        let number = number.ok_or_else(|| ImportError::field(threads.path_of(key), "is no thread's number"))?;
+        let number =
+            number.ok_or_else(|| ImportError::field(threads.path_of(key), "is no thread's number"))?;
         numbers.push((number, key.clone()));
     }
     numbers.sort();
     if root.count("num_threads")?.is_some_and(|count| count != numbers.len() as u64) {
-        let reason = format!("num_threads: it is not {}, the number of threads that are there", numbers.len());
+        let reason =
+            format!("num_threads: it is not {}, the number of threads that are there", numbers.len());
         imported.contradictions.push(reason);
     }
     let mut streams = Vec::new();
@@ -118,6 +123,7 @@ fn finish(imported: &mut Imported, known: Option<&Tool>) {
     imported.measures = known.map_or("what the unknown tool of rt-tests measures", |known| known.measures);
     imported.late_periods = known.map_or(LatePeriods::Unknown, |known| known.late_periods);
     // Dates are whole seconds, so that their difference means something for long runs only.
+    imported.may_tell_skipped = imported.tool == "cyclictest";
     if imported.tool == "cyclictest"
         && let Some(known) = imported.command.as_deref().and_then(command_line::cyclictest)
     {
@@ -141,13 +147,21 @@ const TOOLS: [Tool; 12] = [
     tool("oslat", "how long a loop that does nothing else stood still", LatePeriods::NoSchedule),
     tool("pmqtest", "from sending a POSIX message to the other thread receiving it", LatePeriods::NoSchedule),
     tool("ptsematest", "from releasing a mutex to the other thread having it", LatePeriods::NoSchedule),
-    tool("svsematest", "from releasing a System V semaphore to the other thread having it", LatePeriods::NoSchedule),
+    tool(
+        "svsematest",
+        "from releasing a System V semaphore to the other thread having it",
+        LatePeriods::NoSchedule,
+    ),
     tool("signaltest", "from sending a signal until it has gone round all threads", LatePeriods::NoSchedule),
     tool("sigwaittest", "from sending a signal to the other thread receiving it", LatePeriods::NoSchedule),
     tool("cyclicdeadline", "from a deadline task's period to its thread running", LatePeriods::Skipped),
     tool("ssdd", "nothing: single-stepping with ptrace works or does not", LatePeriods::NoSchedule),
     tool("queuelat", "how long a burst of memory copies took", LatePeriods::NoSchedule),
-    tool("rt-migrate-test", "from releasing threads to the one of this priority running", LatePeriods::NoSchedule),
+    tool(
+        "rt-migrate-test",
+        "from releasing threads to the one of this priority running",
+        LatePeriods::NoSchedule,
+    ),
     tool("pi_stress", "nothing: priority inheritance works or does not", LatePeriods::NoSchedule),
 ];
 
@@ -165,10 +179,7 @@ fn system(sysinfo: Option<Object<'_>>) -> System {
 }
 
 /// The bins of an object of counts by value.
-fn bins(
-    histogram: &Object<'_>,
-    edges: impl Fn(&str, &str) -> Result<(i64, i64)>,
-) -> Result<Vec<Bin>> {
+fn bins(histogram: &Object<'_>, edges: impl Fn(&str, &str) -> Result<(i64, i64)>) -> Result<Vec<Bin>> {
     let mut bins = Vec::new();
     for key in histogram.keys() {
         let place = histogram.path_of(key);
@@ -211,7 +222,8 @@ fn cyclictest(
     };
     let cycles = thread.required("cycles", thread.count("cycles")?)?;
     let path = |key: &str| thread.path_of(key);
-    let value = |key: &str| -> Result<i64> { in_ns(thread.required(key, thread.whole(key)?)?, unit, &path(key)) };
+    let value =
+        |key: &str| -> Result<i64> { in_ns(thread.required(key, thread.whole(key)?)?, unit, &path(key)) };
     let (min_ns, max_ns) = (value("min")?, value("max")?);
     let histogram = thread.object("histogram")?;
     let listed = match &histogram {
@@ -231,15 +243,19 @@ fn cyclictest(
                 let reach_ns = counts.bins.last().map_or(0, |bin| bin.upper_ns);
                 counts.add_overflows(reach_ns, overflows);
             }
-            None => imported.contradictions.push(format!(
-                "{}: {cycles}, but the histogram holds {in_bins}",
-                path("cycles")
-            )),
+            None => {
+                let reason = format!("it is {cycles}, but the histogram holds {in_bins}");
+                return Err(ImportError::field(path("cycles"), reason));
+            }
         }
         (counts.min_ns, counts.max_ns) = (Some(min_ns), Some(max_ns));
         counts
     };
-    if cycles > 0 && counts.bins.len() == 1 && counts.bins[0].upper_ns == i64::MAX && counts.overflows.is_none() {
+    if cycles > 0
+        && counts.bins.len() == 1
+        && counts.bins[0].upper_ns == i64::MAX
+        && counts.overflows.is_none()
+    {
         let reason = "every wake-up was beyond its histogram, or it had none (-h): there is no distribution";
         imported.remarks.push(format!("thread {number}: {reason}"));
     }
@@ -272,7 +288,8 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
         edges.push(thousandths(key, &histogram.path_of(key))?);
     }
     edges.sort_unstable();
-    let width_ns = edges.windows(2).map(|pair| pair[1] - pair[0]).chain(edges.first().copied()).min().unwrap_or(1000);
+    let width_ns =
+        edges.windows(2).map(|pair| pair[1] - pair[0]).chain(edges.first().copied()).min().unwrap_or(1000);
     let bins = bins(&histogram, |key, place| {
         let upper = thousandths(key, place)?;
         Ok((upper - width_ns.max(1) + rounded_up, upper + rounded_up))
@@ -291,14 +308,16 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
     counts.check(&thread.path_of("min, max"))?;
     if number == 0 {
         imported.remarks.push(
-            "oslat's own averages count each reading as its bin's upper end, and are not taken over".to_owned(),
+            "oslat's own averages count each reading as its bin's upper end, and are not taken over"
+                .to_owned(),
         );
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
     stream.quantity = Quantity::Noise;
     let duration = thread.number("duration")?.filter(|seconds| (0.0..1e9).contains(seconds));
-    imported.duration_ns = duration.map(|seconds| (seconds * 1e9) as u64).or(imported.duration_ns);
+    let duration_ns = duration.map(|seconds| (seconds * 1e9) as u64);
+    imported.duration_ns = if number == 0 { duration_ns } else { imported.duration_ns.max(duration_ns) };
     Ok(stream)
 }
 
@@ -313,7 +332,8 @@ fn thousandths(word: &str, place: &str) -> Result<i64> {
 fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut Imported) -> Result<Stream> {
     let (sender, receiver) = (thread.object("sender")?, thread.object("receiver")?);
     let of = receiver.as_ref().unwrap_or(thread);
-    let us = |key: &str| -> Result<i64> { in_ns(of.required(key, of.whole(key)?)?, Unit::Us, &of.path_of(key)) };
+    let us =
+        |key: &str| -> Result<i64> { in_ns(of.required(key, of.whole(key)?)?, Unit::Us, &of.path_of(key)) };
     let mean = of.number("avg")?;
     let count = match &sender {
         Some(sender) => sender.required("samples", sender.count("samples")?)?,
@@ -328,7 +348,9 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
     counts.check(&of.path_of("min, max"))?;
     if number == 0 {
         let what = known.map_or("the tool", |known| known.name);
-        imported.remarks.push(format!("{what} writes a count and extremes and no distribution: there are no quantiles"));
+        imported
+            .remarks
+            .push(format!("{what} writes a count and extremes and no distribution: there are no quantiles"));
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.level = Level::UserThread;
@@ -337,7 +359,8 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
         Some(priority) => Some(priority),
         None => thread.count("prio")?,
     };
-    stream.priority = priority.and_then(|priority| u32::try_from(priority).ok()).filter(|priority| *priority <= 99);
+    stream.priority =
+        priority.and_then(|priority| u32::try_from(priority).ok()).filter(|priority| *priority <= 99);
     let interval = match &sender {
         Some(sender) => sender.count("interval")?,
         None => None,

@@ -60,7 +60,12 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
 }
 
 impl Summary {
-    fn start(&mut self, line: u64, attributes: &BTreeMap<String, String>, imported: &mut Imported) -> Result<()> {
+    fn start(
+        &mut self,
+        line: u64,
+        attributes: &BTreeMap<String, String>,
+        imported: &mut Imported,
+    ) -> Result<()> {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         match path.as_slice() {
             ["rteval"] => imported.version = attributes.get("version").cloned(),
@@ -80,7 +85,12 @@ impl Summary {
             ["rteval", "Measurements", .., tool, "core"] if self.tool.as_deref() == Some(tool) => {
                 let id = attributes.get("id").and_then(|id| id.parse().ok());
                 let priority = attributes.get("priority").and_then(|priority| priority.parse().ok());
-                self.cores.push(Core { line, id, priority: priority.filter(|n| *n <= 99), ..Core::default() });
+                self.cores.push(Core {
+                    line,
+                    id,
+                    priority: priority.filter(|n| *n <= 99),
+                    ..Core::default()
+                });
                 if self.cores.len() > 4096 {
                     return Err(ImportError::TooMuch("more than 4096 cores".to_owned()));
                 }
@@ -98,9 +108,9 @@ impl Summary {
                 let index = in_ns(index, Unit::Us, &format!("line {line}, bucket index"))?;
                 if let Some(core) = self.core() {
                     let sum = core.bins.entry(index).or_default();
-                    *sum = sum
-                        .checked_add(count)
-                        .ok_or_else(|| ImportError::line(line, "bucket value", "counts add up to more than 2^64"))?;
+                    *sum = sum.checked_add(count).ok_or_else(|| {
+                        ImportError::line(line, "bucket value", "counts add up to more than 2^64")
+                    })?;
                 }
             }
             _ => {}
@@ -130,7 +140,11 @@ impl Summary {
             ["rteval", "SystemInfo", "Kernel", "ClockSource", "source"] => {
                 imported.system.clock_source.get_or_insert(text.to_owned());
             }
-            [.., "statistics", name @ ("samples" | "minimum" | "maximum" | "mean" | "standard_deviation")] => {
+            [
+                ..,
+                "statistics",
+                name @ ("samples" | "minimum" | "maximum" | "mean" | "standard_deviation"),
+            ] => {
                 let factor = if *name == "samples" { 1 } else { 1000 };
                 let read = decimal_ns(text, factor, line, name)?;
                 let name = (*name).to_owned();
@@ -163,7 +177,8 @@ impl Summary {
             );
         }
         imported.remarks.push(
-            "rteval loads the machine while it measures; what loads it ran is in its report and not here".to_owned(),
+            "rteval loads the machine while it measures; what loads it ran is in its report and not here"
+                .to_owned(),
         );
         let known = imported.command.as_deref().and_then(command_line::cyclictest);
         let cores = if self.cores.is_empty() { self.system.into_iter().collect() } else { self.cores };
@@ -190,7 +205,9 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
     let total = counts.total(&place)?;
     let of = |key: &str| core.values.get(key).copied();
     if let Some(samples) = of("samples").filter(|samples| *samples as u64 != total) {
-        imported.contradictions.push(format!("{place}, samples: it says {samples}, but the buckets hold {total}"));
+        imported
+            .contradictions
+            .push(format!("{place}, samples: it says {samples}, but the buckets hold {total}"));
     }
     if of("maximum").is_none() && total > 0 {
         imported.remarks.push(format!(
@@ -214,7 +231,11 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
 
 fn run_time_ns(attributes: &BTreeMap<String, String>) -> Option<u64> {
     let part = |key: &str| -> Option<u64> {
-        attributes.get(key).map_or(Some(0.0), |text| text.parse::<f64>().ok()).filter(|n| (0.0..1e9).contains(n)).map(|n| n as u64)
+        attributes
+            .get(key)
+            .map_or(Some(0.0), |text| text.parse::<f64>().ok())
+            .filter(|n| (0.0..1e9).contains(n))
+            .map(|n| n as u64)
     };
     let seconds = ((part("days")? * 24 + part("hours")?) * 60 + part("minutes")?) * 60 + part("seconds")?;
     seconds.checked_mul(1_000_000_000).filter(|ns| *ns > 0)

@@ -54,7 +54,9 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
             imported.used.unit = true;
             unit
         }
-        (None, None) => return Err(ImportError::UnitUnknown { format: "rtla's histogram without its header" }),
+        (None, None) => {
+            return Err(ImportError::UnitUnknown { format: "rtla's histogram without its header" });
+        }
     };
     if file.columns.is_empty() && !file.summary.contains_key("count") {
         return Err(ImportError::field(
@@ -64,7 +66,9 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
     }
     imported.cut_short = file.unended || !file.summary.contains_key("max");
     if imported.cut_short {
-        imported.remarks.push("the file ends before its maxima: those shown are of the highest bins".to_owned());
+        imported
+            .remarks
+            .push("the file ends before its maxima: those shown are of the highest bins".to_owned());
     }
     let streams = file.streams(unit, &mut imported)?;
     imported.phases = phases(streams, if file.is_osnoise { "osnoise" } else { "timerlat" });
@@ -103,7 +107,8 @@ impl Histogram {
             "ALL:" => self.in_total = true,
             _ if first.bytes().all(|byte| byte.is_ascii_digit()) => {
                 let value = number(first, line.number, "Index")?;
-                let counts = words.map(|word| number(word, line.number, "count")).collect::<Result<Vec<_>>>()?;
+                let counts =
+                    words.map(|word| number(word, line.number, "count")).collect::<Result<Vec<_>>>()?;
                 if counts.len() != self.columns.len() {
                     let reason = format!("{} counts for {} columns", counts.len(), self.columns.len());
                     return Err(ImportError::line(line.number, "whole line", reason));
@@ -174,7 +179,9 @@ impl Histogram {
             let (first, last) = (counts.bins.first().copied(), counts.bins.last().copied());
             let extreme = |key: &str, bin: Option<i64>| -> Result<Option<i64>> {
                 match of(key) {
-                    Some(value) => in_ns(value, unit, &format!("line {}, {key}, {place}", line(key))).map(Some),
+                    Some(value) => {
+                        in_ns(value, unit, &format!("line {}, {key}, {place}", line(key))).map(Some)
+                    }
                     None => Ok(bin),
                 }
             };
@@ -268,7 +275,9 @@ pub(crate) fn import_top(reader: &mut dyn Read, _options: &ImportOptions) -> Res
         duration_ns: top.duration_ns,
         ..Imported::default()
     };
-    imported.remarks.push("the table has counts and extremes and no distribution: there are no quantiles".to_owned());
+    imported
+        .remarks
+        .push("the table has counts and extremes and no distribution: there are no quantiles".to_owned());
     if top.is_osnoise {
         imported.remarks.push(
             "of each period the table has the longest noise only: readings are periods, and the least is unknown"
@@ -336,7 +345,8 @@ impl Top {
 
     /// `  0 #1000000   |        1        0 …`
     fn cpu(&mut self, line: Line<'_>, text: &str) -> Result<()> {
-        let unit = self.unit.ok_or_else(|| ImportError::line(line.number, "CPU", "no header stands before it"))?;
+        let unit =
+            self.unit.ok_or_else(|| ImportError::line(line.number, "CPU", "no header stands before it"))?;
         let (cpu, rest) = text.split_once('#').unwrap_or((text, ""));
         let cpu = number(cpu.trim(), line.number, "CPU")?;
         let cpu = u32::try_from(cpu).map_err(|_| ImportError::line(line.number, "CPU", "is none"))?;

@@ -45,7 +45,8 @@ pub(crate) fn import_yaml(reader: &mut dyn Read, _options: &ImportOptions) -> Re
     }
     imported.system = system;
     imported.remarks.push(
-        "stress-ng writes the cyclic stressor's latencies to its log and not to its YAML: import the log".to_owned(),
+        "stress-ng writes the cyclic stressor's latencies to its log and not to its YAML: import the log"
+            .to_owned(),
     );
     imported.phases.push(ImportedPhase { label: "cyclic".to_owned(), streams: Vec::new() });
     Ok(imported)
@@ -94,7 +95,9 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
     let mut streams = Vec::new();
     for (number, (_, instance)) in instances.into_iter().enumerate() {
         let place = format!("line {} ff., instance {number}", instance.line);
-        let (Some(samples), Some(min_ns), Some(max_ns)) = (instance.samples, instance.min_ns, instance.max_ns) else {
+        let (Some(samples), Some(min_ns), Some(max_ns)) =
+            (instance.samples, instance.min_ns, instance.max_ns)
+        else {
             return Err(ImportError::field(place, "samples, minimum or maximum are missing"));
         };
         let mut counts = Counts::extremes(samples, min_ns, max_ns, 1);

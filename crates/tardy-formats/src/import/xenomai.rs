@@ -63,7 +63,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
                     parts.push(part);
                 }
                 if parts.len() > PHASE_MAX {
-                    return Err(ImportError::TooMuch(format!("more than {PHASE_MAX} measurements in one file")));
+                    return Err(ImportError::TooMuch(format!(
+                        "more than {PHASE_MAX} measurements in one file"
+                    )));
                 }
             }
             "RTH" | "RTD" | "HSD" | "HSS" | "RTS" => {
@@ -144,7 +146,8 @@ impl Part {
             "RTD" => {
                 let us = |name: &str| self.cell(line, &cells, name).map(|cell| marked(cell, line, name));
                 let (max, best, worst) = (us("lat max"), us("lat best"), us("lat worst"));
-                let overruns = self.cell(line, &cells, "overrun").map(|cell| number(cell, line.number, "overrun"));
+                let overruns =
+                    self.cell(line, &cells, "overrun").map(|cell| number(cell, line.number, "overrun"));
                 self.seconds.extend(max.transpose()?);
                 self.best_ns = best.transpose()?.or(self.best_ns);
                 self.worst_ns = worst.transpose()?.or(self.worst_ns);
@@ -174,10 +177,12 @@ impl Part {
                     return Err(ImportError::line(line.number, "RTS", "has too few columns"));
                 };
                 let us = |cell: &str, name: &str| decimal_ns(cell, 1000, line.number, name);
-                self.result = Some((line.number, us(min, "lat min")?, us(mean, "lat avg")?, us(max, "lat max")?));
+                self.result =
+                    Some((line.number, us(min, "lat min")?, us(mean, "lat avg")?, us(max, "lat max")?));
                 self.overruns = Some(number(overruns, line.number, "overrun")?);
                 let time = cells.last().and_then(|cell| cell.split('/').next()).and_then(dates::clock_time);
-                self.duration_ns = time.and_then(|s| u64::try_from(s).ok()).and_then(|s| s.checked_mul(1_000_000_000));
+                self.duration_ns =
+                    time.and_then(|s| u64::try_from(s).ok()).and_then(|s| s.checked_mul(1_000_000_000));
             }
             _ => {}
         }
@@ -203,26 +208,36 @@ impl Part {
                     .to_owned(),
             );
             let period_ns = self.period_ns.ok_or_else(|| {
-                ImportError::field(&place, "without a histogram and without a period nobody knows how many samples")
+                ImportError::field(
+                    &place,
+                    "without a histogram and without a period nobody knows how many samples",
+                )
             })?;
             // A line RTD is printed after as many samples as fit a second (latency.c, nsamples).
             let count = (self.seconds.len() as u64).saturating_mul(1_000_000_000 / period_ns);
             Counts::extremes(count, min_ns, max_ns, 1)
         } else {
-            Counts { bins: self.bins, min_ns: Some(min_ns), max_ns: Some(max_ns), resolution_ns: 1, ..Counts::default() }
+            Counts {
+                bins: self.bins,
+                min_ns: Some(min_ns),
+                max_ns: Some(max_ns),
+                resolution_ns: 1,
+                ..Counts::default()
+            }
         };
         let total = counts.total(&place)?;
         if let Some((line, listed)) = self.listed_samples.filter(|(_, listed)| *listed != total) {
-            imported.contradictions.push(format!(
-                "line {line}, samples: it says {listed}, but the lines HSD add up to {total}"
-            ));
+            imported
+                .contradictions
+                .push(format!("line {line}, samples: it says {listed}, but the lines HSD add up to {total}"));
         }
         if min_ns < 0
             && let Some(first) = counts.bins.first_mut()
         {
             first.lower_ns = first.lower_ns.min(min_ns);
             imported.remarks.push(
-                "early wake-ups are in the histogram as late ones: latency drops the sign of what it counts".to_owned(),
+                "early wake-ups are in the histogram as late ones: latency drops the sign of what it counts"
+                    .to_owned(),
             );
         }
         counts.open_last_for_maximum();
@@ -237,7 +252,8 @@ impl Part {
         (stream.cpu, stream.interval_ns, stream.beside) = (self.cpu, self.period_ns, beside);
         if stream.level != Level::Irq {
             stream.priority = self.priority;
-            stream.policy = self.priority.map(|priority| if priority > 0 { Policy::Fifo } else { Policy::Other });
+            stream.policy =
+                self.priority.map(|priority| if priority > 0 { Policy::Fifo } else { Policy::Other });
         }
         Ok(Some(ImportedPhase { label: self.mode, streams: vec![stream] }))
     }

@@ -36,7 +36,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
                 for part in parts {
                     let words: Vec<&str> = part.split_whitespace().collect();
                     match words.as_slice() {
-                        [us, "us", "period"] => period_ns = us.parse::<u64>().ok().and_then(|us| us.checked_mul(1000)),
+                        [us, "us", "period"] => {
+                            period_ns = us.parse::<u64>().ok().and_then(|us| us.checked_mul(1000))
+                        }
                         ["priority", n] => priority = n.parse::<u32>().ok().filter(|n| *n <= 99),
                         _ => {}
                     }
@@ -66,7 +68,8 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         }
         points.push((x, y));
     }
-    let width_ns = points.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|ns| *ns > 1).min().unwrap_or(1000);
+    let width_ns =
+        points.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|ns| *ns > 1).min().unwrap_or(1000);
     let inner = points.iter().filter(|(_, y)| *y > 1);
     let bins: Vec<Bin> = inner
         .map(|(x, y)| Bin { lower_ns: x - width_ns / 2, upper_ns: x - width_ns / 2 + width_ns, count: y - 1 })
@@ -80,7 +83,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         None => {
             counts.min_ns = counts.bins.first().map(|bin| bin.lower_ns);
             counts.max_ns = counts.bins.last().map(|bin| bin.upper_ns - 1);
-            imported.remarks.push("the file has no extremes: those shown are edges of the outermost cells".to_owned());
+            imported
+                .remarks
+                .push("the file has no extremes: those shown are edges of the outermost cells".to_owned());
         }
     }
     counts.open_last_for_maximum();

@@ -1,4 +1,4 @@
-//! `tardy import`.
+//! `tardy import` and `tardy export`.
 
 use std::path::PathBuf;
 
@@ -48,4 +48,30 @@ impl From<UnitArg> for Unit {
             UnitArg::Ns => Self::Ns,
         }
     }
+}
+
+/// `tardy export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// A run file.
+    #[arg(required_unless_present = "list_formats", value_name = "RUN")]
+    pub(crate) run: Option<PathBuf>,
+    /// The format; --list names them.
+    #[arg(long, value_name = "FORMAT", required_unless_present = "list_formats")]
+    pub(crate) to: Option<String>,
+    /// The unit of cyclictest's rows, which its parsers take for us.
+    #[arg(id = "export_unit", long = "unit", value_enum)]
+    pub(crate) unit: Option<UnitArg>,
+    /// A wake-up later than this is too late (junit); the run's own limit by default.
+    #[arg(id = "export_limit", long = "limit", value_name = "TIME")]
+    pub(crate) limit: Option<String>,
+    /// Names the formats that can be written.
+    #[arg(id = "list_formats", long = "list")]
+    pub(crate) list: bool,
+    /// Where it goes; standard output by default.
+    #[arg(id = "export_output", short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(id = "export_force", long = "force")]
+    pub(crate) force: bool,
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use formats::ImportArgs;
+pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Other tools' files as run files: cyclictest's, rtla's, Xenomai's, oslat's and more.
     Import(ImportArgs),
+    /// A run as another tool's file: cyclictest's, CSV, HdrHistogram's, OpenMetrics and more.
+    Export(ExportArgs),
     /// The same experiment on emulated machines with real kernels, the same to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),

@@ -25,8 +25,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         return list();
     }
     let format = arguments.format.as_deref().map(named).transpose()?;
-    let options =
-        ImportOptions { unit: arguments.unit.map(Into::into), command: arguments.command.clone() };
+    let options = ImportOptions { unit: arguments.unit.map(Into::into), command: arguments.command.clone() };
     let several = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
     let mut import = Import {
         format,
@@ -100,7 +99,10 @@ impl Import {
         let metadata = metadata.with_context(|| format!("{} cannot be read", path.display()))?;
         if metadata.is_dir() {
             if depth >= DEPTH_MAX {
-                output::tell(&format!("{}: directories lie too deep in each other; passed over", path.display()));
+                output::tell(&format!(
+                    "{}: directories lie too deep in each other; passed over",
+                    path.display()
+                ));
                 return Ok(());
             }
             let entries = fs::read_dir(path).with_context(|| format!("{} cannot be read", path.display()))?;
@@ -228,7 +230,10 @@ impl Import {
     fn finish(self) -> Result<Exit> {
         if self.passed_over > 0 {
             let others = if self.passed_over == 1 { "file is" } else { "files are" };
-            output::tell(&format!("{} {others} in no format that tardy knows, and passed over", self.passed_over));
+            output::tell(&format!(
+                "{} {others} in no format that tardy knows, and passed over",
+                self.passed_over
+            ));
         }
         if self.failed > 0 {
             return Ok(Exit::CouldNot);
