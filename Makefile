@@ -75,9 +75,11 @@ unit-tests:
 	@$(CARGO) test --workspace
 
 .PHONY: lab-tests
-lab-tests: guests
+lab-tests: rust
 	@echo "== the lab: real kernels in an emulator"
-	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/release \
+	@scripts/as-owner env TARDY_PROFILE=guest-of-tests \
+		scripts/with-rust scripts/make-guests $(TARGET_DIR)/guest-of-tests x86_64 aarch64
+	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
 		scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=1
 
 .PHONY: board-tests

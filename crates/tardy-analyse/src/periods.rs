@@ -28,6 +28,10 @@ const CHANCE_SIGMA: f64 = 8.0;
 /// As many times its own frequency may a line of a source be.
 const HARMONIC_MAX: u32 = 64;
 
+/// An event on a source's comb is another's if it is longer than this many times what nine in ten of its events are: a stop
+/// of 50 ms that swallowed a tick of 3 us is no tick, and its length must not be the tick's.
+const OWN_LENGTH_MAX: u64 = 8;
+
 /// Something that took the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -80,12 +84,22 @@ fn find_with(events: &[Event], bin_ns: u64) -> Vec<Period> {
     let mut found = Vec::new();
     while left.len() >= EVENT_MIN && found.len() < SOURCE_MAX {
         let Some(comb) = strongest(&left, bin_ns) else { break };
-        let (on, off): (Vec<Event>, Vec<Event>) = left.iter().partition(|event| comb.takes(event.at_ns));
-        found.push(period(&comb, &on));
-        left = off;
+        let longest_ns = longest_own_ns(&comb, &left);
+        let is_own = |event: &&Event| comb.takes(event.at_ns) && event.length_ns <= longest_ns;
+        let (own, others): (Vec<Event>, Vec<Event>) = left.iter().partition(is_own);
+        found.push(period(&comb, &own));
+        left = others;
     }
     found.sort_by_key(|period| std::cmp::Reverse(period.events));
     found
+}
+
+/// Up to which length the events on a comb are its source's own.
+fn longest_own_ns(comb: &Comb, events: &[Event]) -> u64 {
+    let mut lengths: Vec<u64> =
+        events.iter().filter(|event| comb.takes(event.at_ns)).map(|event| event.length_ns).collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() * 9 / 10).map_or(u64::MAX, |usual| usual.saturating_mul(OWN_LENGTH_MAX))
 }
 
 /// Whether so many events on a comb are a source's, where chance would put `expected` there. What is left once a source's
@@ -112,17 +126,17 @@ fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
     combs.find(|comb| is_more_than_chance(on(comb), comb.covered() * times.len() as f64))
 }
 
-fn period(comb: &Comb, on: &[Event]) -> Period {
-    let mut lengths: Vec<u64> = on.iter().map(|event| event.length_ns).collect();
+fn period(comb: &Comb, own: &[Event]) -> Period {
+    let mut lengths: Vec<u64> = own.iter().map(|event| event.length_ns).collect();
     lengths.sort_unstable();
     Period {
         period_ns: comb.period_ns(),
         period_error_ns: comb.period_error_ns(),
         jitter_ns: comb.jitter_ns(),
         drift_ppm_per_s: comb.drift_ppm_per_s(),
-        events: on.len() as u64,
+        events: own.len() as u64,
         missing: comb.missing(),
-        first_ns: on.first().map_or(0, |event| event.at_ns),
+        first_ns: own.first().map_or(0, |event| event.at_ns),
         length_ns: lengths.get(lengths.len() / 2).copied().unwrap_or(0),
         longest_ns: lengths.last().copied().unwrap_or(0),
         total_ns: lengths.iter().fold(0, |sum, length| sum.saturating_add(*length)),

@@ -70,8 +70,11 @@ fn modules_of_cached_kernels_resolve() {
             let kernel = find(&spec, arch, false, &mut |line| panic!("{line}")).unwrap();
             // Small ones: a debug build takes seconds to unpack nf_tables and all that it needs.
             let names = ["veth", "sch-taprio", "stp", "libcrc32c"].map(str::to_owned);
-            let found: Vec<String> =
-                modules::resolve(&kernel, &names).unwrap().into_iter().map(|module| module.name).collect();
+            let found: Vec<String> = modules::resolve(&kernel, &names, &[])
+                .unwrap()
+                .into_iter()
+                .map(|module| module.name)
+                .collect();
             let place = |name: &str| found.iter().position(|found| found == name);
             assert!(place("llc").is_some() && place("llc") < place("stp"), "{found:?}");
             assert!(

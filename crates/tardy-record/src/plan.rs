@@ -33,6 +33,9 @@ pub struct Plan {
     /// The other host that network loads send to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// How much each of these parts of loads must do; a phase in which one does less is invalid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_floors: Vec<LoadFloor>,
     /// What is done, in order.
     pub phases: Vec<PhasePlan>,
 }
@@ -45,6 +48,15 @@ impl Plan {
         cpus.dedup();
         cpus
     }
+}
+
+/// What a load's part must do at least, on average over a phase that it runs in, for the phase to count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadFloor {
+    /// The part's name, such as `scheduler`; see [`crate::load::LoadPart::name`].
+    pub part: String,
+    /// Work per second, in the part's own unit; above 0.
+    pub per_second: f64,
 }
 
 /// One phase: a probe under a load.

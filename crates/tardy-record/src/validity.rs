@@ -25,7 +25,7 @@ pub fn judge(run: &Run) -> Validity {
     let mut spoilt_by = Vec::new();
     let mut limits = Vec::new();
     judge_phases(run, &mut spoilt_by, &mut limits);
-    loads::judge(&run.loads, &run.phases, &mut spoilt_by, &mut limits);
+    loads::judge(&run.loads, &run.phases, &run.plan.load_floors, &mut spoilt_by, &mut limits);
     judge_series(run, &mut spoilt_by, &mut limits);
     limits.extend(run.samples.as_ref().and_then(|samples| samples.what_is_missing()));
     limits.extend(what_is_missing(run));
@@ -35,7 +35,7 @@ pub fn judge(run: &Run) -> Validity {
 /// Judges loads alone, as those of a run with these phases.
 pub fn judge_loads(loads: &[crate::load::LoadResult], phases: &[crate::run::Phase]) -> Validity {
     let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
-    loads::judge(loads, phases, &mut spoilt_by, &mut limits);
+    loads::judge(loads, phases, &[], &mut spoilt_by, &mut limits);
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
 }
 

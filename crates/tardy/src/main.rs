@@ -2,11 +2,13 @@
 
 mod args;
 mod commands;
+mod cyclictest;
 mod exit;
 mod progress;
 mod published;
 mod recipe;
 mod resolve;
+mod resolve_loads;
 mod resolve_probe;
 
 use std::process::ExitCode;
@@ -18,9 +20,17 @@ use exit::Exit;
 use tardy_record::units::DurationError;
 
 fn main() -> ExitCode {
+    if let Some(words) = cyclictest::called_so(std::env::args_os()) {
+        return ended(cyclictest::run(words));
+    }
     // Clap would end with 2 for --help's sake as well as for mistakes, and does: 0 and 2, as promised.
     let cli = Cli::parse();
-    match run(cli) {
+    ended(run(cli))
+}
+
+/// The exit status, after saying what went wrong.
+fn ended(outcome: anyhow::Result<Exit>) -> ExitCode {
+    match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
             commands::output::tell(&in_words(&error));
@@ -55,6 +65,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Import(arguments) => commands::import::run(&arguments),
+        Command::Cyclictest { words } => cyclictest::run(words),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),
         Command::Restore => commands::restore::run(),

@@ -64,6 +64,9 @@ pub(crate) struct LabTable {
     /// Modules to load before anything else.
     #[serde(default)]
     pub(crate) modules: Vec<String>,
+    /// Modules to load once the boot's work has died down.
+    #[serde(default)]
+    pub(crate) modules_at_rest: Vec<String>,
     /// Programs from Debian's packages: `PACKAGE:PATH`.
     #[serde(default)]
     pub(crate) tools: Vec<String>,
@@ -82,6 +85,7 @@ pub(crate) struct RunTable {
     pub(crate) warmup: Option<String>,
     pub(crate) repeat: Option<u32>,
     pub(crate) load: Option<Vec<String>>,
+    pub(crate) load_floor: Option<Vec<String>>,
     pub(crate) peer: Option<String>,
     pub(crate) limit: Option<String>,
     pub(crate) thresholds: Option<Vec<String>>,
@@ -271,7 +275,7 @@ impl Recipe {
         macro_rules! take {
             ($table:ident: $($key:ident),*) => { $( if $table.$key.is_some() { self.$table.$key = $table.$key; } )* };
         }
-        take!(run: probe, duration, loops, warmup, repeat, load, peer, limit, thresholds, seed);
+        take!(run: probe, duration, loops, warmup, repeat, load, load_floor, peer, limit, thresholds, seed);
         // A policy on the command line is for whatever measures.
         if timer.policy.is_some() {
             self.noise.policy = None;

@@ -9,7 +9,7 @@ use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use thiserror::Error;
 
 use crate::recipe::{PhaseTable, Recipe, TimerTable};
-use crate::resolve_probe;
+use crate::{resolve_loads, resolve_probe};
 
 /// How many thresholds a series counts; the probe has room for so many.
 const THRESHOLD_COUNT_MAX: usize = tardy_measure::probe::cells::THRESHOLD_COUNT;
@@ -63,6 +63,7 @@ pub(crate) fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Res
     let cpus = cpus(&recipe.timer, machine)?;
     let limit_ns = recipe.run.limit.as_deref().map(|text| positive("limit", text)).transpose()?;
     let housekeeping_cpu = housekeeping_cpu(extras.housekeeping_cpu, &cpus, machine)?;
+    let phases = phases(recipe, extras.scale, &cpus, housekeeping_cpu, machine)?;
     Ok(Plan {
         recipe: recipe.name.clone().unwrap_or_else(|| "none".to_owned()),
         about: recipe.about.clone(),
@@ -74,7 +75,8 @@ pub(crate) fn resolve(recipe: &Recipe, extras: Extras, machine: &Machine) -> Res
         housekeeping_cpu,
         ambient_c: extras.ambient_c,
         peer: recipe.run.peer.clone(),
-        phases: phases(recipe, extras.scale, &cpus, housekeeping_cpu, machine)?,
+        load_floors: resolve_loads::floors(recipe.run.load_floor.as_deref().unwrap_or_default(), &phases)?,
+        phases,
     })
 }
 
@@ -110,7 +112,7 @@ fn phases(
         wakes.iter().map(|wake| timer(&recipe.timer, *wake, cpus, machine)).collect::<Result<_, _>>()?;
     let mut phases = Vec::new();
     for (name, recipe) in parts(recipe)? {
-        let loads = loads(&recipe)?;
+        let loads = resolve_loads::loads(&recipe)?;
         let span = span(&recipe, scale)?;
         // A loop does not wait: there is one way to look for noise.
         let is_noise = recipe.run.probe.as_deref() == Some("noise");
@@ -159,7 +161,7 @@ fn phase_label(name: Option<&str>, probe: &str, alone: bool, round: Option<u32>)
     label
 }
 
-fn given_twice<T: PartialEq>(list: &[T]) -> Option<&T> {
+pub(crate) fn given_twice<T: PartialEq>(list: &[T]) -> Option<&T> {
     list.iter().enumerate().find(|(index, one)| list[..*index].contains(one)).map(|(_, one)| one)
 }
 
@@ -177,20 +179,6 @@ fn span(recipe: &Recipe, scale: f64) -> Result<Span, UsageError> {
             Ok(Span::DurationNs(ns))
         }
     }
-}
-
-fn loads(recipe: &Recipe) -> Result<Vec<String>, UsageError> {
-    let specs = recipe.run.load.clone().unwrap_or_default();
-    for spec in &specs {
-        tardy_measure::load::parse(spec).map_err(|error| wrong("load", error))?;
-    }
-    if let Some(twice) = given_twice(&specs) {
-        return Err(wrong("load", format!("'{twice}' is given twice; one is enough")));
-    }
-    if specs.len() > 1 && specs.iter().any(|spec| spec == "none") {
-        return Err(wrong("load", "none beside another load contradicts it; leave one of them out"));
-    }
-    Ok(specs.into_iter().filter(|spec| spec != "none").collect())
 }
 
 fn thresholds(recipe: &Recipe, limit_ns: Option<u64>) -> Result<Vec<u64>, UsageError> {

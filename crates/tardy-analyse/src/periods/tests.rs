@@ -139,3 +139,20 @@ fn what_is_missing_is_counted() {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!((found[0].missing as i64 - 640).abs() <= 1, "{}", found[0].missing);
 }
+
+/// A stop of 50 ms begins with a tick and swallows those that follow: it lies on the tick's comb, and is not the tick's.
+#[test]
+fn what_swallows_a_pulse_is_not_the_pulses() {
+    let tick = Source { period_ns: 4e6, jitter_ns: 300.0, missing: 0.0, length_ns: 3_000 };
+    let mut events = pulses(tick, 4e9, &mut Random(13));
+    let stops: Vec<Event> =
+        (0..4).map(|turn| Event { at_ns: events[100 + turn * 250].at_ns, length_ns: 50_000_000 }).collect();
+    let swallowed = |event: &Event| {
+        stops.iter().any(|stop| (stop.at_ns..stop.at_ns + stop.length_ns).contains(&event.at_ns))
+    };
+    events.retain(|event| !swallowed(event));
+    let found = find(&mixed(&[events.clone(), stops]));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((found[0].events, found[0].longest_ns), (events.len() as u64, 3_000));
+    assert_eq!(found[0].total_ns, 3_000 * events.len() as u64);
+}

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use tardy_sys::emulator_port::EmulatorPort;
 use tardy_sys::{clock, kernel_modules, mounts};
 
-use super::orders::{self, Orders};
+use super::orders::{self, LoadedModule, Orders};
 use super::peer;
 use super::settle::settle;
 use super::words::Word;
@@ -48,17 +48,14 @@ fn serve(port: &mut EmulatorPort) -> Result<u8, String> {
     say(port, &Word::Booted { at_ns: booted_at_ns })?;
     mount_all()?;
     let orders = read_orders()?;
-    for orders::LoadedModule { path, parameters } in &orders.modules {
-        let image = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
-        kernel_modules::load(&image, parameters)
-            .map_err(|error| format!("module {path} does not load: {error}"))?;
-    }
+    load_modules(&orders, false)?;
     peer::loopback()?;
     if orders.peer {
         peer::connect(&orders.outside)?;
     }
     let settled = settle(&orders.settle, booted_at_ns).map_err(|error| error.to_string())?;
     say(port, &Word::Settled(settled))?;
+    load_modules(&orders, true)?;
     let status = run_all(port, &orders)?;
     hand_out(port)?;
     Ok(status)
@@ -79,6 +76,18 @@ fn mount_all() -> Result<(), String> {
 fn read_orders() -> Result<Orders, String> {
     let text = std::fs::read(orders::PATH).map_err(|error| format!("{}: {error}", orders::PATH))?;
     serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", orders::PATH))
+}
+
+/// Loads the modules that come before everything else, or those that wait until it is quiet.
+fn load_modules(orders: &Orders, at_rest: bool) -> Result<(), String> {
+    for LoadedModule { path, parameters, .. } in
+        orders.modules.iter().filter(|module| module.at_rest == at_rest)
+    {
+        let image = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+        kernel_modules::load(&image, parameters)
+            .map_err(|error| format!("module {path} does not load: {error}"))?;
+    }
+    Ok(())
 }
 
 /// Runs the commands one after the other and passes on what they say.

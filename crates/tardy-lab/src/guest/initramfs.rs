@@ -40,7 +40,11 @@ pub fn build(parts: &Parts, orders: &Orders) -> Archive {
     for (number, module) in parts.modules.iter().enumerate() {
         let path = format!("/lab/modules/{number:02}-{}.ko", module.name);
         archive.put_file(&path, module.image.clone());
-        orders.modules.push(LoadedModule { path, parameters: module.parameters.clone() });
+        orders.modules.push(LoadedModule {
+            path,
+            parameters: module.parameters.clone(),
+            at_rest: module.at_rest,
+        });
     }
     archive.put_program(orders::PROGRAM, parts.tardy.clone());
     let text = serde_json::to_vec_pretty(&orders).expect("orders are made of texts and numbers");
@@ -58,7 +62,12 @@ mod tests {
             tardy: b"ELF".to_vec(),
             config: Some(("6.12".into(), b"CONFIG_A=y\n".to_vec())),
             modules: [("veth", vec![1, 2, 3]), ("a", vec![4])]
-                .map(|(name, image)| Module { name: name.into(), image, parameters: String::new() })
+                .map(|(name, image)| Module {
+                    name: name.into(),
+                    image,
+                    parameters: String::new(),
+                    at_rest: false,
+                })
                 .to_vec(),
             files: vec![(
                 "lab/recipe.toml".into(),

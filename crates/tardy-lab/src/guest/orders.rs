@@ -40,6 +40,9 @@ pub struct LoadedModule {
     /// What it is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub parameters: String,
+    /// Whether it is loaded only once it is quiet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_rest: bool,
 }
 
 /// When the boot counts as over: after so many windows in a row in which the CPUs did next to nothing.

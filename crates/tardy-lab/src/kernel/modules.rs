@@ -31,6 +31,8 @@ pub struct Module {
     pub image: Vec<u8>,
     /// What it is told, such as `ports=4`; mostly nothing.
     pub parameters: String,
+    /// Whether it is loaded only once the boot's work has died down: what disturbs on purpose would never let it.
+    pub at_rest: bool,
 }
 
 impl std::fmt::Debug for Module {
@@ -96,16 +98,17 @@ pub enum ModuleError {
     },
 }
 
-/// The modules to load for `wanted`, each after what it depends on, none twice. What is built into the kernel needs
-/// no loading and is left out. `-` and `_` in names are the same.
+/// The modules to load for `wanted`, each after what it depends on, none twice, and then those for `at_rest`, which wait
+/// until the boot's work has died down. What is built into the kernel needs no loading and is left out. `-` and `_` in
+/// names are the same.
 ///
 /// Each of them is a name, or the path of a file that ends in `.ko`, in which `{release}` is the kernel's release, so that
 /// one recipe does for several kernels; behind it its parameters may stand, as for insmod(8).
 ///
 /// # Errors
 /// When the kernel has no such module, and when a file is missing, damaged or another kernel's.
-pub fn resolve(kernel: &Kernel, wanted: &[String]) -> Result<Vec<Module>, ModuleError> {
-    let Some(first) = wanted.first() else { return Ok(Vec::new()) };
+pub fn resolve(kernel: &Kernel, wanted: &[String], at_rest: &[String]) -> Result<Vec<Module>, ModuleError> {
+    let Some(first) = wanted.iter().chain(at_rest).next() else { return Ok(Vec::new()) };
     let Some(directory) = &kernel.modules else {
         return Err(ModuleError::NoModules { kernel: kernel.spec.clone(), wanted: first.clone() });
     };
@@ -117,15 +120,14 @@ pub fn resolve(kernel: &Kernel, wanted: &[String]) -> Result<Vec<Module>, Module
         modules: Vec::new(),
     };
     for one in wanted {
-        let (module, parameters) = one.split_once(' ').unwrap_or((one, ""));
-        let name = match module.strip_suffix(".ko") {
-            Some(_) => resolver.need_file(Path::new(&module.replace("{release}", &kernel.release)))?,
-            None => {
-                resolver.need(&normal(module), None, 0)?;
-                normal(module)
-            }
-        };
-        resolver.tell(&name, parameters.trim());
+        resolver.want(one)?;
+    }
+    let loaded_at_once = resolver.modules.len();
+    for one in at_rest {
+        resolver.want(one)?;
+    }
+    for module in &mut resolver.modules[loaded_at_once..] {
+        module.at_rest = true;
     }
     Ok(resolver.modules)
 }
@@ -140,6 +142,20 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    /// Adds what a recipe asks for: a name or a file, and parameters behind it.
+    fn want(&mut self, one: &str) -> Result<(), ModuleError> {
+        let (module, parameters) = one.split_once(' ').unwrap_or((one, ""));
+        let name = match module.strip_suffix(".ko") {
+            Some(_) => self.need_file(Path::new(&module.replace("{release}", &self.kernel.release)))?,
+            None => {
+                self.need(&normal(module), None, 0)?;
+                normal(module)
+            }
+        };
+        self.tell(&name, parameters.trim());
+        Ok(())
+    }
+
     /// Adds a module behind all that it depends on.
     fn need(&mut self, name: &str, needed_by: Option<&str>, depth: usize) -> Result<(), ModuleError> {
         if self.seen.contains(name) {
@@ -186,7 +202,7 @@ impl Resolver<'_> {
         for hard in &info.depends {
             self.need(&normal(hard), Some(name), depth + 1)?;
         }
-        self.modules.push(Module { name: name.to_owned(), image, parameters: String::new() });
+        self.modules.push(Module { name: name.to_owned(), image, parameters: String::new(), at_rest: false });
         Ok(())
     }
 

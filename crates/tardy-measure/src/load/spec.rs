@@ -19,6 +19,11 @@ impl LoadSpec {
         &self.text
     }
 
+    /// The names of its parts in the run, and what each counts; empty where nothing can be counted.
+    pub fn counted(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
+        self.parts.iter().map(|part| (part.kind.name(), part.kind.unit()))
+    }
+
     pub(super) fn parts(&self) -> &[Part] {
         &self.parts
     }

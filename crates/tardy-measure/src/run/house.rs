@@ -71,6 +71,11 @@ impl<'a> House<'a> {
         Ok(house)
     }
 
+    /// Whether somebody wants every sample.
+    pub(super) fn takes_samples(&self) -> bool {
+        self.samples.is_some() || self.request.tells_samples
+    }
+
     fn discard_samples(&self) {
         if let Some(samples) = &self.samples {
             samples.discard();

@@ -64,6 +64,8 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let mut probes = start_probes(house, &map, index, &plan, &work, stop_trace.as_ref())?;
     let mut live = live_series(house, &map, index, &plan, &work);
     let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
+    let granted: Vec<Granted> = live.iter().map(LiveSeries::granted).collect();
+    house.observer.threads(&tids, &granted);
     let mut levels = match &plan.probe {
         ProbePlan::Kernel(kernel) => {
             let started = LevelWatch::start(house, index, &plan, kernel, &tids);
@@ -120,12 +122,12 @@ fn make_map(house: &House<'_>, index: usize, work: &Work) -> Result<SharedMap, S
     let slots = match work {
         Work::Timer(timer) => {
             let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(u64::MAX);
-            house.samples.as_ref().map_or(0, |_| sample_ring::slots_for(shortest_ns))
+            if house.takes_samples() { sample_ring::slots_for(shortest_ns) } else { 0 }
         }
         Work::Noise(_) => sample_ring::GAP_SLOTS,
     };
     SharedMap::create_with_rings(&path, work.thread_count(), CELLS, slots).map_err(|error| match error {
-        MapError::Io { .. } if slots > 0 && house.samples.is_some() => format!(
+        MapError::Io { .. } if slots > 0 && house.takes_samples() => format!(
             "{error}; tardy counts in /dev/shm and hands samples over there, at least 4 s of them for each CPU: \
              make room, or leave --samples out"
         ),
@@ -288,6 +290,9 @@ impl Watch<'_, '_, '_> {
             let Ok(ready) = wait_readable(&fds, wait_ns) else { break };
             self.begin_to_count();
             if ready[0] && self.house.signals.take().is_some() {
+                if self.stopping_since.is_none() {
+                    self.house.observer.interrupted();
+                }
                 self.stop();
             }
             self.hear(&ready[1..]);
@@ -324,7 +329,6 @@ impl Watch<'_, '_, '_> {
         } else {
             self.stopping_since = Some(self.house.clock.now_ns());
             self.house.note(EventKind::Interrupted, "asked to end", 0);
-            self.house.observer.say("ending; the run is kept (once more to end at once)");
         }
     }
 
@@ -382,6 +386,9 @@ impl Watch<'_, '_, '_> {
         }
         self.take_samples();
         self.report();
+        if self.stopping_since.is_none() && self.house.observer.wants_end() {
+            self.stop();
+        }
         if self.house.file.is_due(now_ns) {
             self.refresh();
             self.house.checkpoint();

@@ -24,6 +24,8 @@ pub struct Request {
     pub output: PathBuf,
     /// Where every sample goes besides, if anywhere.
     pub samples: Option<PathBuf>,
+    /// Whether the observer is told of every sample.
+    pub tells_samples: bool,
     /// Whether files of these names may be replaced.
     pub force: bool,
     /// The program that serves as the probe: tardy itself.

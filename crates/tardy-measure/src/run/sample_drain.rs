@@ -57,22 +57,25 @@ impl<'m> SampleDrain<'m> {
 
     /// Takes what waits in the rings into the house's samples file; what cannot be kept is counted, and said.
     pub(super) fn drain(&mut self, house: &mut House<'_>, live: &[LiveSeries<'_>], turn: Turn) {
-        let Some(file) = &mut house.samples else { return };
-        let troubles = [self.take(file, turn), self.count_lost(file, live)];
+        let troubles = [self.take(house, turn), self.count_lost(house, live)];
         for trouble in troubles.into_iter().filter_map(Result::err) {
             house.observer.say(&trouble);
             house.note(EventKind::Warning, &trouble, 0);
         }
     }
 
-    fn take(&mut self, file: &mut SampleFile, turn: Turn) -> Result<(), String> {
+    fn take(&mut self, house: &mut House<'_>, turn: Turn) -> Result<(), String> {
         let mut outcome = Ok(());
         let kept = self.map.header(HEADER_SAMPLES_KEPT);
-        for source in &mut self.sources {
+        for (thread, source) in self.sources.iter_mut().enumerate() {
             let done = source.is_done();
             // Only what waits now: a ring that is filled as fast as it is emptied must not hold the house for ever.
             for _ in 0..source.ring.waiting() {
                 let Some(sample) = source.ring.take() else { break };
+                if house.request.tells_samples {
+                    house.observer.sample(thread, sample);
+                }
+                let Some(file) = &mut house.samples else { continue };
                 outcome = outcome.and(file.add(source.owner, sample));
                 // Whoever recovers the run reads here how far the file has come.
                 kept.set(file.kept());
@@ -81,12 +84,14 @@ impl<'m> SampleDrain<'m> {
                 break;
             }
         }
+        let Some(file) = &mut house.samples else { return outcome };
         outcome = outcome.and(file.write());
         kept.set(file.kept());
         outcome
     }
 
-    fn count_lost(&mut self, file: &mut SampleFile, live: &[LiveSeries<'_>]) -> Result<(), String> {
+    fn count_lost(&mut self, house: &mut House<'_>, live: &[LiveSeries<'_>]) -> Result<(), String> {
+        let Some(file) = &mut house.samples else { return Ok(()) };
         let cells = live.iter().filter_map(LiveSeries::cells);
         let lost: u64 = cells.map(|cells| cells.samples_lost()).sum();
         let news = lost.saturating_sub(self.known_lost);

@@ -31,6 +31,6 @@ pub use open_vswitch::OpenVSwitch;
 pub use remove::remove;
 pub use shaper::{HANDLE, is_same, to_kernel};
 pub use show::{PortView, ScheduleView, ShaperView, SwitchView, show};
-pub use step::Step;
+pub use step::{Change, Step};
 pub use timing::Leak;
 pub use watch::{Healed, Watch};

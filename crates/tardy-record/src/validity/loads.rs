@@ -8,15 +8,22 @@
 //! A part whose first pass is slow by design (see [`FirstPass`]) must only not stand still until it is over, and is
 //! measured against the rest of the phase from then on.
 //!
-//! The road not taken: rates fixed in advance. They would have to be wrong on either a board or a server.
+//! A phase shorter than ten seconds has no such stretch; there a part must not stand still for half of it.
+//!
+//! The road not taken: rates fixed in advance. They would have to be wrong on either a board or a server. Whoever knows
+//! what a load comes to on his machine can say so (`--load-floor`), and is then told when it did not.
 
 use crate::load::{FirstPass, LoadPart, LoadResult, STRETCH_NS, Stretch};
+use crate::plan::LoadFloor;
 use crate::run::Phase;
 
 /// A load's rate must stay above this share of its own median over any [`STRETCH_NS`].
 const LEAST_SHARE: f64 = 0.5;
 /// How late a burst may begin and still count as regular, in ns.
 const BURST_SLACK_NS: u64 = 1_000_000_000;
+/// In a phase too short for a stretch, a part that stands still for half of it has stalled, unless that is less than
+/// this: a busy scheduler keeps a task waiting for a second or two without anything being amiss.
+const STANDSTILL_NS: u64 = 2_500_000_000;
 
 /// How much had been done at a moment: ns from the start of the run, and work.
 type Point = (u64, f64);
@@ -25,6 +32,7 @@ type Point = (u64, f64);
 pub(super) fn judge(
     loads: &[LoadResult],
     phases: &[Phase],
+    floors: &[LoadFloor],
     spoilt_by: &mut Vec<String>,
     limits: &mut Vec<String>,
 ) {
@@ -40,8 +48,15 @@ pub(super) fn judge(
             }
             for index in load.first_phase..=load.last_phase {
                 let Some(phase) = phases.get(index) else { break };
-                if let Some(reason) = slackness(part, index, phase.start_ns, phase.end_ns) {
-                    spoilt_by.push(format!("{name} in phase '{}': {reason}", phase.label));
+                let place = || format!("{name} in phase '{}'", phase.label);
+                let slackness = slackness(part, index, phase.start_ns, phase.end_ns);
+                spoilt_by.extend(slackness.map(|reason| format!("{}: {reason}", place())));
+                for floor in floors.iter().filter(|floor| floor.part == part.name) {
+                    match reaches(part, phase, floor.per_second) {
+                        Reached::Yes => {}
+                        Reached::No(reason) => spoilt_by.push(format!("{}: {reason}", place())),
+                        Reached::CannotBeTold(reason) => limits.push(format!("{}: {reason}", place())),
+                    }
                 }
             }
         }
@@ -62,6 +77,34 @@ fn deaths<'a>(phases: &[Phase], load: &LoadResult, part: &'a LoadPart) -> impl I
         .iter()
         .filter(move |death| death.at_ns <= end)
         .map(|death| format!("died, noticed at {:.1} s: {}", death.at_ns as f64 / 1e9, death.how))
+}
+
+/// Whether a part did as much as was asked for.
+enum Reached {
+    Yes,
+    No(String),
+    CannotBeTold(String),
+}
+
+/// Whether the part's mean rate in a phase that is over is at least this. Bursts are held against the whole periods
+/// that the phase has room for, since where in a period it begins is chance.
+fn reaches(part: &LoadPart, phase: &Phase, floor: f64) -> Reached {
+    let Some(end) = phase.end_ns.filter(|end| *end > phase.start_ns) else { return Reached::Yes };
+    let points = cut_to_phase(part, phase.start_ns, end);
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Reached::Yes };
+    let read = last.0 - first.0;
+    let length = part.burst_every_ns.map_or(read, |every| read - read % every.max(1));
+    if length == 0 {
+        let reason = format!("in {:.1} s nobody can tell whether it reaches a floor", read as f64 / 1e9);
+        return Reached::CannotBeTold(reason);
+    }
+    let rate = (last.1 - first.1) / (length as f64 / 1e9);
+    match rate >= floor {
+        true => Reached::Yes,
+        false => {
+            Reached::No(format!("its mean rate was {rate:.0} {}/s, below its floor of {floor}", part.unit))
+        }
+    }
 }
 
 /// Why a load's part did too little in the phase, if it did.
@@ -89,6 +132,10 @@ fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Opt
             part.burst_every_ns.is_none_or(|every| length >= every.saturating_add(BURST_SLACK_NS));
         return burst_was_due.then(|| format!("it did nothing for {:.1} s", length as f64 / 1e9));
     }
+    if let Some((from, to)) = standstill(part, &points) {
+        let (stood, length) = ((to - from) as f64 / 1e9, length as f64 / 1e9);
+        return Some(format!("it stood still for {stood:.1} s of {length:.1} s"));
+    }
     let over_at = match part.first_pass {
         None => 0,
         Some(FirstPass::GoesOn) => u64::MAX,
@@ -102,6 +149,18 @@ fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Opt
     };
     too_slow(part, &first_pass, found(true), 0.0)
         .or_else(|| too_slow(part, &since, found(false), LEAST_SHARE))
+}
+
+/// Where in a phase too short for a stretch the part did nothing for half of it; those that work in bursts may.
+fn standstill(part: &LoadPart, points: &[Point]) -> Option<(u64, u64)> {
+    let (first, last) = (points.first()?, points.last()?);
+    let length = last.0 - first.0;
+    if length >= STRETCH_NS || part.burst_every_ns.is_some() {
+        return None;
+    }
+    let still = points.chunk_by(|before, after| after.1 <= before.1);
+    let longest = still.map(|same| (same[0].0, same[same.len() - 1].0)).max_by_key(|(from, to)| to - from)?;
+    (longest.1 - longest.0 >= STANDSTILL_NS.max(length / 2)).then_some(longest)
 }
 
 /// The part's readings within the phase, and between two readings its edges.
@@ -295,6 +354,62 @@ mod tests {
     }
 
     #[test]
+    fn standing_still_for_half_of_a_short_phase_is_a_stall() {
+        let still = |seconds, from: i64, to: i64, burst| {
+            verdict(part(burst, seconds, |second| if (from..to).contains(&second) { 0 } else { 1000 }))
+        };
+        assert_eq!(still(8, 2, 6, None).unwrap(), "it stood still for 4.0 s of 8.0 s");
+        assert_eq!(still(9, 4, 9, None).unwrap(), "it stood still for 5.0 s of 9.0 s");
+        assert_eq!(still(5, 0, 3, None).unwrap(), "it stood still for 3.0 s of 5.0 s");
+        assert_eq!(still(8, 2, 5, None), None, "3 s of 8 are less than half");
+        assert_eq!(still(4, 1, 3, None), None, "2 s may pass before a task is back on its CPU");
+        assert_eq!(still(8, 2, 6, Some(BURST_EVERY)), None);
+    }
+
+    #[test]
+    fn a_floor_is_held_against_the_mean_of_each_phase() {
+        let judged = |burst, seconds, work: &dyn Fn(i64) -> u64, floor| {
+            let (part, start_ns, end_ns) = part(burst, seconds, work);
+            let phase =
+                |label: &str, end_ns| Phase { label: label.to_owned(), start_ns, end_ns, ..Phase::default() };
+            let phases = [phase("a", Some(end_ns))];
+            let load = LoadResult {
+                spec: "doload".to_owned(),
+                first_phase: 0,
+                last_phase: 0,
+                parts: vec![part],
+                remarks: Vec::new(),
+            };
+            let floors =
+                ["scheduler", "another"].map(|part| LoadFloor { part: part.to_owned(), per_second: floor });
+            let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
+            judge(std::slice::from_ref(&load), &phases, &floors, &mut spoilt_by, &mut limits);
+            let mut unfinished = Vec::new();
+            judge(&[load], &[phase("a", None)], &floors, &mut unfinished, &mut limits);
+            assert!(unfinished.is_empty(), "a phase that goes on may still reach it: {unfinished:?}");
+            (spoilt_by, limits)
+        };
+        let steady = |_| 1000;
+        assert_eq!(judged(None, 30, &steady, 1000.0), (vec![], vec![]));
+        let below = "load doload (scheduler) in phase 'a': its mean rate was 1000 messages/s, below its floor of 1001";
+        assert_eq!(judged(None, 30, &steady, 1001.0), (vec![below.to_owned()], vec![]));
+        assert_eq!(judged(None, 2, &steady, 1001.0), (vec![below.to_owned()], vec![]));
+        for offset in 0..7 {
+            let burst = move |second: i64| if (second + offset) % 7 == 0 { 7000 } else { 0 };
+            for seconds in 8..30 {
+                let told = judged(Some(BURST_EVERY), seconds, &burst, 1000.0);
+                assert_eq!(told, (vec![], vec![]), "{seconds} s, offset {offset}");
+            }
+            assert_eq!(judged(Some(BURST_EVERY), 28, &burst, 1001.0).0.len(), 1, "offset {offset}");
+            let (spoilt_by, limits) = judged(Some(BURST_EVERY), 5, &burst, 1000.0);
+            assert!(
+                spoilt_by.is_empty() && limits[0].contains("nobody can tell"),
+                "{spoilt_by:?} {limits:?}"
+            );
+        }
+    }
+
+    #[test]
     fn bursts_are_no_stalls_and_missing_bursts_are() {
         for offset in 0..7 {
             let burst = move |second: i64| if (second + offset) % 7 == 0 { 4_000_000 } else { 0 };
@@ -343,7 +458,7 @@ mod tests {
         };
         let judged = |recorder: &PartRecorder| {
             let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
-            judge(&[load(recorder)], &phases, &mut spoilt_by, &mut limits);
+            judge(&[load(recorder)], &phases, &[], &mut spoilt_by, &mut limits);
             spoilt_by
         };
         assert!(judged(&recorder).is_empty(), "{:?}", judged(&recorder));

@@ -55,6 +55,13 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// A run as another tool's file: cyclictest's, CSV, HdrHistogram's, OpenMetrics and more.
     Export(ExportArgs),
+    /// cyclictest's own command line and output, from tardy's probe (docs/cyclictest.md).
+    #[command(disable_help_flag = true)]
+    Cyclictest {
+        /// As for cyclictest; --help lists them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        words: Vec<std::ffi::OsString>,
+    },
     /// The same experiment on emulated machines with real kernels, the same to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),

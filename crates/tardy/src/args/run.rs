@@ -89,6 +89,10 @@ pub(crate) struct RunFlags {
     #[allow(rustdoc::broken_intra_doc_links, reason = "brackets in the help are what may be left out")]
     #[arg(long, value_name = "LOAD")]
     load: Option<Vec<String>>,
+    /// What a load's part must do at least, on average over each phase, for the phase to count: its name, and how much
+    /// a second in its own unit, such as scheduler=500k or copy=1G; may be given several times (docs/loads.md)
+    #[arg(long, value_name = "PART=RATE")]
+    load_floor: Option<Vec<String>>,
     /// The other host that network loads send to.
     #[arg(long, value_name = "HOST")]
     peer: Option<String>,
@@ -179,6 +183,7 @@ impl RunFlags {
             warmup: self.warmup.clone(),
             repeat: self.repeat,
             load: self.load.clone(),
+            load_floor: self.load_floor.clone(),
             peer: self.peer.clone(),
             limit: self.limit.clone(),
             thresholds: self.thresholds.clone(),

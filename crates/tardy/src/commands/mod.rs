@@ -8,7 +8,7 @@ pub(crate) mod import;
 pub(crate) mod inner;
 pub(crate) mod lab;
 pub(crate) mod load;
-mod origin;
+pub(crate) mod origin;
 pub(crate) mod output;
 pub(crate) mod plot;
 pub(crate) mod report;

@@ -24,7 +24,7 @@ pub(super) fn open_run(path: &Path) -> Result<Run> {
 }
 
 /// Writes to standard output. A reader that has gone (`| head`) is no failure.
-pub(super) fn print(text: &str) -> Result<()> {
+pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).context("standard output"),

@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         origin: origin::of_this_command(started, arguments.fake),
         facts: facts(arguments),
         samples: arguments.samples.clone(),
+        tells_samples: false,
         force: arguments.force,
         exe: std::env::current_exe()
             .context("tardy does not find its own program, which serves as the probe")?,

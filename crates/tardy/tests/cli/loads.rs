@@ -147,6 +147,24 @@ fn parts_with_loads_of_their_own_are_typed_or_written() {
     }
 }
 
+/// A floor that no machine reaches, and one that a load which works at all does.
+#[test]
+fn a_phase_whose_load_stays_below_its_floor_is_invalid() {
+    let bench = Bench::new();
+    let arguments = |floor| {
+        let run = ["run", "--quiet", "--duration", "400ms", "--interval", "1ms", "--load", "cpu"];
+        [&run[..], &["--load-floor", floor, "--force", "-o", "a.run.json"]].concat()
+    };
+    for (floor, is_below) in [("cpu=1000000G", true), ("cpu=0.001", false)] {
+        let printed = bench.run(&arguments(floor));
+        assert!(matches!(printed.code, Some(0 | 5)), "{}\n{}", printed.out, printed.err);
+        let spoilt = bench.json("a.run.json")["validity"]["spoilt_by"].to_string();
+        assert_eq!(spoilt.contains("below its floor"), is_below, "{floor}: {spoilt}");
+        assert_eq!(printed.out.contains("below its floor of 1000000000000000"), is_below, "{}", printed.out);
+        assert!(!is_below || printed.code == Some(5));
+    }
+}
+
 #[test]
 fn a_program_that_is_missing_is_an_error_before_anything_is_measured() {
     let bench = Bench::new();

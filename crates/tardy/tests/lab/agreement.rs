@@ -233,7 +233,7 @@ fn agree(count: usize) {
     let Some(guests) = guests::directory() else { return };
     let spec = KernelSpec::parse("debian:6.12-rt").unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text| eprintln!("{text}")).unwrap();
-    let modules = kernel::modules::resolve(&kernel, &KERNEL_MODULES.map(str::to_owned)).unwrap();
+    let modules = kernel::modules::resolve(&kernel, &KERNEL_MODULES.map(str::to_owned), &[]).unwrap();
     let seeds = seeds(count);
     let began = Instant::now();
     let host = Host { core: Some(0), cancel: None };

@@ -51,7 +51,7 @@ fn disturbed(how: &str) -> Option<[Run; 2]> {
     let text = format!(
         "about = \"a known disturbance\"\n[run]\nduration = \"3s\"\nwarmup = \"500ms\"\n\
          [timer]\ninterval = \"1ms\"\npriority = {PRIORITY}\ncauses = \"100us\"\n\
-         [lab]\nmodules = [\"{} how={how} hold_us=400 every_us=9700\"]\n",
+         [lab]\nmodules_at_rest = [\"{} how={how} hold_us=400 every_us=9700\"]\n",
         module.display()
     );
     std::fs::write(&recipe, text).unwrap();

@@ -11,6 +11,7 @@ mod cost;
 mod early_ends;
 mod guests;
 mod noise;
+mod restore;
 mod runs;
 mod same_bytes;
 mod switch;

@@ -38,7 +38,7 @@ impl Tree {
 
     fn resolve(&self, names: &[&str]) -> Result<Vec<String>, String> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        match resolve(&self.kernel(), &names) {
+        match resolve(&self.kernel(), &names, &[]) {
             Ok(modules) => Ok(modules.into_iter().map(|module| module.name).collect()),
             Err(error) => Err(error.to_string().replace(&self.0.path().display().to_string(), "@")),
         }
@@ -59,8 +59,25 @@ fn dependencies_come_first_and_nothing_twice() {
         ["llc", "stp", "bridge", "sch_mqprio_lib", "sch_taprio"]
     );
     assert_eq!(tree.resolve(&[]).unwrap(), [""; 0]);
-    let modules = resolve(&tree.kernel(), &["llc".into()]).unwrap();
+    let modules = resolve(&tree.kernel(), &["llc".into()], &[]).unwrap();
     assert!(modules[0].image.starts_with(b"\x7fELF"));
+}
+
+#[test]
+fn what_waits_until_the_boot_is_over_comes_last_with_what_only_it_needs() {
+    let tree = Tree::new(&[
+        ("kernel/shared.ko", &["depends="]),
+        ("kernel/early.ko", &["depends=shared"]),
+        ("kernel/own.ko", &["depends="]),
+        ("kernel/late.ko", &["depends=shared,own"]),
+    ]);
+    let modules = resolve(&tree.kernel(), &["early".into()], &["late hold_us=3".into()]).unwrap();
+    let told: Vec<(&str, &str, bool)> = (modules.iter())
+        .map(|module| (module.name.as_str(), module.parameters.as_str(), module.at_rest))
+        .collect();
+    let expected =
+        [("shared", "", false), ("early", "", false), ("own", "", true), ("late", "hold_us=3", true)];
+    assert_eq!(told, expected);
 }
 
 #[test]
@@ -114,6 +131,6 @@ fn mistakes_name_kernel_and_option() {
     fs::write(tree.0.path().join("config"), "# CONFIG_NET_SCH_TAPRIO is not set\nCONFIG_VETH=m\n").unwrap();
     said.extend(["a", "veth"].map(|name| tree.resolve(&[name]).unwrap_err()));
     let bare = Kernel { modules: None, ..tree.kernel() };
-    said.push(resolve(&bare, &["veth".into()]).unwrap_err().to_string());
+    said.push(resolve(&bare, &["veth".into()], &[]).unwrap_err().to_string());
     insta::assert_snapshot!(said.join("\n"));
 }

@@ -119,7 +119,7 @@ pub(super) fn assemble(
     let (pace, patience, memory_mib) = (pace(flags)?, patience(flags)?, memory_mib(flags, &recipe)?);
     files.extend(tools(&recipe, machine, notice)?);
     let modules = modules_wanted(&recipe, &orders);
-    let guests = guests(&specs, machine, flags.refresh, &modules, notice)?;
+    let guests = guests(&specs, machine, flags.refresh, [&modules, &recipe.lab.modules_at_rest], notice)?;
     let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
     Ok(Prepared {
         recipe: recipe.name.clone().unwrap_or_default(),
@@ -302,12 +302,12 @@ fn guests(
     specs: &[KernelSpec],
     machine: Machine,
     refresh: bool,
-    modules: &[String],
+    [modules, at_rest]: [&[String]; 2],
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<Guest>> {
     let guest = |spec: &KernelSpec| -> Result<Guest> {
         let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
-        let modules = kernel::modules::resolve(&kernel, modules)?;
+        let modules = kernel::modules::resolve(&kernel, modules, at_rest)?;
         Ok(Guest { slug: spec.slug(), kernel, modules })
     };
     specs.iter().map(guest).collect()

@@ -32,20 +32,20 @@ const SENDER_MODULE: &str = "pktgen";
 
 /// What goes into a guest, beside what every script may use.
 #[derive(Default)]
-pub(super) struct Guest {
+pub(crate) struct Guest {
     /// Modules.
-    pub(super) modules: Vec<&'static str>,
+    pub(crate) modules: Vec<&'static str>,
     /// Programs and what they load while they run, by package and path.
-    pub(super) tools: Vec<(&'static str, &'static str)>,
+    pub(crate) tools: Vec<(&'static str, &'static str)>,
     /// Files that are no programs, by package and path.
-    pub(super) texts: Vec<(&'static str, &'static str)>,
+    pub(crate) texts: Vec<(&'static str, &'static str)>,
     /// Files of the test's own, below /lab.
-    pub(super) files: Vec<(String, String)>,
+    pub(crate) files: Vec<(String, String)>,
 }
 
 impl Guest {
     /// Boots it and runs `script`: what that printed. A script that fails, fails the test.
-    pub(super) fn run(&self, guests: &Path, script: &str) -> Said {
+    pub(crate) fn run(&self, guests: &Path, script: &str) -> Said {
         let kernel = kernel::find(&KernelSpec::parse(RT).unwrap(), Arch::X86_64, false, &mut tell).unwrap();
         let wanted: Vec<String> = KERNEL_MODULES
             .iter()
@@ -53,7 +53,7 @@ impl Guest {
             .chain(&self.modules)
             .map(|name| (*name).to_owned())
             .collect();
-        let modules = kernel::modules::resolve(&kernel, &wanted).unwrap();
+        let modules = kernel::modules::resolve(&kernel, &wanted, &[]).unwrap();
 
         let experiment = Experiment {
             machine: Machine::Pc,
@@ -109,19 +109,19 @@ fn root_of(package: &str) -> PathBuf {
 }
 
 /// What a script printed, in parts, and the files that it left in the guest's results.
-pub(super) struct Said {
+pub(crate) struct Said {
     lines: Vec<String>,
     files: Vec<(String, Vec<u8>)>,
 }
 
 impl Said {
     /// All that it printed.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines.join("\n")
     }
 
     /// The part called `name`, up to the next.
-    pub(super) fn part(&self, name: &str) -> Part<'_> {
+    pub(crate) fn part(&self, name: &str) -> Part<'_> {
         let begin = self.lines.iter().position(|line| line.strip_prefix("== ") == Some(name));
         let begin = begin.unwrap_or_else(|| panic!("no part '{name}' in\n{}", self.text())) + 1;
         let rest = &self.lines[begin..];
@@ -129,32 +129,38 @@ impl Said {
         Part { name: name.to_owned(), lines: &rest[..end] }
     }
 
+    /// The names of the parts that begin with `word` and a blank, without these.
+    pub(crate) fn parts<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
+        let names = self.lines.iter().filter_map(|line| line.strip_prefix("== "));
+        names.filter_map(move |name| name.strip_prefix(word)?.strip_prefix(' '))
+    }
+
     /// A file.
-    pub(super) fn file(&self, name: &str) -> &[u8] {
+    pub(crate) fn file(&self, name: &str) -> &[u8] {
         let file = self.files.iter().find(|(given, _)| given == name);
         &file.unwrap_or_else(|| panic!("no file {name}; the script printed\n{}", self.text())).1
     }
 }
 
 /// A part of what a script printed.
-pub(super) struct Part<'a> {
+pub(crate) struct Part<'a> {
     name: String,
     lines: &'a [String],
 }
 
 impl Part<'_> {
     /// All of it.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines.join("\n")
     }
 
     /// Its lines that begin with `word` and a blank, without these.
-    pub(super) fn all<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
         self.lines.iter().filter_map(move |line| line.strip_prefix(word)?.strip_prefix(' '))
     }
 
     /// The number behind `word`, which stands on one line.
-    pub(super) fn number(&self, word: &str) -> u64 {
+    pub(crate) fn number(&self, word: &str) -> u64 {
         let texts: Vec<&str> = self.all(word).collect();
         match &texts[..] {
             [text] => text.parse().unwrap_or_else(|error| panic!("{word} {text}: {error}")),
@@ -163,18 +169,18 @@ impl Part<'_> {
     }
 
     /// How many frames left by the first queue and by the second, of those that `traced` printed.
-    pub(super) fn by_queue(&self) -> (usize, usize) {
+    pub(crate) fn by_queue(&self) -> (usize, usize) {
         let of = |queue: &str| self.all("left").filter(|line| line.ends_with(queue)).count();
         (of(" 0"), of(" 1"))
     }
 
     /// The exit status of its only command.
-    pub(super) fn status(&self) -> u64 {
+    pub(crate) fn status(&self) -> u64 {
         self.number("exit status")
     }
 
     /// What is written in JSON between its first line that is a bracket or brace and the last.
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         let is_bracket = |line: &String| matches!(line.as_str(), "[" | "]" | "{" | "}" | "[]");
         let begin = self.lines.iter().position(is_bracket);
         let end = self.lines.iter().rposition(is_bracket);

@@ -9,7 +9,7 @@ mod classifiers;
 mod healing;
 mod lifecycle;
 mod lists;
-mod machine;
+pub(crate) mod machine;
 mod openvswitch;
 mod refusals;
 mod replacement;

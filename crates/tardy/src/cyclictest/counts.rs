@@ -1,0 +1,150 @@
+//! What cyclictest counts of its threads, from every single reading: in whole units, with rows of one unit each.
+
+use tardy_measure::probe::sample_ring::Sample;
+
+use super::options::Options;
+
+/// The least that cyclictest says before there is any reading (its `stat->min` to begin with).
+const MIN_OF_NONE: u64 = 1_000_000;
+
+/// All threads.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Counts {
+    /// How many ns a unit of the results has: 1000, or 1 with `-N`.
+    unit_ns: i64,
+    pub(super) threads: Vec<Thread>,
+    /// Of a run that `-b` ended: the thread's number and the reading.
+    pub(super) broken: Option<(usize, u64)>,
+    break_us: Option<u64>,
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Thread {
+    pub(super) cycles: u64,
+    pub(super) min: u64,
+    pub(super) max: u64,
+    pub(super) last: u64,
+    sum: f64,
+    /// A row for each unit from 0 on; empty without `-h`.
+    pub(super) rows: Vec<u64>,
+    /// Readings beyond the rows.
+    pub(super) overflows: u64,
+    /// The first of their cycles, as many as there are rows.
+    pub(super) overflow_cycles: Vec<u64>,
+}
+
+impl Thread {
+    fn new(rows: usize) -> Self {
+        Self {
+            cycles: 0,
+            min: MIN_OF_NONE,
+            max: 0,
+            last: 0,
+            sum: 0.0,
+            rows: vec![0; rows],
+            overflows: 0,
+            overflow_cycles: Vec::new(),
+        }
+    }
+
+    /// The mean, readings beyond the rows with it; 0 of none.
+    pub(super) fn mean(&self) -> f64 {
+        if self.cycles == 0 { 0.0 } else { self.sum / self.cycles as f64 }
+    }
+
+    fn add(&mut self, value: u64, cycle: u64) {
+        // A minimum above what cyclictest begins with is told all the same.
+        self.min = if self.cycles == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.last = value;
+        self.sum += value as f64;
+        self.cycles += 1;
+        if self.rows.is_empty() {
+            return;
+        }
+        match self.rows.get_mut(value as usize) {
+            Some(row) => *row += 1,
+            None => {
+                self.overflows += 1;
+                if self.overflow_cycles.len() < self.rows.len() {
+                    self.overflow_cycles.push(cycle);
+                }
+            }
+        }
+    }
+}
+
+impl Counts {
+    /// Of so many threads of which nothing is known yet.
+    pub(super) fn new(options: &Options, threads: usize) -> Self {
+        let rows = options.histogram.unwrap_or(0) as usize;
+        Self {
+            unit_ns: if options.in_ns { 1 } else { 1000 },
+            threads: vec![Thread::new(rows); threads],
+            broken: None,
+            break_us: options.break_us,
+        }
+    }
+
+    /// A reading in the unit of the results. cyclictest cuts the rest off, and a wake-up before its time has none: its
+    /// difference would be taken for a huge one, so it counts as 0 here.
+    pub(super) fn value(&self, sample: Sample) -> u64 {
+        (sample.late_ns / self.unit_ns).max(0) as u64
+    }
+
+    /// Counts a reading of thread `thread`, unless a break has ended the run; whether it counted. The cycle's number is that
+    /// of the readings, as cyclictest counts them, and not of the schedule.
+    pub(super) fn add(&mut self, thread: usize, sample: Sample) -> bool {
+        let value = self.value(sample);
+        let broken = self.broken.is_some();
+        let Some(counted) = self.threads.get_mut(thread).filter(|_| !broken) else { return false };
+        let cycle = counted.cycles;
+        counted.add(value, cycle);
+        if self.break_us.is_some_and(|us| sample.late_ns > (us * 1000) as i64) {
+            self.broken = Some((thread, value));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(late_ns: i64) -> Sample {
+        Sample { cycle: 0, at_ns: 0, late_ns }
+    }
+
+    #[test]
+    fn rows_are_whole_units_and_the_rest_overflows_with_its_cycles() {
+        let options = Options { histogram: Some(2), ..Options::default() };
+        let mut counts = Counts::new(&options, 1);
+        for late_ns in [999, 1000, 1999, 2000, -5, 7000, 9000] {
+            assert!(counts.add(0, sample(late_ns)));
+        }
+        let thread = &counts.threads[0];
+        assert_eq!((thread.rows.clone(), thread.overflows), (vec![2, 2], 3));
+        assert_eq!(thread.overflow_cycles, [3, 5], "as many as there are rows");
+        assert_eq!((thread.cycles, thread.min, thread.max, thread.last), (7, 0, 9, 9));
+        assert!((thread.mean() - 20.0 / 7.0).abs() < 1e-12, "{}", thread.mean());
+    }
+
+    #[test]
+    fn nothing_counts_behind_a_break() {
+        let options = Options { break_us: Some(5), in_ns: true, ..Options::default() };
+        let mut counts = Counts::new(&options, 2);
+        assert!(counts.add(0, sample(5000)));
+        assert!(counts.add(1, sample(5001)));
+        assert!(!counts.add(0, sample(1)));
+        assert_eq!((counts.broken, counts.threads[0].cycles), (Some((1, 5001)), 1));
+    }
+
+    #[test]
+    fn a_minimum_above_a_million_is_no_million() {
+        let mut counts = Counts::new(&Options { in_ns: true, ..Options::default() }, 1);
+        assert_eq!(counts.threads[0].min, MIN_OF_NONE);
+        counts.add(0, sample(1_500_000));
+        assert_eq!(counts.threads[0].min, 1_500_000);
+    }
+}

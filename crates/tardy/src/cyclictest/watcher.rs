@@ -1,0 +1,201 @@
+//! While it runs: every reading is counted, and shown as cyclictest shows it.
+
+use std::time::SystemTime;
+
+use tardy_measure::probe::order::Granted;
+use tardy_measure::probe::sample_ring::Sample;
+use tardy_measure::run::{Observer, Standing};
+use tardy_record::Run;
+use tardy_record::plan::{Plan, Policy};
+
+use super::counts::Counts;
+use super::options::Options;
+use super::text::{self, Head};
+use crate::commands::output;
+
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAY_S: u64 = 86_400;
+
+/// Counts and shows.
+pub(super) struct Watcher {
+    options: Options,
+    policy: Policy,
+    counts: Counts,
+    heads: Vec<Head>,
+    /// Of `-o`: the highest reading of those that wait to be printed, and how many there are, for each thread.
+    reduced: Vec<(u64, u64)>,
+    /// Why the run is of no use to whoever asked for it.
+    refused: Option<String>,
+    frames: u64,
+    shown_max: u64,
+}
+
+impl Watcher {
+    pub(super) fn new(options: &Options, plan: &Plan) -> Self {
+        let timer = plan.phases.iter().find_map(|phase| phase.probe.timer());
+        let threads = timer.map(|timer| timer.threads.clone()).unwrap_or_default();
+        let head = |thread: &tardy_record::plan::ThreadPlan| Head {
+            tid: 0,
+            priority: thread.priority,
+            interval_us: thread.interval_ns / 1000,
+            cpu: thread.pinned.then_some(thread.cpu),
+        };
+        Self {
+            policy: options.resolved_policy(),
+            counts: Counts::new(options, threads.len()),
+            heads: threads.iter().map(head).collect(),
+            reduced: vec![(0, 0); threads.len()],
+            refused: None,
+            frames: 0,
+            shown_max: 0,
+            options: options.clone(),
+        }
+    }
+
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(super) fn heads(&self) -> &[Head] {
+        &self.heads
+    }
+
+    /// Why there are no results, if that is so: cyclictest does not measure with another policy than asked for.
+    pub(super) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// Says so where readings never came here: a machine too busy to take them is told from a complete count.
+    pub(super) fn check_nothing_is_missing(&self, run: &Run) {
+        let recorded = tardy_record::samples::recorded(run);
+        let counted: u64 = self.counts.threads.iter().map(|thread| thread.cycles).sum();
+        if self.counts.broken.is_none() && counted < recorded {
+            let missing = recorded - counted;
+            output::tell(&format!(
+                "{missing} of {recorded} readings came faster than they could be counted here, and are missing below"
+            ));
+        }
+    }
+
+    /// A line for each thread.
+    pub(super) fn summary(&self) -> String {
+        let lines = self.heads.iter().zip(&self.counts.threads).enumerate();
+        lines
+            .map(|(number, (head, thread))| text::summary_line(number, head, thread, self.options.in_ns))
+            .collect()
+    }
+
+    /// The lines of all threads under a line with the policy and the load, over those shown before.
+    pub(super) fn frame(&self) -> String {
+        let up = match self.frames {
+            0 => String::new(),
+            _ => format!("\x1b[{}A", self.heads.len() + 2),
+        };
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let policy = match self.policy {
+            Policy::Other => "other/other".to_owned(),
+            policy => policy.name().to_owned(),
+        };
+        format!("{up}policy: {policy}: loadavg: {}          \n\n{}", load.trim_end(), self.summary())
+    }
+
+    fn max(&self) -> u64 {
+        self.counts.threads.iter().map(|thread| thread.max).max().unwrap_or(0)
+    }
+
+    /// A line for each reading, or for the highest of so many.
+    fn print_reading(&mut self, thread: usize, value: u64) {
+        let cycle = self.counts.threads[thread].cycles - 1;
+        let (highest, waiting) = &mut self.reduced[thread];
+        (*highest, *waiting) = ((*highest).max(value), *waiting + 1);
+        if *waiting < self.options.reduction {
+            return;
+        }
+        let line = text::reading_line(thread, cycle, *highest);
+        self.reduced[thread] = (0, 0);
+        self.print(&line);
+    }
+
+    /// A reader that has gone ends the run: nobody waits for it.
+    fn print(&mut self, text: &str) {
+        if let Err(error) = output::print(text) {
+            self.refused.get_or_insert(format!("{error:#}"));
+        }
+    }
+}
+
+impl Observer for Watcher {
+    fn progress(&mut self, _now: &Standing<'_>) {
+        let is_news = !self.options.refresh_on_max || self.max() > self.shown_max;
+        if self.options.quiet || self.options.verbose || !is_news {
+            return;
+        }
+        self.shown_max = self.max();
+        let frame = self.frame();
+        self.frames += 1;
+        self.print(&frame);
+    }
+
+    fn say(&mut self, text: &str) {
+        output::tell(text);
+    }
+
+    /// cyclictest ends without a word, and prints what it has.
+    fn interrupted(&mut self) {}
+
+    fn threads(&mut self, tids: &[u32], granted: &[Granted]) {
+        for ((head, tid), granted) in self.heads.iter_mut().zip(tids).zip(granted) {
+            head.tid = *tid;
+            if granted.policy != self.policy {
+                let name = self.policy.name().to_uppercase();
+                self.refused = Some(format!(
+                    "SCHED_{name} was refused, and cyclictest measures with no other policy than asked for; without -p and \
+                     --policy it measures as anybody may"
+                ));
+            }
+        }
+    }
+
+    fn sample(&mut self, thread: usize, sample: Sample) {
+        if self.counts.add(thread, sample) && self.options.verbose {
+            let value = self.counts.value(sample);
+            self.print_reading(thread, value);
+        }
+    }
+
+    fn wants_end(&mut self) -> bool {
+        self.refused.is_some() || self.counts.broken.is_some()
+    }
+}
+
+/// `Sat, 21 Nov 2026 03:05:31 +0000`, as cyclictest's JSON has it.
+pub(super) fn date(at: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(at).to_string();
+    let days = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / DAY_S;
+    let (date, time) = text.trim_end_matches('Z').split_once('T').unwrap_or((&text, ""));
+    let mut parts = date.splitn(3, '-');
+    let (year, month, day) = (parts.next(), parts.next(), parts.next());
+    let month = month.and_then(|month| MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?));
+    format!(
+        "{}, {} {} {} {time} +0000",
+        DAYS[(days % 7) as usize],
+        day.unwrap_or_default(),
+        month.copied().unwrap_or_default(),
+        year.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn dates_are_as_cyclictest_writes_them() {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_230_331);
+        assert_eq!(date(at), "Sat, 21 Nov 2026 03:05:31 +0000");
+        assert_eq!(date(SystemTime::UNIX_EPOCH), "Thu, 01 Jan 1970 00:00:00 +0000");
+    }
+}

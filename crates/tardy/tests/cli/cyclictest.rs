@@ -1,0 +1,227 @@
+//! tardy under cyclictest's command line: what the public parsers of its output make of it. Each parser is written anew
+//! from what it is documented to look for; docs/cyclictest.md lists them.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use crate::bench::{Bench, Printed, json};
+
+const FAKE: &str = "--tardy-fake=7";
+
+fn cyclictest(bench: &Bench, arguments: &[&str]) -> Printed {
+    let words: Vec<&str> = ["cyclictest", FAKE].iter().chain(arguments).copied().collect();
+    bench.run(&words)
+}
+
+/// What a parser got of one thread, in us.
+#[derive(Debug, Default, Clone, PartialEq)]
+struct Found {
+    min: u64,
+    avg: u64,
+    max: u64,
+    buckets: BTreeMap<u64, u64>,
+}
+
+/// rteval's measurement module (rteval/modules/measurement/cyclictest.py): lines with '#' are told apart by their
+/// beginnings, others are a row number and a count for each core.
+fn rteval(text: &str) -> (Vec<Found>, Option<(u64, u64)>) {
+    let mut found: Vec<Found> = Vec::new();
+    let mut stopped = (None, None);
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let last = || words.last().and_then(|word| word.parse().ok());
+        if line.starts_with("# Break thread: ") {
+            stopped.0 = last();
+        } else if line.starts_with("# Break value: ") {
+            stopped.1 = last();
+        }
+        let of_threads = |found: &mut Vec<Found>, set: fn(&mut Found, u64)| {
+            for (one, word) in found.iter_mut().zip(&words[3..]) {
+                set(one, word.parse().unwrap());
+            }
+        };
+        match line {
+            _ if line.starts_with("# Min Latencies: ") => of_threads(&mut found, |one, us| one.min = us),
+            _ if line.starts_with("# Avg Latencies: ") => of_threads(&mut found, |one, us| one.avg = us),
+            _ if line.starts_with("# Max Latencies: ") => of_threads(&mut found, |one, us| one.max = us),
+            _ if line.starts_with('#') || words.is_empty() => {}
+            _ => {
+                let row = words[0].parse().unwrap();
+                found.resize(words.len() - 1, Found::default());
+                for (one, count) in found.iter_mut().zip(&words[1..]) {
+                    one.buckets.insert(row, count.parse().unwrap());
+                }
+            }
+        }
+    }
+    (found, stopped.0.zip(stopped.1))
+}
+
+/// Linaro's test definitions (automated/linux/cyclictest): of the last lines, one a thread, the fields counted from the
+/// end, after a blank was put behind `T:`.
+fn linaro(text: &str, threads: usize) -> Vec<Found> {
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("T:")).collect();
+    let last = &lines[lines.len() - threads..];
+    last.iter()
+        .map(|line| {
+            let line = line.replacen("T:", "T: ", 1);
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let from_end = |back: usize| fields[fields.len() - 1 - back].parse().unwrap();
+            Found { min: from_end(6), avg: from_end(2), max: from_end(0), ..Found::default() }
+        })
+        .collect()
+}
+
+/// mmtests' extractor: `T:`, the thread, and the numbers behind `Min:`, `Act:`, `Avg:` and `Max:`, over the last frame of each.
+fn mmtests(text: &str) -> BTreeMap<u64, Found> {
+    let mut found = BTreeMap::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix("T:")) {
+        let thread = line.split('(').next().unwrap().trim().parse().unwrap();
+        let behind = |word: &str| {
+            let rest = line.split(word).nth(1).unwrap();
+            rest.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        let one = Found { min: behind("Min:"), avg: behind("Avg:"), max: behind("Max:"), ..Found::default() };
+        found.insert(thread, one);
+    }
+    found
+}
+
+/// OSADL's mklatencyplot: the highest number in the line with "Max Latencies" without leading zeros; the rows are all lines
+/// that neither begin with '#' nor are empty, cut at tabs once blanks are tabs, a column for each core.
+fn mklatencyplot(text: &str) -> (u64, Vec<BTreeMap<u64, u64>>) {
+    let line = text.lines().find(|line| line.contains("Max Latencies")).unwrap();
+    let max = line.split(' ').filter_map(|word| word.parse().ok()).max().unwrap();
+    let rows = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let mut columns: Vec<BTreeMap<u64, u64>> = Vec::new();
+    for row in rows {
+        let row = row.replace(' ', "\t");
+        let cells: Vec<u64> = row.split('\t').map(|cell| cell.parse().unwrap()).collect();
+        columns.resize_with(cells.len() - 1, BTreeMap::new);
+        for (column, count) in columns.iter_mut().zip(&cells[1..]) {
+            column.insert(cells[0], *count);
+        }
+    }
+    (max, columns)
+}
+
+#[test]
+fn what_parses_cyclictests_histogram_parses_this() {
+    let bench = Bench::new();
+    let line =
+        ["-m", "-Sp90", "-i200", "-h400", "-q", "-l2000", "--json=out.json", "--tardy-run=whole.run.json"];
+    let printed = cyclictest(&bench, &line).exits(0);
+    let (found, broken) = rteval(&printed.out);
+    assert_eq!((found.len(), broken), (2, None));
+    let (max, columns) = mklatencyplot(&printed.out);
+    assert_eq!(max, found.iter().map(|one| one.max).max().unwrap());
+    let run = bench.json("whole.run.json");
+    let of_json = json(&bench.path("out.json"));
+    assert_eq!((&of_json["num_threads"], &of_json["return_code"]), (&2.into(), &0.into()));
+    for (index, one) in found.iter().enumerate() {
+        let series = &run["series"][index];
+        let in_us = |key: &str| (series[key].as_i64().unwrap() / 1000).max(0) as u64;
+        assert_eq!((one.min, one.max), (in_us("min_ns"), in_us("max_ns")));
+        assert_eq!(one.buckets, columns[index]);
+        let thread = &of_json["thread"][index.to_string()];
+        let cycles = thread["cycles"].as_u64().unwrap();
+        assert_eq!(cycles, series["tally"]["recorded"].as_u64().unwrap());
+        let in_rows: u64 = thread["histogram"].as_object().unwrap().values().filter_map(|n| n.as_u64()).sum();
+        assert_eq!(in_rows, one.buckets.values().sum::<u64>());
+        let overflows =
+            printed.out.lines().find_map(|line| line.strip_prefix("# Histogram Overflows: ")).unwrap();
+        let overflow: u64 = overflows.split(' ').nth(index).unwrap().parse().unwrap();
+        assert_eq!(in_rows + overflow, cycles);
+    }
+}
+
+#[test]
+fn what_parses_cyclictests_lines_parses_these() {
+    let bench = Bench::new();
+    for quiet in [&["-q"][..], &[]] {
+        let line = [&["-t2", "-a", "-p80", "-l3000", "--tardy-run=whole.run.json"], quiet].concat();
+        let printed = cyclictest(&bench, &line).exits(0);
+        let found = linaro(&printed.out, 2);
+        assert_eq!(mmtests(&printed.out).into_values().collect::<Vec<_>>(), found);
+        let run = bench.json("whole.run.json");
+        for (one, series) in found.iter().zip(run["series"].as_array().unwrap()) {
+            assert_eq!(one.max as i64, series["max_ns"].as_i64().unwrap() / 1000);
+        }
+        // The first of cyclictest's threads has the interval that was asked for, the next one 500 us more.
+        let intervals: Vec<_> =
+            run["series"].as_array().unwrap().iter().map(|one| &one["kind"]["interval_ns"]).collect();
+        assert_eq!(intervals, [1_000_000, 1_500_000]);
+    }
+}
+
+#[test]
+fn every_reading_is_a_line() {
+    let bench = Bench::new();
+    let printed = cyclictest(&bench, &["-t2", "-a", "-v", "-l500"]).exits(0);
+    let readings: Vec<(u64, u64)> = (printed.out.lines())
+        .filter_map(|line| {
+            let mut parts = line.split(':').map(|part| part.trim().parse::<u64>());
+            Some((parts.next()?.ok()?, parts.next()?.ok()?))
+        })
+        .collect();
+    for thread in 0..2 {
+        let cycles: Vec<u64> =
+            readings.iter().filter(|(of, _)| *of == thread).map(|(_, cycle)| *cycle).collect();
+        assert!(cycles.len() > 400, "{}", cycles.len());
+        assert_eq!(cycles, (0..cycles.len() as u64).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_break_is_told_and_ends_the_run() {
+    let bench = Bench::new();
+    let printed = cyclictest(&bench, &["-q", "-h", "10", "-b", "25", "-l1000000"]).exits(0);
+    let (_, broken) = rteval(&printed.out);
+    let (_, value) = broken.expect("the fake has readings above 25 us");
+    assert!(value >= 25, "{value}");
+    assert!(printed.out.contains("# Thread Ids: "), "{}", printed.out);
+}
+
+#[test]
+fn results_are_not_lost_for_want_of_a_directory() {
+    let bench = Bench::new();
+    let printed = cyclictest(&bench, &["-q", "-h10", "-l100", "--histfile=no/such/directory"]).exits(1);
+    assert!(printed.err.contains("--histfile no/such/directory cannot be written"), "{}", printed.err);
+    assert_eq!(printed.out, "", "nothing was measured");
+    // A disk that fills up while it runs.
+    let printed = cyclictest(&bench, &["-q", "-h10", "-l100", "--histfile=/dev/full"]).exits(1);
+    assert!(printed.out.contains("# Min Latencies:"), "{}", printed.out);
+}
+
+#[test]
+fn it_answers_to_cyclictests_name() {
+    let bench = Bench::new();
+    let link = bench.path("cyclictest");
+    symlink(env!("CARGO_BIN_EXE_tardy"), &link).unwrap();
+    let printed = Printed::from(Command::new(&link).args(["-q", "-l100", FAKE]).output().unwrap()).exits(0);
+    assert!(printed.out.contains("\nT: 0 ("), "{}", printed.out);
+    let refused = Printed::from(Command::new(&link).args(["-q", "--smi"]).output().unwrap()).exits(1);
+    assert!(refused.err.contains("tardy run --probe hwlat"), "{}", refused.err);
+    let helped = Printed::from(Command::new(&link).arg("--help").output().unwrap()).exits(0);
+    assert!(helped.out.contains("--histofall"), "{}", helped.out);
+}
+
+/// On this machine, with no fake: what it prints holds together.
+#[test]
+fn a_real_run_counts_what_it_measured() {
+    let bench = Bench::new();
+    let words =
+        ["cyclictest", "-q", "-t1", "-a0", "-i1000", "-l200", "-h100000", "--tardy-run=whole.run.json"];
+    let temporary = bench.path("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let output = bench.command(&words).env("TMPDIR", &temporary).output().unwrap();
+    let printed = Printed::from(output).exits(0);
+    let (found, _) = rteval(&printed.out);
+    let recorded = bench.json("whole.run.json")["series"][0]["tally"]["recorded"].as_u64().unwrap();
+    let overflows =
+        printed.out.lines().find_map(|line| line.strip_prefix("# Histogram Overflows: ")).unwrap();
+    let counted = found[0].buckets.values().sum::<u64>() + overflows.parse::<u64>().unwrap();
+    assert_eq!(counted, recorded);
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left behind");
+}

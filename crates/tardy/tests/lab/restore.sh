@@ -1,0 +1,94 @@
+# What a crash must not leave behind: the network, and the tracers' settings.
+state() {
+    everything | grep -v '^/run/tardy'
+    ovs-vsctl show
+    iptables -t mangle -S
+    cd /sys/kernel/tracing
+    ls instances
+    cat current_tracer tracing_on
+    for file in cpus options period_us runtime_us stop_tracing_us timerlat_period_us print_stack; do
+        echo "$file: $(cat osnoise/$file)"
+    done
+    cd /
+}
+
+# crash NAME 'SIGN' COMMAND...: kills the command as soon as SIGN, a condition, comes true; restores; compares. Links
+# notice a while later that their ports are gone, so the comparison is tried for a while.
+crash() {
+    echo "== scene $1"
+    sign=$2
+    shift 2
+    state > /tmp/state
+    "$@" > /tmp/told 2>&1 &
+    killed=$!
+    (until_true eval "$sign") || cat /tmp/told
+    kill -9 $killed
+    wait $killed
+    for entry in /run/tardy/journal/*.json; do
+        sed 's/.*"kind":"network".*"change":"\([a-z_]*\)".*/\1/; s/.*"kind":"\([a-z_]*\)".*/\1/; s/^/journal /' "$entry"
+        echo
+    done
+    state | diff /tmp/state - > /dev/null
+    echo "differed $?"
+    tardy restore > /tmp/restore 2>&1
+    echo "restored $?"
+    cat /tmp/restore
+    tries=0
+    until state | cmp -s /tmp/state - || [ $tries -gt 40 ]; do tries=$((tries + 1)); usleep 50000; done
+    state | answer diff /tmp/state -
+}
+is_up() { grep -q shaper /tmp/told; }
+has_changed() { grep -q "\"$1\"" /run/tardy/journal/*.json 2> /dev/null; }
+
+mkdir -p /run/openvswitch /etc/openvswitch /var/log/openvswitch
+rm -rf /var/run; ln -s /run /var/run
+echo root:x:0:0::/:/bin/sh > /etc/passwd
+database=/etc/openvswitch/conf.db
+ovsdb-tool create $database /usr/share/openvswitch/vswitch.ovsschema
+serve() { "$@" --pidfile --detach --no-chdir > /tmp/served 2>&1 < /dev/null || cat /tmp/served; }
+serve ovsdb-server $database --remote=punix:/run/openvswitch/db.sock
+ovs-vsctl --timeout=60 --no-wait init
+serve /usr/lib/openvswitch-switch/ovs-vswitchd
+ln -s xtables-legacy-multi /usr/sbin/iptables
+
+cable swp0 talker 2
+cable swp1 listener 2
+crash 'bridge, VLANs and nft' is_up tardy tsn apply /lab/tags.toml --for 100s
+
+ip link add tsn0 address 02:00:00:00:00:99 type bridge
+ip link set tsn0 up
+ip link add other type bridge vlan_filtering 1
+ip link set swp1 master other
+bridge vlan add dev swp1 vid 7
+tc qdisc replace dev swp1 root handle 8001: pfifo
+crash "somebody else's bridge, port and discipline" is_up tardy tsn apply /lab/tags.toml --replace --for 100s
+tc qdisc del dev swp1 root
+ip link del other
+ip link del tsn0
+
+tardy tsn apply /lab/slow.toml > /dev/null 2>&1
+until_true eval 'tardy tsn show | grep -c operating | grep -q 2'
+# The first port's has been sent once the second's turn is noted.
+both_noted() { [ "$(grep -l '"schedule"' /run/tardy/journal/*.json 2> /dev/null | wc -l)" = 2 ]; }
+crash 'a schedule that took the place of another' both_noted tardy tsn apply /lab/slow-other.toml
+tardy tsn remove > /dev/null 2>&1
+
+crash 'Open vSwitch' is_up tardy tsn apply /lab/ovs-tags.toml --for 100s
+ovs-vsctl add-br tsn0
+ovs-vsctl add-port tsn0 swp1
+ip link set tsn0 up; ip link set tsn0 down
+crash "somebody else's Open vSwitch" is_up tardy tsn apply /lab/ovs-tags.toml --replace --for 100s
+ovs-vsctl del-br tsn0
+
+mv /usr/sbin/nft /usr/sbin/nft.away
+nft() { /usr/sbin/nft.away "$@"; }
+crash 'filters of tc' is_up tardy tsn apply /lab/ports.toml --for 100s
+mv /sbin/tc /sbin/tc.away
+tc() { /sbin/tc.away "$@"; }
+echo 0 > /proc/sys/net/bridge/bridge-nf-call-iptables
+crash 'a rule of iptables' is_up tardy tsn apply /lab/ports.toml --for 100s
+
+measures() { ls /dev/shm/tardy-* > /dev/null 2>&1 && has_changed file; }
+crash 'the timerlat tracer' measures tardy run --probe timerlat --duration 100s -o /tmp/timerlat.run.json
+crash 'a trace of causes' 'has_changed trace_instance' \
+    tardy run --causes --interval 1ms --duration 100s -o /tmp/causes.run.json
