@@ -16,7 +16,7 @@ use crate::loads::{self, LoadFindings};
 use crate::name::Readings;
 use crate::noise::{self, NoisePhase};
 use crate::phase_lock::{self, InStep};
-use crate::published::{self, BesidePublished, PublishedResult};
+use crate::published::{self, BesidePublished, Placed, PublishedResult};
 use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
 use crate::verdict::{self, Verdict};
@@ -75,6 +75,8 @@ pub struct Findings {
     pub verdict: Option<Verdict>,
     /// It beside the published results that its recipe repeats; absent where it repeats none.
     pub published: Option<BesidePublished>,
+    /// It among all published results of its kind; absent where there are none, or its numbers may not be used.
+    pub placed: Option<Placed>,
 }
 
 /// What one phase came to.
@@ -130,6 +132,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         cost: cost::of(run),
         verdict: limit.filter(|_| supports_a_verdict).and_then(|limit_ns| verdict::of(run, limit_ns)),
         published: published::of(run, options.published),
+        placed: published::place(run, options.published),
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod circumstances;
 mod duration;
+mod shelf;
 
 use serde::{Deserialize, Serialize};
 use tardy_record::Run;
@@ -17,6 +18,7 @@ use crate::lab;
 use crate::outcome::{self, Outcome};
 
 pub use circumstances::{Circumstance, Sameness, Value};
+pub use shelf::{Placed, PlacedRow, place, what};
 
 /// A result as an article gives it; what it does not say is absent. All fields as in `data/published.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +66,25 @@ pub struct PublishedResult {
     pub note: Option<String>,
 }
 
+impl PublishedResult {
+    /// Its figures.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            min_us: self.min_us,
+            avg_us: self.avg_us,
+            max_us: self.max_us,
+            max_at_least_us: self.max_at_least_us,
+            max_is_approximate: self.approx.iter().any(|key| key == "max_us"),
+        }
+    }
+
+    /// What the article or its transcriber says about them.
+    pub fn remarks(&self) -> Vec<String> {
+        let notes = [&self.max_note, &self.stimulus_note, &self.mode_note, &self.note];
+        notes.into_iter().flatten().cloned().collect()
+    }
+}
+
 /// A run beside the published results that its recipe repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BesidePublished {
@@ -96,7 +117,7 @@ pub struct Match {
 }
 
 /// Published figures, in us as published.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// Least.
     pub min_us: Option<f64>,
@@ -172,18 +193,11 @@ pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
         p9999_ns: outcome.quantile_ns("p99.99"),
         max_ns: outcome.row.max_ns,
     };
-    let remarks = [&published.max_note, &published.stimulus_note, &published.mode_note, &published.note];
     Match {
         id: published.id.clone(),
         source: published.source.clone(),
-        published: Figures {
-            min_us: published.min_us,
-            avg_us: published.avg_us,
-            max_us: published.max_us,
-            max_at_least_us: published.max_at_least_us,
-            max_is_approximate: published.approx.iter().any(|key| key == "max_us"),
-        },
-        remarks: remarks.into_iter().flatten().cloned().collect(),
+        published: published.figures(),
+        remarks: published.remarks(),
         ours: chosen.iter().map(ours).collect(),
         circumstances: circumstances::of(
             run,

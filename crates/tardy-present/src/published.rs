@@ -1,9 +1,15 @@
 //! A run beside published results: the same figures and words in the terminal and in the report.
 
-use tardy_analyse::published::{BesidePublished, Circumstance, Figures, Match, Ours, Sameness, Value};
+mod shelf;
+
+use tardy_analyse::published::{
+    BesidePublished, Circumstance, Figures, Match, Ours, Placed, Sameness, Value,
+};
 
 use crate::latency::{count, harmless, microseconds, short, three_digits};
 use crate::sentence;
+
+pub use shelf::{compared, list, whole};
 
 /// Longer ids and labels are shortened in tables.
 const LABEL_MAX: usize = 40;
@@ -16,6 +22,23 @@ pub fn highest(figures: &Figures) -> Option<String> {
         (None, Some(us)) => Some(format!("at least {}", three_digits(us))),
         (None, None) => None,
     }
+}
+
+/// `Worst case 41 us; the articles' Raspberry Pi 3 Model B, 4.14.21-rt17-v7+, had 147 us (rpi3-4.14-rt).`, and that
+/// this says nothing of either where they have little in common.
+pub fn placed(placed: &Placed) -> String {
+    let theirs = highest(&placed.nearest.published).unwrap_or_default();
+    let different = names(&placed.nearest, Sameness::Different);
+    let different = match different.is_empty() {
+        true => String::new(),
+        false => format!(" Different: {}.", different.join(", ")),
+    };
+    format!(
+        "Worst case {} us; the articles' {} had {theirs} us ({}).{different}",
+        microseconds(placed.max_ns as f64),
+        harmless(&placed.nearest_what),
+        harmless(&placed.nearest.id),
+    )
 }
 
 /// The heads of the table; the first column names the published result.

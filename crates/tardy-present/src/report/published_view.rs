@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tardy_analyse::findings::Findings;
-use tardy_analyse::published::{Match, Ours, Sameness};
+use tardy_analyse::published::{Match, Ours, Placed, PlacedRow, Sameness};
 
 use super::run_tables::TableView;
 use crate::latency::{harmless, microseconds, short, three_digits, typeset};
@@ -11,8 +11,24 @@ use crate::{published, sentence};
 /// Published results beside one run.
 #[derive(Debug, Serialize)]
 pub(super) struct PublishedView {
+    placed: Option<PlacedView>,
     matches: Vec<MatchView>,
     left_out: Vec<String>,
+}
+
+/// The run among all of its kind.
+#[derive(Debug, Serialize)]
+struct PlacedView {
+    sentence: String,
+    rows: Vec<PlacedRowView>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlacedRowView {
+    max: String,
+    what: String,
+    id: String,
+    here: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -38,11 +54,22 @@ struct CircumstanceView {
 }
 
 pub(super) fn of(findings: &Findings) -> Option<PublishedView> {
-    let beside = findings.published.as_ref()?;
-    Some(PublishedView {
-        matches: beside.matches.iter().map(match_view).collect(),
-        left_out: published::left_out(beside),
+    let (beside, placed) = (findings.published.as_ref(), findings.placed.as_ref());
+    (beside.is_some() || placed.is_some()).then(|| PublishedView {
+        placed: placed.map(placed_view),
+        matches: beside.iter().flat_map(|beside| &beside.matches).map(match_view).collect(),
+        left_out: beside.map(published::left_out).unwrap_or_default(),
     })
+}
+
+fn placed_view(placed: &Placed) -> PlacedView {
+    let row = |row: &PlacedRow| PlacedRowView {
+        max: published::highest(&row.figures).unwrap_or_default(),
+        what: harmless(&row.what),
+        id: row.id.as_deref().map(harmless).unwrap_or_default(),
+        here: row.id.is_none(),
+    };
+    PlacedView { sentence: published::placed(placed), rows: placed.rows.iter().map(row).collect() }
 }
 
 fn match_view(one: &Match) -> MatchView {

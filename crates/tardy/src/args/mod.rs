@@ -62,6 +62,8 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         words: Vec<std::ffi::OsString>,
     },
+    /// What there is to compare with: published results.
+    List(ListArgs),
     /// The same experiment on emulated machines with real kernels, the same to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -155,9 +157,20 @@ pub(crate) struct LoadArgs {
 /// `tardy show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A run file.
+    /// A run file, or a published result as published:ID.
     pub(crate) run: PathBuf,
     /// The numbers as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tardy list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// The results of the articles that tardy repeats.
+    #[arg(long, required = true)]
+    pub(crate) published: bool,
+    /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -196,7 +209,7 @@ pub(crate) struct PlotArgs {
 /// `tardy compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Run files, the base first.
+    /// Run files, the base first; one of them may be a published result, published:ID ('tardy list --published').
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// As JSON.

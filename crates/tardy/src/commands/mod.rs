@@ -7,6 +7,7 @@ pub(crate) mod generate;
 pub(crate) mod import;
 pub(crate) mod inner;
 pub(crate) mod lab;
+pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod output;

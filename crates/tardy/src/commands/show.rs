@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use tardy_analyse::findings;
+use tardy_analyse::published::PublishedResult;
 use tardy_present::summary;
 use tardy_record::Run;
 
@@ -12,9 +13,21 @@ use crate::published;
 
 /// Shows a run file.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
+    if let Some(result) = published::named(&arguments.run) {
+        return show_published(result?, arguments.json);
+    }
     let run = output::open_run(&arguments.run)?;
     print(&run, arguments.json)?;
     Ok(Exit::of_run(&run))
+}
+
+fn show_published(result: &PublishedResult, json: bool) -> Result<Exit> {
+    if json {
+        output::print_json(result)?;
+    } else {
+        output::print(&tardy_present::published::whole(result, output::width()))?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Shows a run on standard output.

@@ -15,6 +15,7 @@ mod levels;
 mod loads;
 mod noise;
 mod pipeline;
+mod published;
 mod real_run;
 mod samples;
 mod simulate;

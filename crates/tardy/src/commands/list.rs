@@ -1,0 +1,20 @@
+//! `tardy list --published`: the published results, a line each.
+
+use anyhow::Result;
+use tardy_present::published as shown;
+
+use super::output;
+use crate::args::ListArgs;
+use crate::exit::Exit;
+use crate::published;
+
+/// Lists them.
+pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {
+    let results = published::results()?;
+    if arguments.json {
+        output::print_json(&results)?;
+    } else {
+        output::print(&shown::list(results, output::width()))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,66 @@
+//! The published results as a person meets them: listed, shown, and beside a run.
+
+use crate::bench::Bench;
+
+#[test]
+fn every_result_is_listed_and_shown_with_its_source() {
+    let bench = Bench::new();
+    let listed = bench.run(&["list", "--published"]).exits(0).out;
+    let all: serde_json::Value =
+        serde_json::from_str(&bench.run(&["list", "--published", "--json"]).exits(0).out).unwrap();
+    let all = all.as_array().unwrap();
+    assert!(all.len() >= 31, "{}", all.len());
+    for result in all {
+        let id = result["id"].as_str().unwrap();
+        assert!(listed.lines().any(|line| line.split_whitespace().next() == Some(id)), "{id}");
+    }
+    // One of each kind: one that a wake method is misnamed in, one by Xenomai, one of pins, one of a switch.
+    for (id, expected) in [
+        ("g20-standard-none", "20.5 % of the periods have no reading"),
+        ("g20-rt-n", "what the command did is\n  clock_nanosleep"),
+        ("g20-xenomai-irq", "timer IRQ"),
+        ("rpi1-gpio-wiggle-busy", "hole every"),
+        ("tsn-switch-two-flows", "cycle"),
+        ("rpi3-4.9-standard-idle", "about 500 us"),
+    ] {
+        let shown = bench.run(&["show", &format!("published:{id}")]).exits(0).out;
+        assert!(shown.contains(expected) && shown.contains("From \""), "{id}: {shown}");
+        assert!(shown.contains("no\n  bound"), "what may be concluded: {shown}");
+    }
+}
+
+#[test]
+fn a_run_is_set_beside_one_and_among_all() {
+    let bench = Bench::new();
+    let run = ["run", "-q", "--fake", "3", "--loops", "2000", "-o", "a.run.json", "--report"];
+    bench.run(&run).exits(0);
+    let shown = bench.run(&["compare", "published:rpi3-4.14-rt", "a.run.json"]).exits(0).out;
+    assert!(shown.contains("rpi3-4.14-rt") && shown.contains("147"), "{shown}");
+    assert!(shown.contains("wake method") && shown.contains("different"), "{shown}");
+    let other_way = bench.run(&["compare", "a.run.json", "published:rpi3-4.14-rt"]).exits(0).out;
+    assert_eq!(shown, other_way);
+    let report = std::fs::read_to_string(bench.path("a.html")).unwrap();
+    assert!(
+        report.contains("the articles' ") || report.contains("the articles&#x27; "),
+        "placed in the report"
+    );
+    let found = bench.run(&["show", "--json", "a.run.json"]).exits(0).out;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let rows = found["placed"]["rows"].as_array().unwrap();
+    let highest = |row: &serde_json::Value| {
+        row["figures"]["max_us"].as_f64().or_else(|| row["figures"]["max_at_least_us"].as_f64()).unwrap()
+    };
+    assert_eq!(rows.iter().filter(|row| row["id"].is_null()).count(), 1);
+    assert!(rows.windows(2).all(|pair| highest(&pair[0]) <= highest(&pair[1])));
+    assert!(rows.iter().any(|row| row["id"] == "g20-rt-n"), "clock_nanosleep's");
+    assert!(rows.iter().all(|row| row["id"] != "g20-rt-none"), "not timer_settime's");
+}
+
+#[test]
+fn a_name_that_is_none_says_what_there_is() {
+    let bench = Bench::new();
+    let error = bench.run(&["show", "published:rpi3-4.14"]).exits(1).err;
+    assert!(error.contains("rpi3-4.14-rt") && error.contains("tardy list --published"), "{error}");
+    let error = bench.run(&["compare", "published:rpi3-4.14-rt", "published:g20-rt-n"]).exits(1).err;
+    assert!(error.contains("two published results"), "{error}");
+}
