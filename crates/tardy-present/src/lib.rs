@@ -9,6 +9,7 @@ pub mod check;
 pub mod compare;
 pub mod doctor;
 mod flows;
+mod imported;
 pub mod lab;
 pub mod latency;
 mod levels;

@@ -9,6 +9,7 @@ mod check_of_other_machines;
 mod cyclictest;
 mod doctor;
 mod errors;
+mod formats;
 mod full_disk;
 mod killed;
 mod levels;
