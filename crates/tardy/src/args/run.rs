@@ -66,7 +66,7 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "What to run")]
 pub(crate) struct RunFlags {
     /// What measures: timer; kernel: where on the way from the timer's interrupt to the thread it gets late; noise: a
-    /// loop that notices whenever it stood still (docs/noise.md); timerlat, osnoise, hwlat: the kernel's own tracers
+    /// loop that notices whenever it stood still (docs/noise.md); xenomai: a co-kernel's own program at its three levels; timerlat, osnoise, hwlat: the kernel's own tracers
     /// (docs/levels.md) [default: timer]
     #[arg(long, value_name = "WHAT")]
     probe: Option<String>,

@@ -26,7 +26,9 @@ fn a_histogram_of_cyclictest_is_a_run_like_any_other() {
     assert!(told.contains("2 series, 99474 readings, worst 12.109ms"), "{told}");
     bench.run(&["import", "cyclictest-2.4.json", "-o", "json.run.json"]).exits(0);
     let shown = bench.run(&["show", "text.run.json"]).exits(0).out;
-    for expected in ["cyclictest every 200us, SCHED_FIFO 90, load unknown", "missed periods are unknown", "49,730"] {
+    for expected in
+        ["cyclictest every 200us, SCHED_FIFO 90, load unknown", "missed periods are unknown", "49,730"]
+    {
         assert!(shown.contains(expected), "{expected} is not in\n{shown}");
     }
     let compared = bench.run(&["compare", "text.run.json", "json.run.json"]).exits(0).out;
@@ -71,11 +73,13 @@ fn every_fixture_can_be_shown_reported_and_exported_and_follows_the_schema() {
 #[test]
 fn what_changes_nothing_is_refused() {
     let bench = bench_with(&["cyclictest-2.4.json", "rtla-timerlat-hist.txt"]);
-    let refused = bench.run(&["import", "cyclictest-2.4.json", "--unit", "us", "-o", "x.run.json"]).exits(2).err;
+    let refused =
+        bench.run(&["import", "cyclictest-2.4.json", "--unit", "us", "-o", "x.run.json"]).exits(2).err;
     assert!(refused.contains("the files say their own unit"), "{refused}");
     assert!(!bench.path("x.run.json").exists());
-    let refused =
-        bench.run(&["import", "rtla-timerlat-hist.txt", "--command", "cyclictest -q", "-o", "x.run.json"]).exits(2);
+    let refused = bench
+        .run(&["import", "rtla-timerlat-hist.txt", "--command", "cyclictest -q", "-o", "x.run.json"])
+        .exits(2);
     assert!(refused.err.contains("only cyclictest's"), "{}", refused.err);
     let refused = bench.run(&["import", "rtla-timerlat-hist.txt", "--as", "excel"]).exits(2).err;
     assert!(refused.contains("rtla-hist"), "{refused}");
