@@ -60,7 +60,7 @@ fn three_levels_are_measured_one_after_the_other() {
     assert_eq!(asked.iter().map(|line| &line[..3]).collect::<Vec<_>>(), ["-t0", "-t1", "-t2"]);
     let run = bench.json("x.run.json");
     let levels: Vec<_> = run["series"].as_array().unwrap().iter().map(|one| &one["level"]).collect();
-    assert_eq!(levels, ["user_thread", "kernel_thread", "irq"]);
+    assert_eq!(levels, ["user-thread", "kernel-thread", "irq"]);
     assert_eq!(run["series"][0]["max_ns"], 2_296_534);
     assert_eq!(run["plan"]["phases"][0]["probe"]["gravity"], "irq 99 ns, kernel 1341 ns, user 1341 ns");
     let report = bench.run(&["report", "x.run.json", "-o", "x.html"]).exits(0);
