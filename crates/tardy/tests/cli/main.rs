@@ -20,6 +20,7 @@ mod published;
 mod real_run;
 mod samples;
 mod simulate;
+mod xenomai;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

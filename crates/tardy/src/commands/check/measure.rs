@@ -203,7 +203,8 @@ fn plan(flags: &TrialFlags) -> Result<Plan> {
     };
     let recipe = Recipe::default().overridden_by(run, timer, NoiseTable::default());
     let extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
-    let plan = resolve(&recipe, extras, &Machine { allowed, trace: TraceOffer::none() })?;
+    let co_kernel = Err("trials measure Linux's own timers".to_owned());
+    let plan = resolve(&recipe, extras, &Machine { allowed, trace: TraceOffer::none(), co_kernel })?;
     let wake_ups = plan.phases[0].cycles_planned().unwrap_or(0);
     if wake_ups < WAKE_UPS_MIN {
         let reason = format!(
