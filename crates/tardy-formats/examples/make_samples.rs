@@ -18,8 +18,8 @@ fn main() -> io::Result<()> {
         for thread in 0..2u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let random = state >> 33;
-            // A body of some us and a tail that gets rarer with its length.
-            let value = 5 + random % 13 + if random % 1000 == 7 { random % 500 } else { 0 };
+            // A body of some us, and one in a thousand up to half a ms later.
+            let value = 5 + random % 13 + if random % 1000 == 7 { (random >> 16) % 500 } else { 0 };
             if form == "raw" {
                 let at_ns = 5_000_000_000 + cycle * 200_000 + u64::from(thread) * 50_000 + value * 1000;
                 out.write_all(&thread.to_le_bytes())?;
