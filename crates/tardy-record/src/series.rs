@@ -277,6 +277,8 @@ pub enum TraceSource {
     Events,
     /// The timerlat tracer, of its own timer and thread.
     Timerlat,
+    /// A co-kernel's own program, each level in a run of its own.
+    CoKernel,
 }
 
 impl TraceSource {
@@ -285,6 +287,7 @@ impl TraceSource {
         match self {
             Self::Events => "events",
             Self::Timerlat => "timerlat",
+            Self::CoKernel => "co-kernel",
         }
     }
 }

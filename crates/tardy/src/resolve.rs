@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use tardy_measure::co_kernel::CoKernel;
 use tardy_measure::trace::tracefs::Offer;
 use tardy_record::plan::{CausesPlan, ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
@@ -37,6 +38,8 @@ pub(crate) struct Machine {
     pub(crate) allowed: Vec<u32>,
     /// What its kernel's trace offers.
     pub(crate) trace: Offer,
+    /// Its co-kernel and that one's program, or in words what is missing.
+    pub(crate) co_kernel: Result<CoKernel, String>,
 }
 
 /// What the command line adds beside the recipe's keys.
@@ -114,9 +117,10 @@ fn phases(
     for (name, recipe) in parts(recipe)? {
         let loads = resolve_loads::loads(&recipe)?;
         let span = span(&recipe, scale)?;
-        // A loop does not wait: there is one way to look for noise.
+        // A loop does not wait, and another program waits in its own way: there is one way of each.
         let is_noise = recipe.run.probe.as_deref() == Some("noise");
-        for timer in &timers[..if is_noise { 1 } else { timers.len() }] {
+        let one_way = is_noise || recipe.run.probe.as_deref() == Some("xenomai");
+        for timer in &timers[..if one_way { 1 } else { timers.len() }] {
             for round in 1..=rounds {
                 for part in resolve_probe::parts(&recipe, timer, span, housekeeping_cpu, machine)? {
                     let alone = is_noise || timers.len() == 1 && part.label == timer.wake.name();
@@ -412,7 +416,7 @@ mod tests {
     const EXTRAS: Extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
 
     fn machine() -> Machine {
-        Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none() }
+        Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none(), co_kernel: Err("none here".to_owned()) }
     }
 
     fn of(run: RunTable, timer: TimerTable) -> Result<Plan, String> {
@@ -517,7 +521,7 @@ mod tests {
         let table = TimerTable { policy: text("deadline"), ..TimerTable::default() };
         let recipe = Recipe::default().overridden_by(RunTable::default(), table, NoiseTable::default());
         let pinned = |allowed: Vec<u32>| {
-            let plan = resolve(&recipe, EXTRAS, &Machine { allowed, trace: Offer::none() }).unwrap();
+            let plan = resolve(&recipe, EXTRAS, &Machine { allowed, ..machine() }).unwrap();
             plan.phases[0].probe.timer().unwrap().threads[0].pinned
         };
         assert!(!pinned(vec![0, 1]));

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use tardy_analyse::phase_lock;
+use tardy_measure::co_kernel::CoKernel;
 use tardy_measure::facts;
 use tardy_measure::load;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
@@ -109,7 +110,13 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
         ambient_c: arguments.ambient,
         housekeeping_cpu: arguments.housekeeping_cpu,
     };
-    Ok(resolve(&recipe, extras, &Machine { allowed, trace })?)
+    let co_kernel = match arguments.fake {
+        Some(_) => Err("what another program prints is not made up; leave --fake out".to_owned()),
+        None => {
+            CoKernel::find(&KernelFiles::under(&arguments.kernel_root), std::env::var_os("PATH").as_deref())
+        }
+    };
+    Ok(resolve(&recipe, extras, &Machine { allowed, trace, co_kernel })?)
 }
 
 fn facts(arguments: &RunArgs) -> Facts {

@@ -143,7 +143,8 @@ pub(super) fn assemble(
 fn resolve_for_guest(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
     let allowed = (0..pace.cpus()).collect();
     let extras = Extras { scale, ambient_c: None, housekeeping_cpu: None };
-    resolve(recipe, extras, &resolve::Machine { allowed, trace: Offer::fake() }).map(drop)
+    let co_kernel = Err("the lab has no kernel with a co-kernel".to_owned());
+    resolve(recipe, extras, &resolve::Machine { allowed, trace: Offer::fake(), co_kernel }).map(drop)
 }
 
 fn memory_mib(flags: &GuestFlags, recipe: &Recipe) -> Result<u32, UsageError> {
