@@ -23,7 +23,8 @@ fn main() {
     let wall = begun.elapsed().as_secs_f64();
     // On a machine that others use too, only the time on the CPU says what importing costs (proc(5), schedstat).
     let schedule = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let seconds = schedule.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(wall, |ns| ns / 1e9);
+    let seconds =
+        schedule.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(wall, |ns| ns / 1e9);
     let readings: u64 = imported.run.series.iter().map(|series| series.tally.recorded).sum();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: unknown");

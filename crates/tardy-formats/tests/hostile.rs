@@ -190,6 +190,18 @@ fn nesting_is_bounded() {
     assert!(error.contains("nested"), "{error}");
 }
 
+/// What fuzzing found, or would have.
+#[test]
+fn headers_behind_their_rows_are_errors() {
+    let rtla =
+        "# RTLA timerlat histogram\n# Time unit is microseconds (us)\n0\nIndex   IRQ-000\n1  2\nover: 0\n";
+    let oslat = "oslat V 2.40\nCore: 0\n001 (us): 5\nCore: 0 1\nMinimum: 1 1 (us)\nMaximum: 1 1 (us)\n";
+    for (text, expected) in [(rtla, "line 4, Index"), (oslat, "line 4, Core")] {
+        let error = import_bytes(text.as_bytes(), "x", None, &options()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
 #[test]
 fn counts_that_no_machine_can_make_are_errors() {
     let most = u64::MAX;
