@@ -10,6 +10,7 @@ mod recipe;
 mod resolve;
 mod resolve_loads;
 mod resolve_probe;
+mod unused_options;
 
 use std::process::ExitCode;
 
