@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 /// How long something that is about to happen may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process, which no later one with the same pid is taken for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

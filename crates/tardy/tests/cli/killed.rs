@@ -46,6 +46,8 @@ fn kill_and_look(moment: Duration, victim: Victim) {
     wait_until("the moment", || began.elapsed() >= moment);
     let probes = children(house.id());
     if matches!(victim, Victim::Both) {
+        // On a busy machine the house would notice, in the time between, that its probe is gone.
+        signal(house.id(), "-STOP");
         probes.iter().for_each(|pid| kill(*pid));
     }
     kill(house.id());
@@ -102,7 +104,11 @@ fn is_gone(pid: u32) -> bool {
 }
 
 pub(crate) fn kill(pid: u32) {
-    let _ = std::process::Command::new("kill").args(["-9", &pid.to_string()]).stderr(Stdio::null()).status();
+    signal(pid, "-9");
+}
+
+fn signal(pid: u32, signal: &str) {
+    let _ = std::process::Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status();
 }
 
 pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
