@@ -1,5 +1,6 @@
 //! Whether two runs measured the same thing, so that a difference between them says something about the kernel.
 
+use tardy_record::foreign::{ForeignPlan, LOADS_UNKNOWN};
 use tardy_record::lab::Lab;
 use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan};
 use tardy_record::series::TimerSeries;
@@ -70,6 +71,7 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         differ("threshold", format_duration_ns(one.threshold_ns), format_duration_ns(other.threshold_ns));
         differ("policy", one.policy.name().to_owned(), other.policy.name().to_owned());
     }
+    reasons.extend(imported_obstacles(a, b));
     let (Some(one), Some(other)) = (a.probe.timer(), b.probe.timer()) else { return reasons };
     let mut differ = |what: &str, base: String, candidate: String| {
         if base != candidate {
@@ -80,6 +82,32 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     differ("clock", one.clock.name().to_owned(), other.clock.name().to_owned());
     differ("interval", intervals(one), intervals(other));
     differ("dither", format_duration_ns(one.dither_ns), format_duration_ns(other.dither_ns));
+    reasons
+}
+
+/// What a comparison with another tool's file cannot know.
+fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
+    let foreign = [a.probe.foreign(), b.probe.foreign()];
+    if foreign == [None, None] {
+        return Vec::new();
+    }
+    let tool =
+        |plan: &PhasePlan| plan.probe.foreign().map_or_else(|| "tardy".to_owned(), |one| one.tool.clone());
+    let mut reasons = Vec::new();
+    if tool(a) != tool(b) {
+        reasons.push(format!("what measured: {} and {}", tool(a), tool(b)));
+    }
+    if let [Some(one), Some(other)] = foreign {
+        let period =
+            |plan: &ForeignPlan| plan.period_ns.get().map_or("unknown".to_owned(), format_duration_ns);
+        let (one, other) = (period(one), period(other));
+        if one != other || one == "unknown" {
+            reasons.push(format!("interval: {one} and {other}"));
+        }
+    }
+    if [a, b].iter().all(|plan| plan.loads == [LOADS_UNKNOWN]) {
+        reasons.push("loads: unknown of both".to_owned());
+    }
     reasons
 }
 
@@ -161,6 +189,9 @@ fn cpus(run: &Run) -> String {
 
 fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
     let (a, b) = (base.progress.measured_ns, candidate.progress.measured_ns);
+    if (a == 0 && base.is_imported()) || (b == 0 && candidate.is_imported()) {
+        return Some("duration: not known of both (a maximum grows with time)".to_owned());
+    }
     let longer = a.max(b) as f64;
     ((longer - a.min(b) as f64) > DURATION_TOLERANCE * longer).then(|| {
         format!(

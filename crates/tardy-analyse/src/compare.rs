@@ -221,7 +221,8 @@ fn series_of(run: &Run, phase: usize) -> Vec<&Series> {
 
 /// The noise of the CPUs that both phases looked at.
 fn noise_pairs(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: usize) -> Vec<NoisePair> {
-    let share = |series: &Series| series.sum_ns as f64 / (series.counted_ns as f64).max(1.0);
+    let share =
+        |series: &Series| series.sum_ns.get().unwrap_or(0) as f64 / (series.counted_ns as f64).max(1.0);
     let per_second =
         |series: &Series| series.tally.recorded as f64 / (series.counted_ns as f64).max(1.0) * 1e9;
     let theirs = series_of(candidate, candidate_phase);

@@ -25,6 +25,8 @@ pub enum Readings {
     Frames,
     /// In which a loop stood still.
     Gaps,
+    /// Of another tool that looks for noise.
+    Samples,
 }
 
 impl Readings {
@@ -33,6 +35,7 @@ impl Readings {
         match (&series.kind, series.quantity) {
             (SeriesKind::Flow(_), _) => Self::Frames,
             (SeriesKind::Gaps(_), _) => Self::Gaps,
+            (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,
             (_, Quantity::Latency) => Self::WakeUps,
         }
@@ -52,6 +55,7 @@ impl Readings {
             Self::Periods => "periods",
             Self::Frames => "frames",
             Self::Gaps => "gaps",
+            Self::Samples => "samples",
         }
     }
 }

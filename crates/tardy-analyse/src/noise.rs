@@ -79,14 +79,16 @@ fn cpu(run: &Run, place: usize, series: &Series, gaps: &GapSeries) -> CpuNoise {
         series: place,
         label: series.label.clone(),
         cpu: gaps.cpu,
-        share: share(series.sum_ns as f64),
+        share: share(series.sum_ns.get().unwrap_or(0) as f64),
         gaps: series.tally.recorded,
         gaps_per_second: series.tally.recorded as f64 / counted_ns * 1e9,
         longest_ns: series.max_ns.and_then(|ns| u64::try_from(ns).ok()),
         longest_at_ns: series.max_at_ns,
         threshold_ns: gaps.threshold_ns,
-        loop_ns: (gaps.loops > 0)
-            .then(|| (counted_ns - series.sum_ns as f64 - gaps.blind_ns as f64).max(0.0) / gaps.loops as f64),
+        loop_ns: (gaps.loops > 0).then(|| {
+            (counted_ns - series.sum_ns.get().unwrap_or(0) as f64 - gaps.blind_ns as f64).max(0.0)
+                / gaps.loops as f64
+        }),
         blind_share: share(gaps.blind_ns as f64),
         rate_error_ppm: gaps.rate_whole_hz.map(|whole| (gaps.rate_before_hz / whole - 1.0) * 1e6),
         rest_share: (gaps.first.count() > 0).then(|| (1.0 - in_first).clamp(0.0, 1.0)),

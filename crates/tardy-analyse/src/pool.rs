@@ -82,16 +82,26 @@ fn sum_known(series: &[&Series], part: impl Fn(&Series) -> Knowable<u64>) -> Kno
 }
 
 fn mean(series: &[&Series], quoted: Quoted, count: u64) -> Option<f64> {
-    let sum = |one: &&Series| match quoted {
-        Quoted::Corrected => one.sum_ns as f64 + one.missed_sum_ns as f64,
-        Quoted::Measured => one.sum_ns as f64,
+    // Of another tool's series only the mean may be known, and of one that recorded nothing there is none to know.
+    let sum = |one: &&Series| match (one.sum_ns.get(), quoted) {
+        (Some(sum), Quoted::Corrected) => Some(sum as f64 + one.missed_sum_ns as f64),
+        (Some(sum), Quoted::Measured) => Some(sum as f64),
+        (None, _) if one.tally.recorded == 0 => Some(0.0),
+        (None, _) => Some(one.mean_ns()? * one.measured.total() as f64),
     };
-    (count > 0).then(|| series.iter().map(sum).sum::<f64>() / count as f64)
+    let sum: f64 = series.iter().map(sum).sum::<Option<f64>>()?;
+    (count > 0).then(|| sum / count as f64)
 }
 
 fn deviation(series: &[&Series], recorded: u64) -> Option<f64> {
-    let squares: f64 = series.iter().map(|one| one.sum_of_squares_ns2 as f64).sum();
-    let sum: f64 = series.iter().map(|one| one.sum_ns as f64).sum();
+    if let [one] = series
+        && let Some(foreign) = one.foreign().filter(|_| !one.sum_of_squares_ns2.is_known())
+    {
+        return foreign.stated_deviation_ns;
+    }
+    let squares: f64 =
+        series.iter().map(|one| one.sum_of_squares_ns2.get().map(|sum| sum as f64)).sum::<Option<f64>>()?;
+    let sum: f64 = series.iter().map(|one| one.sum_ns.get().map(|sum| sum as f64)).sum::<Option<f64>>()?;
     let n = recorded as f64;
     (recorded > 0).then(|| (squares / n - (sum / n) * (sum / n)).max(0.0).sqrt())
 }

@@ -84,7 +84,9 @@ impl Value {
 pub fn of(histogram: &Histogram, level: Level, highest_ns: Option<i64>) -> Quantile {
     let n = histogram.total();
     let absent = Quantile { level: level.name, value: None, least_count: level.least_count() };
-    if n < level.least_count() {
+    // One open bin says how many there were, and nothing of where they lie.
+    let says_nothing = matches!(histogram.bins(), [one] if one.upper_ns == i64::MAX);
+    if n < level.least_count() || says_nothing {
         return absent;
     }
     let Some((lower_ns, upper_ns)) = edges_of_rank(histogram, level.rank(n)) else { return absent };

@@ -25,6 +25,10 @@ pub struct Rounds {
 
 /// The phases of `run` that were done more than once.
 pub fn of(run: &Run) -> Vec<Rounds> {
+    // The phases of another tool's file are levels of the same cycles.
+    if run.is_imported() {
+        return Vec::new();
+    }
     let mut groups: Vec<(&PhasePlan, Vec<usize>)> = Vec::new();
     for (index, phase) in run.plan.phases.iter().enumerate().take(run.phases.len()) {
         match groups.iter_mut().find(|(first, _)| same_experiment(first, phase)) {

@@ -108,7 +108,7 @@ pub(crate) fn pooled(row: &RowPair) -> String {
 fn all_of(readings: Readings) -> &'static str {
     match readings {
         Readings::Frames => "all flows",
-        Readings::WakeUps | Readings::Periods | Readings::Gaps => "all CPUs",
+        Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
     }
 }
 

@@ -8,6 +8,7 @@ mod causes;
 pub mod check;
 pub mod compare;
 mod flows;
+mod imported;
 pub mod lab;
 pub mod latency;
 mod levels;

@@ -4,6 +4,7 @@ use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::name::Readings;
 use tardy_analyse::row::Row;
 use tardy_analyse::verdict::Verdict;
+use tardy_record::foreign::LOADS_UNKNOWN;
 use tardy_record::series::Quantity;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, validity};
@@ -49,6 +50,7 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
     let over = phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns)));
     let under = match phase.loads.as_slice() {
         [] => "with no load".to_owned(),
+        [one] if one == LOADS_UNKNOWN => "under a load that is unknown".to_owned(),
         loads => format!("under {}", harmless(&loads.join(" and "))),
     };
     let worst =
@@ -62,6 +64,7 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
     let on_cpus = phase.rows.iter().filter(|row| row.cpu.is_some()).count();
     let where_from = match (on_cpus, phase.rows.len() - on_cpus) {
         (cpus, 0) => count_of(cpus, "CPU"),
+        (0, threads) if phase.probe == "foreign" => count_of(threads, "thread"),
         (0, threads) => count_of(threads, "unpinned thread"),
         (cpus, threads) => format!("{} and {}", count_of(cpus, "CPU"), count_of(threads, "unpinned thread")),
     };
@@ -71,6 +74,13 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
     if phase.readings == Readings::Periods {
         return Some(format!(
             "In {} periods{over} on {where_from} {under}, the noisiest took {} from what ran{on}.",
+            count(row.quoted_count),
+            with_unit(max as f64),
+        ));
+    }
+    if phase.readings == Readings::Samples {
+        return Some(format!(
+            "In {} samples{over} on {where_from} {under}, the longest noise took {}{on}.",
             count(row.quoted_count),
             with_unit(max as f64),
         ));
@@ -202,7 +212,11 @@ pub fn table_notes(findings: &Findings) -> Vec<String> {
         );
     }
     if rows().any(|row| row.quantiles.iter().any(|quantile| quantile.value.is_none())) {
-        notes.push("n/a: too few wake-ups to determine that quantile.");
+        notes.push(if phases().any(|phase| phase.probe == "foreign") {
+            "n/a: too few wake-ups to determine that quantile, or a file that has no more than their extremes."
+        } else {
+            "n/a: too few wake-ups to determine that quantile."
+        });
     }
     notes.into_iter().map(str::to_owned).collect()
 }

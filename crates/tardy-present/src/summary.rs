@@ -13,7 +13,7 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, causes, flows, lab, levels, noise, notes, published, sentence};
+use crate::{bars, causes, flows, imported, lab, levels, noise, notes, published, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -151,6 +151,7 @@ pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> St
     how.dedup();
     match how.as_slice() {
         [] if phase.probe == "noise" => parts.extend(gaps_title(run, phase)),
+        [] if phase.probe == "foreign" => parts.extend(imported::title(run, phase)),
         [] if !matches!(phase.probe, "timer" | "kernel") => {
             let name = if phase.label.contains(phase.probe) && phases > 1 { "" } else { phase.probe };
             parts.push(

@@ -74,9 +74,16 @@ impl Histogram {
     /// A histogram from dense counters: `positive[i]` and `negative[i]` count the values whose magnitude is in bin
     /// `i` of `layout`.
     pub fn from_dense(layout: LogLinear, negative: &[u64], positive: &[u64]) -> Self {
+        Self::from_dense_of(layout, 1, negative, positive)
+    }
+
+    /// The same of values that are whole multiples of `unit_ns`, cut off to it.
+    pub(crate) fn from_dense_of(layout: LogLinear, unit_ns: i64, negative: &[u64], positive: &[u64]) -> Self {
+        let in_ns = |edge: i64| if edge.abs() == i64::MAX { edge } else { edge.saturating_mul(unit_ns) };
         let occupied = |counts: &[u64], edges: &dyn Fn(usize) -> (i64, i64)| -> Vec<Bin> {
             let bin = |(index, count): (usize, &u64)| {
                 let (lower_ns, upper_ns) = edges(index);
+                let (lower_ns, upper_ns) = (in_ns(lower_ns), in_ns(upper_ns));
                 Bin { lower_ns, upper_ns, count: *count }
             };
             counts.iter().enumerate().filter(|(_, count)| **count > 0).map(bin).collect()

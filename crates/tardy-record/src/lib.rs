@@ -16,6 +16,7 @@ pub mod facts;
 pub mod file;
 pub mod fill;
 pub mod flow;
+pub mod foreign;
 pub mod gaps;
 pub mod histogram;
 pub mod knowable;

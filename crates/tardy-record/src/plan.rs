@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::foreign::ForeignPlan;
+
 /// A recipe as resolved for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
@@ -80,6 +82,7 @@ impl PhasePlan {
         match self.span {
             Span::DurationNs(ns) => ns,
             Span::Loops(loops) => loops.saturating_mul(self.probe.longest_interval_ns()),
+            Span::Unknown => 0,
         }
     }
 
@@ -88,6 +91,7 @@ impl PhasePlan {
         match span {
             Span::Loops(loops) => loops,
             Span::DurationNs(ns) => (ns / interval_ns.max(1)).max(1),
+            Span::Unknown => 0,
         }
     }
 
@@ -101,7 +105,7 @@ impl PhasePlan {
             }
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
             ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
-            ProbePlan::Noise(_) => None,
+            ProbePlan::Noise(_) | ProbePlan::Foreign(_) => None,
         }
     }
 }
@@ -114,6 +118,8 @@ pub enum Span {
     DurationNs(u64),
     /// After so many cycles of each thread.
     Loops(u64),
+    /// Nobody says: another tool's file may be silent about it.
+    Unknown,
 }
 
 /// A probe and its settings.
@@ -131,6 +137,8 @@ pub enum ProbePlan {
     Switch(SwitchPlan),
     /// A loop that notices whenever it stood still.
     Noise(NoisePlan),
+    /// Another tool, whose file was imported.
+    Foreign(ForeignPlan),
 }
 
 impl ProbePlan {
@@ -138,7 +146,7 @@ impl ProbePlan {
     pub fn timer(&self) -> Option<&TimerPlan> {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
-            Self::Tracer(_) | Self::Switch(_) | Self::Noise(_) => None,
+            Self::Tracer(_) | Self::Switch(_) | Self::Noise(_) | Self::Foreign(_) => None,
         }
     }
 
@@ -150,6 +158,7 @@ impl ProbePlan {
             Self::Tracer(plan) => plan.tracer.name(),
             Self::Switch(_) => "switch",
             Self::Noise(_) => "noise",
+            Self::Foreign(_) => "foreign",
         }
     }
 
@@ -160,7 +169,7 @@ impl ProbePlan {
                 timer.threads.iter().map(|thread| thread.cpu).collect()
             }
             Self::Tracer(tracer) => tracer.cpus.clone(),
-            Self::Switch(_) => Vec::new(),
+            Self::Switch(_) | Self::Foreign(_) => Vec::new(),
             Self::Noise(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
         }
     }
@@ -174,6 +183,15 @@ impl ProbePlan {
             Self::Tracer(tracer) => tracer.period_ns,
             Self::Switch(switch) => switch.flows.iter().filter_map(|flow| flow.period_ns).max().unwrap_or(0),
             Self::Noise(_) => 0,
+            Self::Foreign(plan) => plan.period_ns.get().unwrap_or(0),
+        }
+    }
+
+    /// The other tool's plan, where another tool measured.
+    pub fn foreign(&self) -> Option<&ForeignPlan> {
+        match self {
+            Self::Foreign(plan) => Some(plan),
+            _ => None,
         }
     }
 }

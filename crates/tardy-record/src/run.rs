@@ -152,6 +152,11 @@ impl Run {
         self.series.iter().filter(|series| !series.stands_beside())
     }
 
+    /// Whether another tool measured it.
+    pub fn is_imported(&self) -> bool {
+        self.plan.phases.iter().any(|phase| phase.probe.foreign().is_some())
+    }
+
     /// What it is a run of, in a sentence: the kernel, or that there was none.
     pub fn headline(&self) -> String {
         match &self.switch {
@@ -164,7 +169,8 @@ impl Run {
 
     /// Counts anew how far the run got.
     pub fn refresh_progress(&mut self) {
-        self.progress.cycles = self.own_series().filter_map(|series| series.tally.attempted.get()).sum();
+        let own = self.own_series().filter(|series| !series.is_beside_in_file());
+        self.progress.cycles = own.filter_map(|series| series.tally.attempted.get()).sum();
         let counted = |index: usize| {
             let of_phase = self.series.iter().filter(|series| series.phase == index);
             of_phase.map(|series| series.counted_ns).max().unwrap_or(0)

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block_maxima::BlockMaxima;
 use crate::flow::FlowSeries;
+use crate::foreign::ForeignSeries;
 use crate::gaps::GapSeries;
 use crate::moment::{CauseTrace, Moment};
 use crate::plan::{ClockId, Policy, Tracer, Wake};
@@ -28,7 +29,8 @@ pub struct Series {
     pub quantity: Quantity,
     /// Where on the way from the hardware to the program it is measured.
     pub level: Level,
-    /// How long it counted: from the end of the warm-up to the last reading.
+    /// How long it counted: from the end of the warm-up to the last reading; 0 where nothing was counted yet, and where
+    /// another tool's file does not say.
     pub counted_ns: u64,
     /// What became of every attempt.
     pub tally: Tally,
@@ -38,12 +40,12 @@ pub struct Series {
     pub max_ns: Option<i64>,
     /// When the highest was seen, in ns from the start of the run.
     pub max_at_ns: Option<u64>,
-    /// Sum of the values recorded.
-    pub sum_ns: i64,
-    /// Sum of their squares in ns², as a decimal string, since it outgrows 64 bits.
+    /// Sum of the values recorded; only another tool's file may not say it.
+    pub sum_ns: Knowable<i64>,
+    /// Sum of their squares in ns², as a decimal string, since it outgrows 64 bits, or `unknown`.
     #[serde(with = "decimal_u128")]
     #[schemars(with = "String")]
-    pub sum_of_squares_ns2: u128,
+    pub sum_of_squares_ns2: Knowable<u128>,
     /// Sum of the waits of the missed periods, in the corrected histogram beside `sum_ns`.
     pub missed_sum_ns: i64,
     /// What was measured, one value a recorded wake-up.
@@ -69,13 +71,24 @@ impl Series {
         self.corrected.as_ref().unwrap_or(&self.measured)
     }
 
-    /// Mean of the quoted histogram's values, exact.
+    /// Mean of the quoted histogram's values: exact, but for another tool's, which is as exact as its file says it.
     pub fn mean_ns(&self) -> Option<f64> {
+        let Some(sum) = self.sum_ns.get() else {
+            return self.foreign().and_then(|foreign| foreign.stated_mean_ns);
+        };
         let (count, sum) = match &self.corrected {
-            Some(corrected) => (corrected.total(), self.sum_ns as f64 + self.missed_sum_ns as f64),
-            None => (self.measured.total(), self.sum_ns as f64),
+            Some(corrected) => (corrected.total(), sum as f64 + self.missed_sum_ns as f64),
+            None => (self.measured.total(), sum as f64),
         };
         (count > 0).then(|| sum / count as f64)
+    }
+
+    /// The fields of another tool's series, if this is one.
+    pub fn foreign(&self) -> Option<&ForeignSeries> {
+        match &self.kind {
+            SeriesKind::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
     }
 
     /// The timer's own fields, if this is a timer's series.
@@ -110,7 +123,8 @@ impl Series {
         }
     }
 
-    /// The CPU that it is of; a thread that roams has the one that it was for, and a flow of frames counts as CPU 0's.
+    /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames counts as CPU 0's, and
+    /// another tool's thread whose CPU nobody knows has its own number.
     pub fn cpu(&self) -> u32 {
         match &self.kind {
             SeriesKind::Timer(timer) => timer.cpu,
@@ -118,6 +132,7 @@ impl Series {
             SeriesKind::Noise(noise) => noise.cpu,
             SeriesKind::Flow(_) => 0,
             SeriesKind::Gaps(gaps) => gaps.cpu,
+            SeriesKind::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
         }
     }
 
@@ -130,7 +145,12 @@ impl Series {
     /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held
     /// against.
     pub fn is_of_wakeups(&self) -> bool {
-        self.quantity == Quantity::Latency && !self.stands_beside()
+        self.quantity == Quantity::Latency && !self.stands_beside() && !self.is_beside_in_file()
+    }
+
+    /// Whether it is another tool's, at a lower level than another series of its file.
+    pub fn is_beside_in_file(&self) -> bool {
+        self.foreign().is_some_and(|foreign| foreign.beside)
     }
 }
 
@@ -230,6 +250,8 @@ pub enum SeriesKind {
     Flow(Box<FlowSeries>),
     /// Gaps that a loop noticed.
     Gaps(Box<GapSeries>),
+    /// What another tool measured.
+    Foreign(Box<ForeignSeries>),
 }
 
 /// One level of wake-ups as the kernel's trace shows it.
@@ -314,12 +336,25 @@ pub struct TimerSeries {
 mod decimal_u128 {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub(super) fn serialize<S: Serializer>(value: &u128, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(value)
+    use crate::Knowable;
+
+    pub(super) fn serialize<S: Serializer>(value: &Knowable<u128>, serializer: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Knowable::Known(value) => serializer.collect_str(value),
+            Knowable::Unknown => serializer.serialize_str("unknown"),
+        }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Knowable<u128>, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        text.parse().map_err(|_| D::Error::custom(format!("'{text}' is not a whole number below 2^128")))
+        if text == "unknown" {
+            return Ok(Knowable::Unknown);
+        }
+        let value = text.parse();
+        value
+            .map(Knowable::Known)
+            .map_err(|_| D::Error::custom(format!("'{text}' is not a whole number below 2^128")))
     }
 }

@@ -3,11 +3,8 @@
 //! The timer probe counts the same things in a map that outlives it, by code that never allocates
 //! (tardy-measure, `probe/timer/recorder.rs`); a test there holds the two to each other.
 
-use std::collections::BTreeMap;
-
 use crate::block_maxima::{BLOCK_COUNT, BLOCK_NS, BlockMaxima};
 use crate::fill;
-use crate::histogram::Bin;
 use crate::layout::{COARSE, FINE, LogLinear};
 use crate::series::{Change, Level, Outlier, Quantity, Series, SeriesKind, Tally, WORST_COUNT};
 use crate::slice::{self, SLICE_COUNT, Slice};
@@ -46,8 +43,8 @@ pub struct SeriesBuilder {
     sum_ns: i64,
     sum_of_squares_ns2: u128,
     missed_sum_ns: i64,
-    measured: BTreeMap<i64, u64>,
-    filled: BTreeMap<i64, u64>,
+    measured: Dense,
+    filled: Dense,
     maxima: Maxima,
     thresholds: Vec<Exceedances>,
     worst: Vec<Outlier>,
@@ -72,8 +69,8 @@ impl SeriesBuilder {
             sum_ns: 0,
             sum_of_squares_ns2: 0,
             missed_sum_ns: 0,
-            measured: BTreeMap::new(),
-            filled: BTreeMap::new(),
+            measured: Dense::new(FINE),
+            filled: Dense::new(FINE),
             maxima: Maxima {
                 open: None,
                 end_ns: start_ns + BLOCK_NS,
@@ -86,12 +83,26 @@ impl SeriesBuilder {
             slice: OpenSlice {
                 start_ns,
                 length_ns: (planned_ns / SLICE_COUNT as u64).max(SLICE_NS_MIN),
-                counts: BTreeMap::new(),
+                counts: Dense::new(COARSE),
             },
         }
     }
 
+    /// The same for values that are whole multiples of `unit_ns`, cut off to it: bins are as many times as wide, so that
+    /// none is finer than what was measured.
+    ///
+    /// # Panics
+    /// If `unit_ns` is 0, or there is a schedule: missed periods are filled in to the nanosecond.
+    pub fn of_unit(mut self, unit_ns: u32) -> Self {
+        assert!(unit_ns == 1 || self.interval_ns.is_none(), "missed periods are filled in to the nanosecond");
+        for counts in [&mut self.measured, &mut self.filled, &mut self.slice.counts] {
+            counts.unit_ns = i64::from(unit_ns.max(1));
+        }
+        self
+    }
+
     /// Adds a reading.
+    #[inline]
     pub fn record(&mut self, reading: Reading) {
         let Reading { value_ns, at_ns, .. } = reading;
         let at_ns = at_ns.max(self.end_ns);
@@ -104,8 +115,8 @@ impl SeriesBuilder {
         self.sum_ns = self.sum_ns.saturating_add(value_ns);
         let magnitude = u128::from(value_ns.unsigned_abs());
         self.sum_of_squares_ns2 = self.sum_of_squares_ns2.saturating_add(magnitude * magnitude);
-        *self.measured.entry(FINE.edges_of(value_ns).0).or_default() += 1;
-        *self.slice.counts.entry(COARSE.edges_of(value_ns).0).or_default() += 1;
+        self.measured.count(value_ns, 1);
+        self.slice.counts.count(value_ns, 1);
         if reading.missed > 0 {
             self.fill(reading);
         }
@@ -150,14 +161,14 @@ impl SeriesBuilder {
     ) -> Series {
         let has_schedule = self.interval_ns.is_some();
         let known = |value: i64| (self.recorded > 0).then_some(value);
-        let measured = histogram(&self.measured, FINE);
+        let measured = self.measured.histogram();
         let corrected = has_schedule.then(|| {
             let mut corrected = measured.clone();
-            corrected.merge(&histogram(&self.filled, FINE)).expect("one layout");
+            corrected.merge(&self.filled.histogram()).expect("one layout");
             corrected
         });
         let mut slices = self.slices.clone();
-        if !self.slice.counts.is_empty() {
+        if self.slice.counts.occupied {
             // Readings at the very moment at which the slice before them ended make one of 1 ns.
             let end_ns = self.end_ns.max(self.slice.start_ns + 1);
             slice::push(&mut slices, self.slice.cut(end_ns)).expect("one layout");
@@ -177,8 +188,8 @@ impl SeriesBuilder {
             min_ns: known(self.min_ns),
             max_ns: known(self.max_ns),
             max_at_ns: (self.recorded > 0).then_some(self.max_at_ns),
-            sum_ns: self.sum_ns,
-            sum_of_squares_ns2: self.sum_of_squares_ns2,
+            sum_ns: Knowable::Known(self.sum_ns),
+            sum_of_squares_ns2: Knowable::Known(self.sum_of_squares_ns2),
             missed_sum_ns: self.missed_sum_ns,
             measured,
             corrected,
@@ -207,8 +218,8 @@ impl SeriesBuilder {
         let (filled, slice) = (&mut self.filled, &mut self.slice.counts);
         fill::fill(value_ns, interval_ns, missed, |bin, count| {
             let lower_ns = FINE.edges(bin).0;
-            *filled.entry(lower_ns).or_default() += count;
-            *slice.entry(COARSE.edges_of(lower_ns).0).or_default() += count;
+            filled.count(lower_ns, count);
+            slice.count(lower_ns, count);
         });
     }
 
@@ -225,6 +236,9 @@ impl SeriesBuilder {
     }
 
     fn keep_among_worst(&mut self, reading: Reading, at_ns: u64) {
+        if self.worst.len() == WORST_COUNT && reading.value_ns <= self.worst[WORST_COUNT - 1].latency_ns {
+            return;
+        }
         let outlier = Outlier {
             latency_ns: reading.value_ns,
             at_ns,
@@ -234,10 +248,8 @@ impl SeriesBuilder {
         };
         if self.worst.len() < WORST_COUNT {
             self.worst.push(outlier);
-        } else if self.worst[WORST_COUNT - 1].latency_ns < reading.value_ns {
-            self.worst[WORST_COUNT - 1] = outlier;
         } else {
-            return;
+            self.worst[WORST_COUNT - 1] = outlier;
         }
         // Kept in order, so that the least of them is the last; those that come in order are found at once.
         let last = self.worst.len() - 1;
@@ -252,12 +264,50 @@ impl SeriesBuilder {
     }
 }
 
-fn histogram(counts: &BTreeMap<i64, u64>, layout: LogLinear) -> Histogram {
-    let bin = |(value, count): (&i64, &u64)| {
-        let (lower_ns, upper_ns) = layout.edges_of(*value);
-        Bin { lower_ns, upper_ns, count: *count }
-    };
-    Histogram::from_bins(counts.iter().map(bin).collect()).expect("bins of one layout, by their lower edges")
+/// A counter for each bin of a layout: what is counted most often must not cost a search.
+#[derive(Clone, Debug)]
+struct Dense {
+    layout: LogLinear,
+    /// What values are whole multiples of, in ns: bins are as many times as wide.
+    unit_ns: i64,
+    positive: Vec<u64>,
+    /// Empty until something came early.
+    negative: Vec<u64>,
+    occupied: bool,
+}
+
+impl Dense {
+    fn new(layout: LogLinear) -> Self {
+        let positive = vec![0; layout.bin_count()];
+        Self { layout, unit_ns: 1, positive, negative: Vec::new(), occupied: false }
+    }
+
+    #[inline]
+    fn count(&mut self, value_ns: i64, count: u64) {
+        self.occupied = true;
+        let units = if self.unit_ns == 1 { value_ns } else { value_ns.div_euclid(self.unit_ns) };
+        let index = self.layout.index(units.unsigned_abs());
+        if units >= 0 {
+            self.positive[index] += count;
+            return;
+        }
+        if self.negative.is_empty() {
+            self.negative = vec![0; self.layout.bin_count()];
+        }
+        self.negative[index] += count;
+    }
+
+    fn clear(&mut self) {
+        if self.occupied {
+            self.positive.fill(0);
+            self.negative.clear();
+            self.occupied = false;
+        }
+    }
+
+    fn histogram(&self) -> Histogram {
+        Histogram::from_dense_of(self.layout, self.unit_ns, &self.negative, &self.positive)
+    }
 }
 
 /// The slice that is open.
@@ -265,12 +315,12 @@ fn histogram(counts: &BTreeMap<i64, u64>, layout: LogLinear) -> Histogram {
 struct OpenSlice {
     start_ns: u64,
     length_ns: u64,
-    counts: BTreeMap<i64, u64>,
+    counts: Dense,
 }
 
 impl OpenSlice {
     fn cut(&self, end_ns: u64) -> Slice {
-        Slice { start_ns: self.start_ns, end_ns, histogram: histogram(&self.counts, COARSE) }
+        Slice { start_ns: self.start_ns, end_ns, histogram: self.counts.histogram() }
     }
 }
 
@@ -435,7 +485,7 @@ mod tests {
             prop_assert_eq!(series.measured.total(), lates.len() as u64);
             prop_assert_eq!(series.corrected.as_ref().unwrap().total(), total);
             prop_assert_eq!(series.slices.iter().map(|slice| slice.histogram.total()).sum::<u64>(), total);
-            prop_assert_eq!(series.sum_ns, lates.iter().sum::<i64>());
+            prop_assert_eq!(series.sum_ns.get(), Some(lates.iter().sum::<i64>()));
             let mut expected = lates.clone();
             expected.sort_unstable_by(|a, b| b.cmp(a));
             expected.truncate(WORST_COUNT);

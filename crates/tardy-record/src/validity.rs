@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Tracer;
 use crate::run::{Run, State};
-use crate::series::{Level, SeriesKind};
+use crate::series::{Level, Quantity, SeriesKind};
 
 mod loads;
 
@@ -45,6 +45,9 @@ pub fn what_is_missing(run: &Run) -> Option<String> {
         State::Complete => None,
         State::Running => Some("the run has not ended".to_owned()),
         State::Interrupted => Some(format!("interrupted: {}", how_much(run))),
+        State::CutShort if run.is_imported() => {
+            Some(format!("cut short (the imported file ends in the middle): {}", how_much(run)))
+        }
         State::CutShort => Some(format!("cut short (killed or power lost): {}", how_much(run))),
     }
 }
@@ -78,6 +81,7 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             SeriesKind::Noise(noise) => noise.tracer == Tracer::Hwlat,
             // No gap over the threshold is the best result that there is.
             SeriesKind::Gaps(gaps) => gaps.loops > 0,
+            SeriesKind::Foreign(_) => series.quantity == Quantity::Noise,
             _ => false,
         };
         if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
@@ -90,6 +94,7 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
                 SeriesKind::Timer(_) => "cycles woke and could not be used",
                 SeriesKind::Flow(_) => "frames came and could not be read",
                 SeriesKind::Gaps(_) => "gaps could not be kept",
+                SeriesKind::Foreign(_) => "readings were taken and not kept",
                 SeriesKind::Trace(_) | SeriesKind::Noise(_) => {
                     "cycles were lost by the kernel's trace buffer"
                 }

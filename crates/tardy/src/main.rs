@@ -64,6 +64,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Plot(arguments) => commands::plot::run(&arguments),
         Command::Compare(arguments) => commands::compare::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
+        Command::Export(arguments) => commands::export::run(&arguments),
+        Command::Import(arguments) => commands::import::run(&arguments),
         Command::Cyclictest { words } => cyclictest::run(words),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),

@@ -193,5 +193,6 @@ fn shortened(span: Span, timer: &TimerPlan) -> Span {
     match span {
         Span::DurationNs(ns) => Span::DurationNs(ns.min(PLAIN_NS_MAX)),
         Span::Loops(loops) => Span::Loops(loops.min(PLAIN_NS_MAX / longest_ns.max(1)).max(1)),
+        Span::Unknown => Span::Unknown,
     }
 }

@@ -61,7 +61,7 @@ impl Stretch {
 
     /// The longest gaps of a whole series: these are not all of its noise.
     fn of_longest(series: &Series, gaps: &GapSeries) -> Self {
-        let (span_ns, noise_ns) = (series.counted_ns as f64, series.sum_ns as f64);
+        let (span_ns, noise_ns) = (series.counted_ns as f64, series.sum_ns.get().unwrap_or(0) as f64);
         Self { events: events(&gaps.longest), span_ns, noise_ns }
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         ProbePlan::Kernel(kernel) => Work::Timer(kernel.timer.clone()),
         ProbePlan::Noise(noise) => Work::Noise(noise.clone()),
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
+        ProbePlan::Foreign(_) => return Err("another tool's measurement is imported, not made".to_owned()),
         ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
     };
     house.start_loads(&plan)?;

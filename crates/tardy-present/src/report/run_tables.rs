@@ -307,6 +307,7 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
     };
     let intervals = match &phase.probe {
         ProbePlan::Tracer(tracer) => vec![tracer.period_ns],
+        ProbePlan::Foreign(foreign) => foreign.period_ns.get().into_iter().collect(),
         ProbePlan::Switch(switch) => {
             distinct(switch.flows.iter().filter_map(|flow| flow.period_ns).collect())
         }
@@ -320,10 +321,14 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
     let span = match phase.span {
         Span::DurationNs(ns) => duration(ns),
         Span::Loops(loops) => format!("{} cycles", count(loops)),
+        Span::Unknown => "unknown".to_owned(),
     };
     vec![
         short(&harmless(&phase.label), 40),
-        timer.map_or(phase.probe.name(), |timer| timer.wake.name()).to_owned(),
+        match phase.probe.foreign() {
+            Some(foreign) => short(&harmless(&foreign.tool), 40),
+            None => timer.map_or(phase.probe.name(), |timer| timer.wake.name()).to_owned(),
+        },
         of_timer(|timer| timer.clock.name()),
         policy,
         priorities.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),

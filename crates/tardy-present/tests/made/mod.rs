@@ -217,7 +217,7 @@ pub fn finish(mut run: Run, state: State) -> Run {
         .iter()
         .map(|phase| match phase.span {
             Span::DurationNs(ns) => ns,
-            Span::Loops(_) => 0,
+            Span::Loops(_) | Span::Unknown => 0,
         })
         .sum();
     run.refresh_progress();

@@ -70,8 +70,8 @@ pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
         min_ns: None,
         max_ns: None,
         max_at_ns: None,
-        sum_ns: 0,
-        sum_of_squares_ns2: 0,
+        sum_ns: Knowable::Known(0),
+        sum_of_squares_ns2: Knowable::Known(0),
         missed_sum_ns: 0,
         measured: Histogram::default(),
         corrected: timer.wake.has_schedule().then(Histogram::default),
@@ -180,8 +180,9 @@ fn latency(random: &mut Random, behaviour: &Behaviour, at: u64) -> i64 {
 
 fn note(series: &mut Series, latency: i64, at_ns: u64, cycle: u64) {
     series.tally.recorded += 1;
-    series.sum_ns += latency;
-    series.sum_of_squares_ns2 += u128::from(latency.unsigned_abs()).pow(2);
+    series.sum_ns = series.sum_ns.get().map(|sum| sum + latency).into();
+    let square = u128::from(latency.unsigned_abs()).pow(2);
+    series.sum_of_squares_ns2 = series.sum_of_squares_ns2.get().map(|sum| sum + square).into();
     series.min_ns = Some(series.min_ns.map_or(latency, |min| min.min(latency)));
     if series.max_ns.is_none_or(|max| latency > max) {
         series.max_ns = Some(latency);

@@ -1,5 +1,6 @@
 //! What can be typed. Nothing here asks the machine anything; `resolve.rs` does.
 
+mod formats;
 mod lab;
 mod run;
 mod tsn;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tsn::{
@@ -49,6 +51,10 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     /// What differs between two or more runs, and whether they may be compared at all.
     Compare(CompareArgs),
+    /// Other tools' files as run files: cyclictest's, rtla's, Xenomai's, oslat's and more.
+    Import(ImportArgs),
+    /// A run as another tool's file: cyclictest's, CSV, HdrHistogram's, OpenMetrics and more.
+    Export(ExportArgs),
     /// cyclictest's own command line and output, from tardy's probe (docs/cyclictest.md).
     #[command(disable_help_flag = true)]
     Cyclictest {

@@ -2,7 +2,9 @@
 
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod export;
 pub(crate) mod generate;
+pub(crate) mod import;
 pub(crate) mod inner;
 pub(crate) mod lab;
 pub(crate) mod list;

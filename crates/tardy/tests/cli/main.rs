@@ -8,6 +8,7 @@ mod causes;
 mod check_of_other_machines;
 mod cyclictest;
 mod errors;
+mod formats;
 mod full_disk;
 mod killed;
 mod levels;

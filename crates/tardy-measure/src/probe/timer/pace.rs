@@ -23,6 +23,8 @@ impl Pace {
                 ((duration_ns / interval_ns).max(1), u64::MAX)
             }
             Span::DurationNs(duration_ns) => (u64::MAX, duration_ns),
+            // Only of an imported run, which nothing measures again.
+            Span::Unknown => (0, 0),
         };
         Self { warmup_cycles, cycles, duration_ns }
     }

@@ -164,9 +164,10 @@ impl Cells<'_> {
             min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
             max_ns: when_recorded(Total::Max).map(|ns| ns as i64),
             max_at_ns: when_recorded(Total::MaxAt).map(since_start),
-            sum_ns: self.total(Total::Sum) as i64,
-            sum_of_squares_ns2: u128::from(self.total(Total::SquaresHigh)) << 64
-                | u128::from(self.total(Total::SquaresLow)),
+            sum_ns: Knowable::Known(self.total(Total::Sum) as i64),
+            sum_of_squares_ns2: Knowable::Known(
+                u128::from(self.total(Total::SquaresHigh)) << 64 | u128::from(self.total(Total::SquaresLow)),
+            ),
             missed_sum_ns: self.total(Total::MissedSum) as i64,
             corrected: has_schedule.then(|| self.corrected()),
             measured,

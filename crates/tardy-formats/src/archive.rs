@@ -1,0 +1,226 @@
+//! Compressed files and archives, opened as hostile: what comes out is bounded by what went in.
+//!
+//! tar is read here in ninety lines, of which most say what is refused: names, owners and links of an archive mean
+//! nothing to an importer, which needs the bytes of its plain files, one after the other.
+
+use std::io::{self, Read};
+
+use crate::error::{ImportError, Result};
+
+/// How much may come out for each byte that went in: deflate makes at most 1032 of one, histograms of zeros about 200.
+const EXPANSION_MAX: u64 = 2_000;
+/// Always allowed to come out, in bytes.
+const EXPANSION_FREE: u64 = 64 << 20;
+/// How deep compressions may lie in each other.
+const NESTING_MAX: usize = 3;
+/// Most members of an archive that are looked at.
+pub const MEMBER_MAX: usize = 100_000;
+const HEAD_MAX: usize = 64 * 1024;
+const TAR_BLOCK: usize = 512;
+
+/// A file's content, with what was read of its beginning.
+pub struct Content<'a> {
+    head: Vec<u8>,
+    at: usize,
+    rest: Box<dyn Read + 'a>,
+}
+
+impl<'a> Content<'a> {
+    /// The content of `reader`, with its compressions taken off.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn open(reader: impl Read + 'a) -> Result<Self> {
+        let mut content = Self::plain(Box::new(reader))?;
+        for _ in 0..NESTING_MAX {
+            content = match Compression::of(&content.head) {
+                None => return Ok(content),
+                Some(compression) => Self::plain(compression.taken_off(content)?)?,
+            };
+        }
+        Err(ImportError::TooMuch(format!(
+            "is compressed more than {NESTING_MAX} times over; unpack it first"
+        )))
+    }
+
+    fn plain(mut rest: Box<dyn Read + 'a>) -> Result<Self> {
+        let mut head = Vec::new();
+        rest.by_ref().take(HEAD_MAX as u64).read_to_end(&mut head)?;
+        Ok(Self { head, at: 0, rest })
+    }
+
+    /// Its first bytes, at most 64 KiB, whether or not they were read.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Whether it is a tar archive.
+    pub fn is_tar(&self) -> bool {
+        self.head.get(257..262) == Some(b"ustar")
+    }
+}
+
+impl Read for Content<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at < self.head.len() {
+            let count = (&self.head[self.at..]).read(buffer)?;
+            self.at += count;
+            return Ok(count);
+        }
+        self.rest.read(buffer)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Compression {
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    fn of(head: &[u8]) -> Option<Self> {
+        if head.starts_with(&[0x1f, 0x8b]) {
+            return Some(Self::Gzip);
+        }
+        head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]).then_some(Self::Zstd)
+    }
+
+    fn taken_off<'a>(self, content: Content<'a>) -> Result<Box<dyn Read + 'a>> {
+        let packed = Counted { inner: content, count: std::rc::Rc::default() };
+        let count = packed.count.clone();
+        let unpacked: Box<dyn Read + 'a> = match self {
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
+            Self::Zstd => {
+                let decoder = ruzstd::decoding::StreamingDecoder::new(packed)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {error}")))?;
+                Box::new(decoder)
+            }
+        };
+        Ok(Box::new(Bounded { unpacked, packed: count, given: 0 }))
+    }
+}
+
+/// Counts what is read through it.
+struct Counted<R> {
+    inner: R,
+    count: std::rc::Rc<std::cell::Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.count.set(self.count.get() + count as u64);
+        Ok(count)
+    }
+}
+
+/// Stops where more comes out than any measurement packs into so little.
+struct Bounded<R> {
+    unpacked: R,
+    packed: std::rc::Rc<std::cell::Cell<u64>>,
+    given: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.unpacked.read(buffer)?;
+        self.given += count as u64;
+        let allowed = self.packed.get().saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_FREE);
+        if self.given > allowed {
+            let words = format!("more than {EXPANSION_MAX} bytes come out of each of it: unpack it by hand");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+        }
+        Ok(count)
+    }
+}
+
+/// A plain file of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name in the archive.
+    pub name: String,
+    /// Its size, in bytes.
+    pub size: u64,
+}
+
+/// Reads a tar archive, member by member (tar(5): ustar, with GNU's and pax' long names passed over).
+pub struct Tar<R> {
+    reader: R,
+    left: u64,
+    padding: u64,
+    members: usize,
+}
+
+impl<R: Read> Tar<R> {
+    /// The archive in `reader`.
+    pub fn new(reader: R) -> Self {
+        Self { reader, left: 0, padding: 0, members: 0 }
+    }
+
+    /// The next plain file; nothing at the end. What was not read of the one before is passed over.
+    ///
+    /// # Errors
+    /// Where the archive is damaged or cut off.
+    pub fn next_member(&mut self) -> Result<Option<Member>> {
+        loop {
+            io::copy(&mut (&mut self.reader).take(self.left + self.padding), &mut io::sink())?;
+            (self.left, self.padding) = (0, 0);
+            let mut header = [0; TAR_BLOCK];
+            let mut filled = 0;
+            while filled < TAR_BLOCK {
+                match self.reader.read(&mut header[filled..])? {
+                    0 if filled == 0 => return Ok(None),
+                    0 => {
+                        return Err(ImportError::TooMuch("the archive ends in a member's header".to_owned()));
+                    }
+                    count => filled += count,
+                }
+            }
+            if header.iter().all(|byte| *byte == 0) {
+                return Ok(None);
+            }
+            self.members += 1;
+            if self.members > MEMBER_MAX {
+                return Err(ImportError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
+            }
+            let size = octal(&header[124..136]).filter(|_| checksum_fits(&header)).ok_or_else(|| {
+                ImportError::field(format!("member {}", self.members), "its header is damaged")
+            })?;
+            (self.left, self.padding) = (size, size.next_multiple_of(TAR_BLOCK as u64) - size);
+            if matches!(header[156], b'0' | 0) {
+                let name = |part: &[u8]| {
+                    let end = part.iter().position(|byte| *byte == 0).unwrap_or(part.len());
+                    String::from_utf8_lossy(&part[..end]).into_owned()
+                };
+                let (prefix, name) = (name(&header[345..500]), name(&header[..100]));
+                let name = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+                return Ok(Some(Member { name, size }));
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Tar<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let count = self.reader.read(&mut buffer[..room])?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
+
+fn octal(field: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(field).ok()?;
+    let digits = text.trim_matches(|c: char| c == '\0' || c == ' ');
+    // Far below 2^64, so that rounding up to blocks cannot overflow.
+    u64::from_str_radix(digits, 8).ok().filter(|size| *size < 1 << 50)
+}
+
+fn checksum_fits(header: &[u8; TAR_BLOCK]) -> bool {
+    let sum: u64 = header
+        .iter()
+        .enumerate()
+        .map(|(index, byte)| if (148..156).contains(&index) { 32 } else { u64::from(*byte) })
+        .sum();
+    octal(&header[148..156]) == Some(sum)
+}

@@ -1,0 +1,111 @@
+//! The OSADL's latency plot: a data file of bare columns, and the gnuplot script that draws it.
+
+use serde_json::{Value, json};
+use tardy_record::{Run, Series};
+
+use super::{Part, Rows, name, shown};
+use crate::error::ExportError;
+use crate::imported::Unit;
+
+/// What begins a comment in which tardy keeps what columns have no place for.
+pub(crate) const SERIES_MARK: &str = "# tardy series: ";
+
+/// What columns have no place for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Own {
+    pub(crate) label: String,
+    pub(crate) min_ns: Option<i64>,
+    pub(crate) max_ns: Option<i64>,
+    pub(crate) beyond: u64,
+}
+
+impl Own {
+    pub(crate) fn of(run: &Run, series: &Series, rows: &Rows) -> Self {
+        Self { label: name(run, series), min_ns: series.min_ns, max_ns: series.max_ns, beyond: rows.beyond }
+    }
+
+    /// The comment's line.
+    pub(crate) fn line(&self) -> String {
+        let Self { label, min_ns, max_ns, beyond } = self;
+        format!(
+            "{SERIES_MARK}{}\n",
+            json!({ "label": label, "min_ns": min_ns, "max_ns": max_ns, "beyond": beyond })
+        )
+    }
+
+    /// What stands behind [`SERIES_MARK`].
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let extreme = |key: &str| match value.get(key)? {
+            Value::Null => Some(None),
+            number => number.as_i64().filter(|ns| *ns < i64::MAX / 4 && *ns > i64::MIN / 4).map(Some),
+        };
+        let label: String = value.get("label")?.as_str()?.chars().take(200).collect();
+        Some(Self {
+            label,
+            min_ns: extreme("min_ns")?,
+            max_ns: extreme("max_ns")?,
+            beyond: value.get("beyond")?.as_u64()?,
+        })
+    }
+}
+
+/// Counts in rows, a column for each of `all`.
+pub(crate) fn table(all: &[Rows], pad: usize) -> String {
+    let mut values: Vec<u64> = all.iter().flat_map(|rows| rows.counts.keys().copied()).collect();
+    values.sort_unstable();
+    values.dedup();
+    let mut text = String::new();
+    for value in values {
+        let counts: Vec<String> = all
+            .iter()
+            .map(|rows| format!("{:0pad$}", rows.counts.get(&value).copied().unwrap_or(0)))
+            .collect();
+        let gap = if pad > 0 { " " } else { "\t" };
+        text.push_str(&format!("{value:0pad$}{gap}{}\n", counts.join("\t")));
+    }
+    text
+}
+
+/// Data and script.
+pub(super) fn parts(run: &Run) -> Result<Vec<Part>, ExportError> {
+    let mut data = "# latency in us, then a column of counts for each series\n".to_owned();
+    let mut all = Vec::new();
+    let mut titles = Vec::new();
+    for series in shown(run) {
+        let rows = Rows::of(series, Unit::Us, "osadl")?;
+        let own = Own::of(run, series, &rows);
+        data.push_str(&own.line());
+        let max = own.max_ns.map_or_else(String::new, |ns| format!(", max {} us", ns / 1000));
+        titles.push(format!("{}{max}", own.label));
+        all.push(rows);
+    }
+    data.push_str(&table(&all, 0));
+    let highest = shown(run).filter_map(|series| series.max_ns).max().unwrap_or(0) / 1000;
+    let reach = all.iter().filter_map(|rows| rows.counts.keys().next_back()).max().copied().unwrap_or(0);
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| !c.is_control() && !"\"\\`".contains(*c)).collect()
+    };
+    let curves: Vec<String> = titles
+        .iter()
+        .enumerate()
+        .map(|(index, title)| {
+            format!("datafile using 1:{} with histeps title \"{}\"", index + 2, plain(title))
+        })
+        .collect();
+    let script = format!(
+        "# gnuplot -e \"datafile='DATA'\" THIS > plot.png\n\
+         set terminal pngcairo size 1000,600 noenhanced\n\
+         set title \"Latency plot\"\n\
+         set xlabel \"Latency (us), max {highest} us\"\n\
+         set ylabel \"Number of latency samples\"\n\
+         set logscale y\n\
+         set xrange [0:{}]\n\
+         set yrange [0.8:*]\n\
+         set datafile separator tab\n\
+         plot {}\n",
+        (reach + 1).max(10),
+        if curves.is_empty() { "0 notitle".to_owned() } else { curves.join(", \\\n     ") }
+    );
+    Ok(vec![("", data), (".gp", script)])
+}

@@ -1,0 +1,37 @@
+//! What a run came to, flat: for scripts that need no more than extremes and bins.
+
+use serde_json::{Value, json};
+use tardy_record::{Run, Series};
+
+/// The text of `run`.
+pub(super) fn text(run: &Run) -> String {
+    let series: Vec<Value> = run.series.iter().map(|series| of_series(run, series)).collect();
+    let document = json!({
+        "run": run.origin.id,
+        "host": run.origin.host,
+        "started_at": run.origin.started_at,
+        "valid": run.validity.valid,
+        "spoilt_by": run.validity.spoilt_by,
+        "limits": run.validity.limits,
+        "kernel": { "release": run.facts.kernel.release.value, "real_time": run.facts.kernel.real_time.value },
+        "series": series,
+    });
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+fn of_series(run: &Run, series: &Series) -> Value {
+    json!({
+        "phase": run.phases.get(series.phase).map(|phase| &phase.label),
+        "label": series.label,
+        "level": series.level,
+        "quantity": series.quantity,
+        "recorded": series.tally.recorded,
+        "missed": series.tally.missed,
+        "dropped": series.tally.dropped,
+        "min_ns": series.min_ns,
+        "mean_ns": series.mean_ns(),
+        "max_ns": series.max_ns,
+        "measured": series.measured,
+        "corrected": series.corrected,
+    })
+}

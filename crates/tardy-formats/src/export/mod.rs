@@ -1,0 +1,166 @@
+//! Exporters: one file for each format, from a run to a text.
+//!
+//! What others read are measured counts: corrected histograms are tardy's own, and go where there is a place that says which
+//! of the two it is (CSV, JSON, OpenMetrics).
+
+pub(crate) mod columns;
+mod csv;
+mod cyclictest_json;
+mod cyclictest_text;
+pub(crate) mod hdr_log;
+mod json;
+mod junit;
+mod openmetrics;
+
+use tardy_record::{Run, Series};
+
+use crate::error::ExportError;
+use crate::imported::Unit;
+
+/// What a person says about an export.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportOptions {
+    /// The unit of formats that have a choice.
+    pub unit: Unit,
+    /// A wake-up later than this is too late, for formats that judge.
+    pub limit_ns: Option<u64>,
+}
+
+/// A text that an export makes: what is appended to the file's name, and the text.
+pub type Part = (&'static str, String);
+
+/// A format that can be written.
+pub struct ExportFormat {
+    /// What `--to` calls it.
+    pub name: &'static str,
+    /// What it is, for people.
+    pub about: &'static str,
+    /// Whether it is several files, so that it needs a name.
+    pub several_files: bool,
+    pub(crate) write: fn(&Run, &ExportOptions) -> Result<Vec<Part>, ExportError>,
+}
+
+/// All of them.
+pub const EXPORTS: &[ExportFormat] = &[
+    ExportFormat {
+        name: "cyclictest",
+        about: "cyclictest's histogram as text",
+        several_files: false,
+        write: |run, options| cyclictest_text::text(run, options).map(one),
+    },
+    ExportFormat {
+        name: "cyclictest-json",
+        about: "cyclictest's --json",
+        several_files: false,
+        write: |run, options| cyclictest_json::text(run, options).map(one),
+    },
+    ExportFormat {
+        name: "csv",
+        about: "a line for each bin of each series",
+        several_files: false,
+        write: |run, _| Ok(one(csv::text(run))),
+    },
+    ExportFormat {
+        name: "json",
+        about: "series with their extremes and bins, flat",
+        several_files: false,
+        write: |run, _| Ok(one(json::text(run))),
+    },
+    ExportFormat {
+        name: "hdr-log",
+        about: "HdrHistogram's interval log, version 2",
+        several_files: false,
+        write: |run, _| hdr_log::text(run).map(one),
+    },
+    ExportFormat {
+        name: "openmetrics",
+        about: "OpenMetrics text, for Prometheus and its like",
+        several_files: false,
+        write: |run, _| Ok(one(openmetrics::text(run))),
+    },
+    ExportFormat {
+        name: "osadl",
+        about: "data and gnuplot script of a latency plot as the OSADL makes them",
+        several_files: true,
+        write: |run, _| columns::parts(run),
+    },
+    ExportFormat {
+        name: "junit",
+        about: "JUnit XML: a test case for each series, held against the limit",
+        several_files: false,
+        write: |run, options| Ok(one(junit::text(run, options))),
+    },
+];
+
+fn one(text: String) -> Vec<Part> {
+    vec![("", text)]
+}
+
+/// Writes `run` in `format`.
+///
+/// # Errors
+/// Where the format has no place for what the run holds.
+pub fn export(run: &Run, format: &ExportFormat, options: &ExportOptions) -> Result<Vec<Part>, ExportError> {
+    (format.write)(run, options)
+}
+
+/// Counts of a series by whole units, and how many values lie beyond all of them.
+///
+/// A bin that is wider than a unit counts at its upper end, so that no reading becomes shorter than it was, but for one
+/// reading at the exact minimum and one at the exact maximum.
+pub(crate) struct Rows {
+    pub(crate) counts: std::collections::BTreeMap<u64, u64>,
+    pub(crate) beyond: u64,
+}
+
+impl Rows {
+    pub(crate) fn of(series: &Series, unit: Unit, format: &'static str) -> Result<Self, ExportError> {
+        let mut rows = Self { counts: std::collections::BTreeMap::new(), beyond: 0 };
+        let (Some(min), Some(max)) = (series.min_ns, series.max_ns) else { return Ok(rows) };
+        if min < 0 {
+            return Err(ExportError::NoPlace {
+                format,
+                what: format!("wake-ups before their time ({} of {})", min, series.label),
+                instead: "csv and json have one".to_owned(),
+            });
+        }
+        let row = |ns: i64| ns.max(0) as u64 / unit.ns() as u64;
+        let bins = series.measured.bins();
+        for (index, bin) in bins.iter().enumerate() {
+            if bin.upper_ns == i64::MAX {
+                rows.beyond += bin.count;
+                continue;
+            }
+            let mut count = bin.count;
+            let mut put = |ns: i64, of: u64| {
+                if of > 0 {
+                    *rows.counts.entry(row(ns)).or_default() += of;
+                }
+            };
+            if index + 1 == bins.len() && count > 0 {
+                put(max, 1);
+                count -= 1;
+            }
+            if index == 0 && count > 0 {
+                put(min, 1);
+                count -= 1;
+            }
+            put((bin.upper_ns - 1).clamp(min, max), count);
+        }
+        Ok(rows)
+    }
+}
+
+/// The series that formats of plain columns show: those of wake-ups and noise, not of levels that stand beside them.
+pub(crate) fn shown(run: &Run) -> impl Iterator<Item = &Series> {
+    run.own_series()
+}
+
+/// A name for a series that no other has.
+pub(crate) fn name(run: &Run, series: &Series) -> String {
+    let same = shown(run).filter(|other| other.label == series.label).count();
+    match run.phases.get(series.phase) {
+        Some(phase) if same > 1 => format!("{}, {}", series.label, phase.label),
+        _ => series.label.clone(),
+    }
+}

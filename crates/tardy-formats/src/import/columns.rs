@@ -1,0 +1,144 @@
+//! Bare columns: a latency and a count for each core, as plot scripts make them of cyclictest's histogram.
+//!
+//! The OSADL's data files (blanks or tabs), and the CSV that the Raspberry Pi 4.14 article made with grep and tr. With the
+//! comments everything else is gone: unit, threads, readings beyond the histogram and the maximum. A file of tardy's keeps
+//! those in comments.
+
+use std::io::Read;
+
+use tardy_record::Bin;
+use tardy_record::foreign::LatePeriods;
+
+use super::{ImportOptions, cyclictest_text, number};
+use crate::error::{ImportError, Result};
+use crate::export::columns::{Own, SERIES_MARK};
+use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
+use crate::lines::Lines;
+
+const COLUMN_MAX: usize = 4096;
+
+/// The words of a row, whatever stands between them.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([',', ';', '\t', ' ']).filter(|word| !word.is_empty())
+}
+
+/// Imports columns.
+pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
+    let mut imported = Imported {
+        tool: "cyclictest".to_owned(),
+        measures: cyclictest_text::MEASURES,
+        late_periods: LatePeriods::Skipped,
+        ..Imported::default()
+    };
+    let mut own: Vec<Own> = Vec::new();
+    let mut rows: Vec<(u64, u64, Vec<u64>)> = Vec::new();
+    let mut lines = Lines::new(reader);
+    while let Some(line) = lines.next_line()? {
+        let text = line.text.trim();
+        if let Some(comment) = text.strip_prefix(SERIES_MARK) {
+            let read = Own::read(comment).ok_or_else(|| {
+                ImportError::line(
+                    line.number,
+                    "comment",
+                    "is not what tardy writes of a series: it is damaged",
+                )
+            })?;
+            own.push(read);
+            continue;
+        }
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        line.whole()?;
+        if line.unended {
+            imported.cut_short = true;
+            continue;
+        }
+        let mut words = words(text);
+        let value = number(words.next().unwrap_or(""), line.number, "latency")?;
+        let counts = words.map(|word| number(word, line.number, "count")).collect::<Result<Vec<u64>>>()?;
+        if counts.is_empty() || counts.len() > COLUMN_MAX {
+            return Err(ImportError::line(
+                line.number,
+                "whole line",
+                format!("{} columns of counts", counts.len()),
+            ));
+        }
+        if let Some((before, _, known)) = rows.last() {
+            if value <= *before {
+                let reason = format!("{value} stands behind {before}: rows ascend");
+                return Err(ImportError::line(line.number, "latency", reason));
+            }
+            if known.len() != counts.len() {
+                let reason = format!("{} columns, and {} in the row before", counts.len(), known.len());
+                return Err(ImportError::line(line.number, "whole line", reason));
+            }
+        }
+        rows.push((value, line.number, counts));
+    }
+    let columns = rows.first().map_or(0, |(_, _, counts)| counts.len());
+    if columns == 0 {
+        return Err(ImportError::field("the file", "there is no row of a latency and counts in it"));
+    }
+    if !own.is_empty() && own.len() != columns {
+        let reason = format!("{columns} columns, and comments of {} series", own.len());
+        return Err(ImportError::field("the file", reason));
+    }
+    let known = cyclictest_text::told(options, &mut imported);
+    let unit = match own.first() {
+        Some(_) => Unit::Us,
+        None => cyclictest_text::unit(options, known.as_ref(), &mut imported, "a file of bare columns")?,
+    };
+    if own.is_empty() {
+        imported.remarks.push(
+            "bare columns do not say how many readings lay beyond them: the maxima shown are the highest rows with a count, \
+             and may not be the worst"
+                .to_owned(),
+        );
+    }
+    let mut streams = Vec::new();
+    for column in 0..columns {
+        let mut stream = stream(&rows, column, unit, own.get(column))?;
+        if let Some(known) = &known {
+            cyclictest_text::complete_from_command(&mut stream, known);
+        }
+        streams.push(stream);
+    }
+    imported.phases.push(ImportedPhase { label: "columns".to_owned(), streams });
+    Ok(imported)
+}
+
+fn stream(rows: &[(u64, u64, Vec<u64>)], column: usize, unit: Unit, own: Option<&Own>) -> Result<Stream> {
+    let mut bins = Vec::new();
+    for (value, line, counts) in rows.iter().filter(|(_, _, counts)| counts[column] > 0) {
+        let place = format!("line {line}, latency");
+        let lower_ns = in_ns(i64::try_from(*value).unwrap_or(i64::MAX), unit, &place)?;
+        bins.push(Bin { lower_ns, upper_ns: lower_ns + unit.ns(), count: counts[column] });
+    }
+    let mut counts = Counts { bins, resolution_ns: unit.ns() as u64, ..Counts::default() };
+    let place = format!("column {}", column + 1);
+    counts.total(&place)?;
+    let mut label = None;
+    if let Some(own) = own {
+        label = Some(own.label.clone());
+        if own.beyond > 0 {
+            let from_ns = in_ns(rows.last().map_or(0, |(value, _, _)| *value as i64 + 1), unit, &place)?;
+            counts.add_overflows(from_ns, own.beyond);
+        }
+        (counts.min_ns, counts.max_ns) = (own.min_ns, own.max_ns);
+        if let (Some(first), Some(min)) = (counts.bins.first_mut(), own.min_ns) {
+            first.lower_ns = first.lower_ns.min(min);
+        }
+    } else {
+        counts.min_ns = counts.bins.first().map(|bin| bin.lower_ns);
+        counts.max_ns = counts.bins.last().map(|bin| bin.lower_ns);
+    }
+    if counts.bins.is_empty() {
+        (counts.min_ns, counts.max_ns) = (None, None);
+    }
+    counts.check(&place)?;
+    let mut stream = Stream::of_thread(column as u32, Readings::Counts(Box::new(counts)));
+    stream.cpu = label.as_ref().and_then(|label: &String| label.strip_prefix("cpu ")?.parse().ok());
+    stream.label = label;
+    Ok(stream)
+}

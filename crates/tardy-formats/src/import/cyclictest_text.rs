@@ -1,0 +1,435 @@
+//! cyclictest's text: the lines of its threads, quiet or live, and the histogram with what follows it.
+//!
+//! One reader for both, since a run without -q prints both. Up to 2.6 every row is there and `# Total:` behind them;
+//! from 2.7 on rows of zeros and the total are not. A total column (-H) is told by there being one column more than
+//! threads. Readings beyond the histogram are in no row, only in `# Histogram Overflows:`.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use tardy_record::Bin;
+use tardy_record::foreign::LatePeriods;
+
+use super::{ImportOptions, number};
+use crate::command_line::{self, Cyclictest};
+use crate::error::{ImportError, Result};
+use crate::export::columns::{Own, SERIES_MARK};
+use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
+use crate::lines::{Line, Lines};
+
+/// More threads than this are no measurement.
+const THREAD_MAX: usize = 4096;
+/// cyclictest's HIST_MAX.
+const ROW_MAX: u64 = 1_000_000_000;
+
+pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
+
+/// A thread's line.
+#[derive(Clone, Copy, Debug, Default)]
+struct ThreadLine {
+    priority: u32,
+    interval_us: u64,
+    cycles: u64,
+    min: i64,
+    avg: i64,
+    max: i64,
+}
+
+/// All that the text says.
+#[derive(Debug, Default)]
+struct Text {
+    threads: BTreeMap<u32, (u64, ThreadLine)>,
+    is_histogram: bool,
+    /// Counts of each column, by row.
+    rows: Vec<(u64, u64, Vec<u64>)>,
+    trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
+    /// What tardy says of its series, in a file that it wrote.
+    own: Vec<Own>,
+    dma_latency: Option<String>,
+    break_value: Option<String>,
+    cut_short: bool,
+}
+
+const TRAILERS: [(&str, &str); 6] = [
+    ("# Total:", "total"),
+    ("# Min Latencies:", "min"),
+    ("# Avg Latencies:", "avg"),
+    ("# Max Latencies:", "max"),
+    ("# Histogram Overflows:", "overflows"),
+    ("# SMIs:", "smis"),
+];
+
+/// Imports cyclictest's text.
+pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
+    let mut imported = Imported {
+        tool: "cyclictest".to_owned(),
+        measures: MEASURES,
+        late_periods: LatePeriods::Skipped,
+        may_tell_skipped: true,
+        ..Imported::default()
+    };
+    let known = told(options, &mut imported);
+    let unit = unit(options, known.as_ref(), &mut imported, "cyclictest's text")?;
+    let mut text = read(reader)?;
+    imported.cut_short = text.cut_short;
+    if let Some(value) = &text.dma_latency {
+        imported.remarks.push(format!(
+            "cyclictest held /dev/cpu_dma_latency at {value}, so that CPUs did not idle as deeply as they would have"
+        ));
+    }
+    if let Some(value) = &text.break_value {
+        imported
+            .remarks
+            .push(format!("the measurement ended at the first wake-up over the limit of -b, of {value}"));
+    }
+    if text.trailers.get("smis").is_some_and(|(_, counts)| counts.iter().any(|count| *count > 0)) {
+        imported.remarks.push("system management interrupts happened meanwhile (--smi)".to_owned());
+    }
+    let streams = if text.is_histogram {
+        histogram(&mut text, unit, &mut imported)?
+    } else {
+        lines(&text, unit, &mut imported)?
+    };
+    if streams.is_empty() {
+        return Err(ImportError::field("the file", "there is no thread's line and no histogram in it"));
+    }
+    let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams };
+    for stream in &mut phase.streams {
+        if let Some(own) = text.own.get(stream.thread as usize) {
+            stream.cpu = own.label.strip_prefix("cpu ").and_then(|cpu| cpu.parse().ok());
+            stream.label = Some(own.label.clone());
+        }
+        complete(stream, known.as_ref(), text.threads.get(&stream.thread).map(|(_, line)| line));
+    }
+    imported.phases.push(phase);
+    Ok(imported)
+}
+
+/// What the person told with --command.
+pub(crate) fn told(options: &ImportOptions, imported: &mut Imported) -> Option<Cyclictest> {
+    let command = options.command.as_ref()?;
+    let known = command_line::cyclictest(command)?;
+    imported.used.command = true;
+    imported.command = Some(command.clone());
+    imported.duration_ns = known.duration_ns;
+    Some(known)
+}
+
+/// The unit that the person told, with --unit or by the command line; an error where neither did.
+pub(crate) fn unit(
+    options: &ImportOptions,
+    known: Option<&Cyclictest>,
+    imported: &mut Imported,
+    format: &'static str,
+) -> Result<Unit> {
+    let by_command = known.and_then(|known| known.unit);
+    match (options.unit, by_command) {
+        (Some(told), Some(by_command)) if told != by_command => Err(ImportError::field(
+            "--unit and --command",
+            "they contradict each other: with -N cyclictest writes ns, and without it us",
+        )),
+        (Some(told), _) => {
+            imported.used.unit = true;
+            Ok(told)
+        }
+        (None, Some(unit)) => Ok(unit),
+        (None, None) => Err(ImportError::UnitUnknown { format }),
+    }
+}
+
+/// Puts what else is known of a thread into its stream.
+pub(crate) fn complete_from_command(stream: &mut Stream, known: &Cyclictest) {
+    let distance_ns = known.distance_ns.saturating_mul(u64::from(stream.thread));
+    if stream.interval_ns.is_none() {
+        stream.interval_ns = known.interval_ns.and_then(|interval_ns| interval_ns.checked_add(distance_ns));
+    }
+    stream.policy = known.policy;
+    if stream.priority.is_none() {
+        stream.priority = known.priority.filter(|priority| *priority <= 99);
+    }
+    if known.pinned_in_order && stream.cpu.is_none() {
+        stream.cpu = Some(stream.thread);
+    }
+}
+
+fn complete(stream: &mut Stream, known: Option<&Cyclictest>, line: Option<&ThreadLine>) {
+    if let Some(line) = line {
+        stream.interval_ns = line.interval_us.checked_mul(1000).filter(|ns| *ns > 0);
+        stream.priority = Some(line.priority);
+    }
+    if let Some(known) = known {
+        complete_from_command(stream, known);
+    }
+}
+
+fn read(reader: &mut dyn Read) -> Result<Text> {
+    let mut lines = Lines::new(reader);
+    let mut text = Text::default();
+    while let Some(line) = lines.next_line()? {
+        let plain = without_cursor_codes(line.text);
+        let start = plain.trim_start();
+        if start.starts_with("T:") {
+            match thread_line(line, start) {
+                Ok((thread, read)) => {
+                    text.threads.insert(thread, (line.number, read));
+                }
+                Err(_) if line.unended => text.cut_short = true,
+                Err(error) => return Err(error),
+            }
+        } else if plain.starts_with('#') {
+            text.comment(line, &plain)?;
+        } else if text.is_histogram && plain.starts_with(|c: char| c.is_ascii_digit()) {
+            text.row(line)?;
+        }
+        if text.threads.len() > THREAD_MAX {
+            return Err(ImportError::TooMuch(format!(
+                "more than {THREAD_MAX} threads, which no machine here has"
+            )));
+        }
+    }
+    Ok(text)
+}
+
+impl Text {
+    fn comment(&mut self, line: Line<'_>, plain: &str) -> Result<()> {
+        if let Some(words) = plain.strip_prefix(SERIES_MARK) {
+            let own = Own::read(words).filter(|_| self.own.len() < THREAD_MAX).ok_or_else(|| {
+                ImportError::line(line.number, "comment", "is not what tardy writes of a series")
+            })?;
+            self.own.push(own);
+        } else if plain.starts_with("# Histogram") && !plain.contains("Overflow") {
+            if self.is_histogram {
+                let reason = "a second histogram in one file: split it, and import each";
+                return Err(ImportError::line(line.number, "# Histogram", reason));
+            }
+            self.is_histogram = true;
+        } else if let Some(rest) = plain.strip_prefix("# /dev/cpu_dma_latency set to ") {
+            self.dma_latency = Some(rest.chars().take(32).collect());
+        } else if let Some(rest) = plain.strip_prefix("# Break value:") {
+            self.break_value = Some(rest.trim().chars().take(32).collect());
+        } else if let Some((label, key)) = TRAILERS.iter().find(|(label, _)| plain.starts_with(label)) {
+            if line.unended {
+                self.cut_short = true;
+                return Ok(());
+            }
+            line.whole()?;
+            let field = label.trim_start_matches("# ").trim_end_matches(':');
+            let values = plain[label.len()..]
+                .split_whitespace()
+                .enumerate()
+                .map(|(thread, word)| number(word, line.number, &format!("{field}, thread {thread}")))
+                .collect::<Result<Vec<u64>>>()?;
+            if values.len() > THREAD_MAX + 1 {
+                return Err(ImportError::line(line.number, field, "more threads than any machine has"));
+            }
+            if self.trailers.insert(key, (line.number, values)).is_some() {
+                return Err(ImportError::line(line.number, field, "stands there a second time"));
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, line: Line<'_>) -> Result<()> {
+        let text = line.whole()?;
+        if line.unended {
+            // A row that was cut off may have lost digits of its last count.
+            self.cut_short = true;
+            return Ok(());
+        }
+        let mut words = text.split_whitespace();
+        let value = number(words.next().unwrap_or(""), line.number, "latency")?;
+        if value > ROW_MAX {
+            return Err(ImportError::line(
+                line.number,
+                "latency",
+                "longer than any histogram of cyclictest reaches",
+            ));
+        }
+        let counts = words
+            .enumerate()
+            .map(|(column, word)| number(word, line.number, &format!("column {}", column + 1)))
+            .collect::<Result<Vec<u64>>>()?;
+        if counts.is_empty() || counts.len() > THREAD_MAX + 1 {
+            return Err(ImportError::line(
+                line.number,
+                "whole line",
+                format!("{} columns of counts", counts.len()),
+            ));
+        }
+        if let Some((before, _, known)) = self.rows.last() {
+            if value <= *before {
+                let reason = format!("{value} stands behind {before}: rows ascend");
+                return Err(ImportError::line(line.number, "latency", reason));
+            }
+            if known.len() != counts.len() {
+                let reason = format!("{} columns, and {} in the row before", counts.len(), known.len());
+                return Err(ImportError::line(line.number, "whole line", reason));
+            }
+        }
+        if counts.iter().all(|count| *count == 0) {
+            // Only where the last of them is matters: it says how far the histogram reaches.
+            self.rows.pop_if(|(_, _, counts)| counts.iter().all(|count| *count == 0));
+        }
+        self.rows.push((value, line.number, counts));
+        Ok(())
+    }
+}
+
+/// Without `ESC [ … letter`, with which live output goes back up the screen.
+fn without_cursor_codes(text: &str) -> std::borrow::Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return text.into();
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        let after = after.strip_prefix('[').unwrap_or(after);
+        let end = after.find(|c: char| c.is_ascii_alphabetic());
+        rest = end.map_or("", |end| &after[end + 1..]);
+    }
+    plain.push_str(rest);
+    plain.into()
+}
+
+/// `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`, with or without the blanks.
+fn thread_line(line: Line<'_>, text: &str) -> Result<(u32, ThreadLine)> {
+    line.whole()?;
+    let value = |key: &str| -> Result<&str> {
+        let at = text.find(key).ok_or_else(|| ImportError::line(line.number, key, "is missing"))?;
+        let rest = text[at + key.len()..].trim_start();
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+        Ok(&rest[..end])
+    };
+    let count = |key: &str| number(value(key)?, line.number, key.trim_matches([' ', ':']));
+    let signed = |key: &str| -> Result<i64> {
+        let word = value(key)?;
+        word.parse().map_err(|_| {
+            ImportError::line(
+                line.number,
+                key.trim_matches([' ', ':']),
+                format!("'{word}' is no number of 63 bits"),
+            )
+        })
+    };
+    let thread = count("T:")?;
+    let thread = u32::try_from(thread)
+        .ok()
+        .filter(|thread| (*thread as usize) < THREAD_MAX)
+        .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is no thread's number")))?;
+    let read = ThreadLine {
+        priority: count(" P:")?.min(99) as u32,
+        interval_us: count(" I:")?,
+        cycles: count(" C:")?,
+        min: signed(" Min:")?,
+        avg: signed(" Avg:")?,
+        max: signed(" Max:")?,
+    };
+    // The word may have been cut off with the file: digits would be missing without a trace.
+    if line.unended {
+        return Err(ImportError::line(line.number, "whole line", "it is cut off"));
+    }
+    Ok((thread, read))
+}
+
+fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
+    imported.remarks.push(
+        "the file has a count and extremes of each thread and no distribution: there are no quantiles"
+            .to_owned(),
+    );
+    let mut streams = Vec::new();
+    for (thread, (number, line)) in &text.threads {
+        let place = format!("line {number}, thread {thread}");
+        let (min_ns, max_ns) = (in_ns(line.min, unit, &place)?, in_ns(line.max, unit, &place)?);
+        let mut counts = Counts::extremes(line.cycles, min_ns, max_ns, unit.ns() as u64);
+        counts.mean_ns = Some(in_ns(line.avg, unit, &place)? as f64);
+        counts.check(&place)?;
+        streams.push(Stream::of_thread(*thread, Readings::Counts(Box::new(counts))));
+    }
+    Ok(streams)
+}
+
+fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
+    let columns = text.rows.first().map_or(0, |(_, _, counts)| counts.len());
+    let of = |key: &str| text.trailers.get(key).map(|(line, values)| (*line, values.as_slice()));
+    let threads = of("min").or(of("avg")).map_or(columns, |(_, values)| values.len());
+    if threads == 0 {
+        return Err(ImportError::field("the histogram", "has no row and no thread"));
+    }
+    let has_total = columns == threads + 1;
+    if columns != threads && !has_total && columns > 0 {
+        let reason = format!("{columns} columns of counts for {threads} threads");
+        return Err(ImportError::line(text.rows[0].1, "whole line", reason));
+    }
+    if has_total {
+        check_total_column(&text.rows, threads)?;
+    }
+    if of("overflows").is_none() {
+        imported.cut_short = true;
+    }
+    // In versions that print every row, the last one says how far the histogram reaches.
+    let reach = text.rows.last().map_or(0, |(value, _, _)| value + 1);
+    let mut streams = Vec::new();
+    for thread in 0..threads {
+        let place = format!("thread {thread}");
+        let value = |key: &str| of(key).and_then(|(line, values)| Some((line, *values.get(thread)?)));
+        let mut bins = Vec::new();
+        for (value, line, counts) in &text.rows {
+            let count = counts[thread];
+            if count > 0 {
+                let at = format!("line {line}, latency");
+                let lower_ns = in_ns(*value as i64, unit, &at)?;
+                bins.push(Bin { lower_ns, upper_ns: lower_ns + unit.ns(), count });
+            }
+        }
+        let mut counts = Counts { bins, resolution_ns: unit.ns() as u64, ..Counts::default() };
+        let in_rows = counts.total(&place)?;
+        if let Some((line, total)) = value("total").filter(|(_, total)| *total != in_rows) {
+            imported.contradictions.push(format!(
+                "line {line}, Total, thread {thread}: it says {total}, but the rows add up to {in_rows}"
+            ));
+        }
+        if let Some((_, overflows)) = value("overflows") {
+            counts.add_overflows(in_ns(reach as i64, unit, &place)?, overflows);
+        }
+        let extreme = |key: &str| -> Result<Option<i64>> {
+            let Some((line, value)) = value(key) else { return Ok(None) };
+            let place = format!("line {line}, thread {thread}");
+            let value = i64::try_from(value)
+                .map_err(|_| ImportError::field(&place, "longer than any measurement"))?;
+            in_ns(value, unit, &place).map(Some)
+        };
+        counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
+        counts.max_ns = extreme("max")?.or(counts.bins.last().map(|bin| bin.lower_ns));
+        counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
+        if counts.bins.is_empty() {
+            (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
+        }
+        let line =
+            of("min").map_or_else(|| "the histogram".to_owned(), |(line, _)| format!("lines {line} ff."));
+        counts.check(&format!("{line}, Min and Max Latencies, {place}"))?;
+        streams.push(Stream::of_thread(thread as u32, Readings::Counts(Box::new(counts))));
+    }
+    if of("max").is_none() {
+        imported.remarks.push(
+            "the file ends before its maxima: those shown are the highest bins, and readings beyond the histogram are \
+             unknown"
+                .to_owned(),
+        );
+    }
+    Ok(streams)
+}
+
+fn check_total_column(rows: &[(u64, u64, Vec<u64>)], threads: usize) -> Result<()> {
+    for (value, line, counts) in rows {
+        let sum = counts[..threads].iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
+        if sum != Some(counts[threads]) {
+            let reason = format!(
+                "the total column says {}, and the threads' counts do not add up to it",
+                counts[threads]
+            );
+            return Err(ImportError::line(*line, &format!("row {value}"), reason));
+        }
+    }
+    Ok(())
+}

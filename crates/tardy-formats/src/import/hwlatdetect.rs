@@ -1,0 +1,107 @@
+//! hwlatdetect's text: how it looked, and a line for each sample over its threshold.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use tardy_record::Bin;
+use tardy_record::foreign::LatePeriods;
+use tardy_record::series::{Level, Quantity};
+
+use super::{ImportOptions, number};
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
+use crate::lines::Lines;
+
+/// Imports the text.
+pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
+    let mut imported = Imported {
+        tool: "hwlatdetect".to_owned(),
+        measures: "how long a loop in the kernel with interrupts off stood still",
+        late_periods: LatePeriods::NoSchedule,
+        ..Imported::default()
+    };
+    let mut values: BTreeMap<Option<u32>, BTreeMap<i64, u64>> = BTreeMap::new();
+    let (mut recorded, mut listed, mut stated_max) = (None, 0u64, None);
+    let mut interval_ns = None;
+    let mut lines = Lines::new(reader);
+    while let Some(line) = lines.next_line()? {
+        let text = line.whole()?.trim();
+        imported.cut_short = line.unended;
+        let us = |rest: &str, field: &str| number(rest.trim().trim_end_matches("us"), line.number, field);
+        if let Some(rest) = text.strip_prefix("hwlatdetect:") {
+            let seconds = rest.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+            imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
+        } else if let Some(rest) = text.strip_prefix("Latency threshold:") {
+            imported
+                .remarks
+                .push(format!("noise shorter than {}us was not looked for", us(rest, "threshold")?));
+        } else if let Some(rest) = text.strip_prefix("Sample window:") {
+            interval_ns = us(rest, "window")?.checked_mul(1000).filter(|ns| *ns > 0);
+        } else if let Some(rest) = text.strip_prefix("Samples recorded:") {
+            recorded = Some((line.number, number(rest.trim(), line.number, "Samples recorded")?));
+        } else if let Some(rest) = text.strip_prefix("Max Latency:") {
+            stated_max = rest
+                .trim()
+                .strip_suffix("us")
+                .and_then(|us| us.trim().parse::<i64>().ok())
+                .map(|us| (line.number, us));
+        } else if text.starts_with("ts:") && !line.unended {
+            let mut fields = BTreeMap::new();
+            for part in text.split(',') {
+                if let Some((key, value)) = part.split_once(':') {
+                    fields.insert(key.trim(), value.trim());
+                }
+            }
+            let of = |key: &str| match fields.get(key) {
+                Some(word) => number(word, line.number, key).map(|us| i64::try_from(us).unwrap_or(i64::MAX)),
+                None => Ok(0),
+            };
+            let longest = of("inner")?.max(of("outer")?);
+            let cpu = fields.get("cpu").and_then(|cpu| cpu.parse().ok());
+            let value = in_ns(longest, Unit::Us, &format!("line {}, inner and outer", line.number))?;
+            *values.entry(cpu).or_default().entry(value).or_default() += 1;
+            listed += 1;
+            if values.values().map(BTreeMap::len).sum::<usize>() > 1_000_000 {
+                return Err(ImportError::TooMuch("more than a million different samples".to_owned()));
+            }
+        }
+    }
+    if let Some((line, recorded)) = recorded.filter(|(_, recorded)| *recorded != listed) {
+        imported.remarks.push(format!(
+            "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"
+        ));
+    }
+    if values.is_empty() {
+        values.insert(None, BTreeMap::new());
+    }
+    let highest = values.values().filter_map(|values| values.keys().next_back()).max();
+    if let (Some((line, us)), Some(highest)) = (stated_max, highest)
+        && us.saturating_mul(1000) != *highest
+    {
+        imported.contradictions.push(format!(
+            "line {line}, Max Latency: it says {us} us, but the longest sample has {} us",
+            highest / 1000
+        ));
+    }
+    let mut streams = Vec::new();
+    for (cpu, values) in values {
+        let bins: Vec<Bin> = values
+            .iter()
+            .map(|(ns, count)| Bin { lower_ns: *ns, upper_ns: ns + 1000, count: *count })
+            .collect();
+        let counts = Counts {
+            min_ns: values.keys().next().copied(),
+            max_ns: values.keys().next_back().copied(),
+            bins,
+            resolution_ns: 1000,
+            ..Counts::default()
+        };
+        let mut stream = Stream::of_thread(0, Readings::Counts(Box::new(counts)));
+        (stream.cpu, stream.quantity, stream.level) = (cpu, Quantity::Noise, Level::Irq);
+        stream.interval_ns = interval_ns;
+        stream.label = cpu.is_none().then(|| "all CPUs in turn".to_owned());
+        streams.push(stream);
+    }
+    imported.phases.push(ImportedPhase { label: "hwlatdetect".to_owned(), streams });
+    Ok(imported)
+}

@@ -1,0 +1,63 @@
+//! Importers: one file for each foreign format, from the bytes of a file to what it holds.
+
+pub(crate) mod columns;
+pub(crate) mod cyclictest_samples;
+pub(crate) mod cyclictest_text;
+pub(crate) mod hdr_log;
+pub(crate) mod hwlatdetect;
+pub(crate) mod jitterdebugger;
+pub(crate) mod jitterdebugger_samples;
+pub(crate) mod latmus_plot;
+pub(crate) mod oslat_text;
+pub(crate) mod rt_tests_json;
+pub(crate) mod rteval;
+pub(crate) mod rtla;
+pub(crate) mod stress_ng;
+pub(crate) mod xenomai;
+pub(crate) mod xenomai_plot;
+
+use crate::error::{ImportError, Result};
+use crate::imported::Unit;
+
+/// What a person tells about files, since they do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// The unit of numbers that have none.
+    pub unit: Option<Unit>,
+    /// The command line that the measurement was made with.
+    pub command: Option<String>,
+}
+
+/// A count in a line.
+pub(crate) fn number(word: &str, line: u64, field: &str) -> Result<u64> {
+    let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    word.parse().ok().filter(|_| digits).ok_or_else(|| {
+        let shown: String = word.chars().take(40).collect();
+        ImportError::line(line, field, format!("'{shown}' is no count below 2^64"))
+    })
+}
+
+/// `12.345` times `factor`, cut off to a whole number; `factor` is a power of ten, so that nothing is rounded on the way.
+pub(crate) fn decimal_ns(word: &str, factor: i64, line: u64, field: &str) -> Result<i64> {
+    let wrong = || {
+        let shown: String = word.chars().take(40).collect();
+        ImportError::line(line, field, format!("'{shown}' is no number that can be a time"))
+    };
+    let (negative, digits) = match word.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, word),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !all_digits(whole) || !all_digits(fraction) {
+        return Err(wrong());
+    }
+    let mut value =
+        whole.parse::<i64>().ok().and_then(|whole| whole.checked_mul(factor)).ok_or_else(wrong)?;
+    let mut place = factor;
+    for digit in fraction.bytes() {
+        place /= 10;
+        value = value.checked_add(i64::from(digit - b'0') * place).ok_or_else(wrong)?;
+    }
+    Ok(if negative { -value } else { value })
+}

@@ -1,0 +1,153 @@
+//! oslat's text: a row for each bin and a column for each core.
+//!
+//! The last bin holds everything above it; up to 2.4 values are rounded up to a us, later they are cut off, and with a
+//! finer bin (-W) bins have fractions and the extremes below are ns or us as their line says.
+
+use std::io::Read;
+
+use tardy_record::Bin;
+use tardy_record::foreign::LatePeriods;
+use tardy_record::series::Quantity;
+
+use super::{ImportOptions, decimal_ns, number};
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit};
+use crate::lines::{Line, Lines};
+
+const CORE_MAX: usize = 4096;
+
+#[derive(Default)]
+struct Text {
+    version: Option<String>,
+    cores: Vec<u32>,
+    /// Upper end of the bin in ns as the row is named, line, counts.
+    rows: Vec<(i64, u64, Vec<u64>)>,
+    min: Option<(u64, Vec<i64>)>,
+    max: Option<(u64, Vec<i64>)>,
+    duration_ns: Option<u64>,
+    cut_short: bool,
+}
+
+/// Imports oslat's text.
+pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
+    let text = read(reader)?;
+    if text.cores.is_empty() || text.rows.is_empty() {
+        return Err(ImportError::field(
+            "the file",
+            "there are no cores and no rows in it: oslat did not get to its end",
+        ));
+    }
+    let (Some((min_line, min)), Some((_, max))) = (&text.min, &text.max) else {
+        return Err(ImportError::field(
+            "the file",
+            "it ends before its minima and maxima, and the last bin says nothing without them",
+        ));
+    };
+    let cut_off = min.contains(&0);
+    let rounded_up = i64::from(!cut_off && min.iter().all(|min| min % 1000 == 0));
+    let width_ns = text.rows.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or(1000);
+    let mut streams = Vec::new();
+    for (column, core) in text.cores.iter().enumerate() {
+        let place = format!("line {min_line}, core {core}");
+        let of = |values: &[i64]| {
+            values.get(column).copied().ok_or_else(|| ImportError::field(&place, "has no minimum or maximum"))
+        };
+        let bins = text
+            .rows
+            .iter()
+            .filter(|(_, _, counts)| counts[column] > 0)
+            .map(|(upper, _, counts)| Bin {
+                lower_ns: upper - width_ns + rounded_up,
+                upper_ns: upper + rounded_up,
+                count: counts[column],
+            })
+            .collect();
+        let (min_ns, max_ns) = (Some(of(min)?), Some(of(max)?));
+        let mut counts = Counts { bins, min_ns, max_ns, resolution_ns: 1000, ..Counts::default() };
+        counts.open_last_for_maximum();
+        counts.check(&place)?;
+        let mut stream = Stream::of_thread(column as u32, Readings::Counts(Box::new(counts)));
+        (stream.cpu, stream.quantity) = (Some(*core), Quantity::Noise);
+        streams.push(stream);
+    }
+    Ok(Imported {
+        tool: "oslat".to_owned(),
+        version: text.version,
+        measures: "how long a loop that does nothing else stood still",
+        late_periods: LatePeriods::NoSchedule,
+        duration_ns: text.duration_ns,
+        cut_short: text.cut_short,
+        phases: vec![ImportedPhase { label: "oslat".to_owned(), streams }],
+        ..Imported::default()
+    })
+}
+
+fn read(reader: &mut dyn Read) -> Result<Text> {
+    let mut lines = Lines::new(reader);
+    let mut text = Text::default();
+    while let Some(line) = lines.next_line()? {
+        let plain = line.text.trim();
+        if let Some(version) = plain.strip_prefix("oslat V") {
+            text.version = Some(version.trim().chars().take(32).collect());
+            continue;
+        }
+        let Some((name, rest)) = plain.split_once(':') else { continue };
+        if line.unended {
+            text.cut_short = true;
+            continue;
+        }
+        text.field(line, name.trim(), rest)?;
+    }
+    Ok(text)
+}
+
+impl Text {
+    fn field(&mut self, line: Line<'_>, name: &str, rest: &str) -> Result<()> {
+        match name {
+            "Core" => {
+                let cores = values(line, rest, |word| number(word, line.number, "Core"))?;
+                self.cores = cores.into_iter().map(|core| u32::try_from(core).unwrap_or(u32::MAX)).collect();
+            }
+            "Minimum" => self.min = Some((line.number, extremes(line, rest)?)),
+            "Maximum" => self.max = Some((line.number, extremes(line, rest)?)),
+            "Duration" => {
+                let all =
+                    values(line, rest, |word| decimal_ns(word, 1_000_000_000, line.number, "Duration"))?;
+                self.duration_ns = all.iter().max().and_then(|ns| u64::try_from(*ns).ok());
+            }
+            _ => {
+                let Some(value) = name.strip_suffix("(us)").map(str::trim) else { return Ok(()) };
+                if !value.starts_with(|c: char| c.is_ascii_digit()) {
+                    return Ok(());
+                }
+                line.whole()?;
+                let upper = decimal_ns(value, 1000, line.number, "bin")?;
+                let counts = values(line, rest, |word| number(word, line.number, "count"))?;
+                if counts.len() != self.cores.len() {
+                    let reason = format!("{} counts for {} cores", counts.len(), self.cores.len());
+                    return Err(ImportError::line(line.number, "whole line", reason));
+                }
+                if self.rows.last().is_some_and(|(before, _, _)| *before >= upper) {
+                    return Err(ImportError::line(line.number, "bin", "it does not ascend"));
+                }
+                self.rows.push((upper, line.number, counts));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The words before the first that is in brackets.
+fn values<T>(line: Line<'_>, rest: &str, value: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
+    let words = rest.split_whitespace().take_while(|word| !word.starts_with('('));
+    let values = words.map(value).collect::<Result<Vec<T>>>()?;
+    if values.len() > CORE_MAX {
+        return Err(ImportError::line(line.number, "whole line", "more cores than any machine has"));
+    }
+    Ok(values)
+}
+
+fn extremes(line: Line<'_>, rest: &str) -> Result<Vec<i64>> {
+    let unit = if rest.contains("(ns)") { Unit::Ns } else { Unit::Us };
+    values(line, rest, |word| decimal_ns(word, unit.ns(), line.number, "extreme"))
+}

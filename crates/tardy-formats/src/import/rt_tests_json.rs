@@ -1,0 +1,388 @@
+//! The JSON of rt-tests' programs (`--json`, file_version 1): cyclictest, oslat, and those that pass messages.
+//!
+//! Its traps: keys that end in a colon, a command line that is written without escaping and so may break the JSON, no
+//! count of readings beyond the histogram, and units that change unmarked.
+
+use std::io::Read;
+
+use serde_json::Value;
+use tardy_record::Bin;
+use tardy_record::foreign::LatePeriods;
+use tardy_record::series::{Level, Quantity};
+
+use super::{ImportOptions, cyclictest_text};
+use crate::command_line;
+use crate::dates;
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
+use crate::json::{self, Object};
+
+/// Imports a document of rt-tests.
+pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
+    let text = json::whole(reader)?;
+    let (document, repaired) = match json::parse(&text) {
+        Ok(document) => (document, false),
+        Err(error) => match with_command_line_escaped(&text).map(|text| json::parse(&text)) {
+            Some(Ok(document)) => (document, true),
+            _ => return Err(error),
+        },
+    };
+    let mut imported = of_document(&document, options)?;
+    if repaired {
+        imported
+            .remarks
+            .push("the file is not JSON as it stands, since its command line was not escaped".to_owned());
+    }
+    Ok(imported)
+}
+
+/// The document with the quotes of its command line escaped.
+fn with_command_line_escaped(text: &[u8]) -> Option<Vec<u8>> {
+    const KEY: &[u8] = b"\"cmdline:\": \"";
+    let start = text.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();
+    let line = text[start..].iter().position(|byte| *byte == b'\n')?;
+    let value = text[start..start + line].strip_suffix(b"\",")?;
+    let mut whole = text[..start].to_vec();
+    for byte in value {
+        if matches!(byte, b'"' | b'\\') {
+            whole.push(b'\\');
+        }
+        if *byte >= b' ' {
+            whole.push(*byte);
+        }
+    }
+    whole.extend_from_slice(b"\",");
+    whole.extend_from_slice(&text[start + line..]);
+    Some(whole)
+}
+
+fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
+    let root = Object::root(document)?;
+    let command = root.text("cmdline:").or(root.text("cmdline")).map(str::to_owned);
+    let words = command.clone().unwrap_or_default();
+    let program = words.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let tool =
+        program.into_iter().find(|word| TOOLS.iter().any(|tool| tool.name == *word)).unwrap_or("rt-tests");
+    // What tardy exports says so in the place of a version, and is cyclictest's in form.
+    let version = root.text("rt_test_version:").or(root.text("rt_test_version"));
+    let tool = if version.is_some_and(|version| version.starts_with("tardy")) { "cyclictest" } else { tool };
+    let mut imported = Imported {
+        tool: tool.to_owned(),
+        version: root.text("rt_test_version:").or(root.text("rt_test_version")).map(str::to_owned),
+        command,
+        system: system(root.object("sysinfo")?),
+        ..Imported::default()
+    };
+    let (start, end) = (root.text("start_time"), root.text("end_time"));
+    let (start, end) = (start.and_then(dates::parse_rfc2822), end.and_then(dates::parse_rfc2822));
+    imported.started = start;
+    let duration = start.zip(end).map(|(start, end)| end - start).filter(|seconds| *seconds > 0);
+    imported.duration_ns = duration.and_then(|seconds| (seconds as u64).checked_mul(1_000_000_000));
+    if root.count("return_code")?.is_some_and(|code| code != 0) {
+        imported.contradictions.push("return_code: the tool says that it failed".to_owned());
+    }
+    let known = TOOLS.iter().find(|known| known.name == tool);
+    let threads = match root.object("thread")? {
+        Some(threads) => threads,
+        None => {
+            let label = tool.to_owned();
+            imported.phases.push(ImportedPhase { label, streams: Vec::new() });
+            imported.measures = known.map_or("not known", |known| known.measures);
+            imported.late_periods = LatePeriods::NoSchedule;
+            return Ok(imported);
+        }
+    };
+    let mut numbers = Vec::new();
+    for key in threads.keys() {
+        let number = key.parse::<u32>().ok().filter(|number| *number < 4096);
+        let number =
+            number.ok_or_else(|| ImportError::field(threads.path_of(key), "is no thread's number"))?;
+        numbers.push((number, key.clone()));
+    }
+    numbers.sort();
+    if root.count("num_threads")?.is_some_and(|count| count != numbers.len() as u64) {
+        let reason =
+            format!("num_threads: it is not {}, the number of threads that are there", numbers.len());
+        imported.contradictions.push(reason);
+    }
+    let mut streams = Vec::new();
+    for (number, key) in numbers {
+        let thread = threads.required(&key, threads.object(&key)?)?;
+        streams.push(match tool {
+            "oslat" => oslat(number, &thread, &mut imported)?,
+            "cyclictest" => cyclictest(number, &thread, &root, options, &mut imported)?,
+            _ => other(number, &thread, known, &mut imported)?,
+        });
+    }
+    finish(&mut imported, known);
+    imported.phases.push(ImportedPhase { label: tool.to_owned(), streams });
+    Ok(imported)
+}
+
+fn finish(imported: &mut Imported, known: Option<&Tool>) {
+    imported.measures = known.map_or("what the unknown tool of rt-tests measures", |known| known.measures);
+    imported.late_periods = known.map_or(LatePeriods::Unknown, |known| known.late_periods);
+    // Dates are whole seconds, so that their difference means something for long runs only.
+    imported.may_tell_skipped = imported.tool == "cyclictest";
+    if imported.tool == "cyclictest"
+        && let Some(known) = imported.command.as_deref().and_then(command_line::cyclictest)
+    {
+        imported.duration_ns = known.duration_ns.or(imported.duration_ns);
+    }
+}
+
+/// One of rt-tests' programs.
+struct Tool {
+    name: &'static str,
+    measures: &'static str,
+    late_periods: LatePeriods,
+}
+
+const fn tool(name: &'static str, measures: &'static str, late_periods: LatePeriods) -> Tool {
+    Tool { name, measures, late_periods }
+}
+
+const TOOLS: [Tool; 12] = [
+    tool("cyclictest", cyclictest_text::MEASURES, LatePeriods::Skipped),
+    tool("oslat", "how long a loop that does nothing else stood still", LatePeriods::NoSchedule),
+    tool("pmqtest", "from sending a POSIX message to the other thread receiving it", LatePeriods::NoSchedule),
+    tool("ptsematest", "from releasing a mutex to the other thread having it", LatePeriods::NoSchedule),
+    tool(
+        "svsematest",
+        "from releasing a System V semaphore to the other thread having it",
+        LatePeriods::NoSchedule,
+    ),
+    tool("signaltest", "from sending a signal until it has gone round all threads", LatePeriods::NoSchedule),
+    tool("sigwaittest", "from sending a signal to the other thread receiving it", LatePeriods::NoSchedule),
+    tool("cyclicdeadline", "from a deadline task's period to its thread running", LatePeriods::Skipped),
+    tool("ssdd", "nothing: single-stepping with ptrace works or does not", LatePeriods::NoSchedule),
+    tool("queuelat", "how long a burst of memory copies took", LatePeriods::NoSchedule),
+    tool(
+        "rt-migrate-test",
+        "from releasing threads to the one of this priority running",
+        LatePeriods::NoSchedule,
+    ),
+    tool("pi_stress", "nothing: priority inheritance works or does not", LatePeriods::NoSchedule),
+];
+
+fn system(sysinfo: Option<Object<'_>>) -> System {
+    let Some(sysinfo) = sysinfo else { return System::default() };
+    let text = |key: &str| sysinfo.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    System {
+        host: text("nodename"),
+        release: text("release"),
+        version: text("version"),
+        machine: text("machine"),
+        realtime: sysinfo.count("realtime").ok().flatten(),
+        ..System::default()
+    }
+}
+
+/// The bins of an object of counts by value.
+fn bins(histogram: &Object<'_>, edges: impl Fn(&str, &str) -> Result<(i64, i64)>) -> Result<Vec<Bin>> {
+    let mut bins = Vec::new();
+    for key in histogram.keys() {
+        let place = histogram.path_of(key);
+        let (lower_ns, upper_ns) = edges(key, &place)?;
+        let count = histogram.required(key, histogram.count(key)?)?;
+        if count > 0 {
+            bins.push(Bin { lower_ns, upper_ns, count });
+        }
+    }
+    bins.sort_by_key(|bin| bin.lower_ns);
+    match bins.windows(2).find(|pair| pair[1].lower_ns < pair[0].upper_ns) {
+        Some(_) => Err(ImportError::field(histogram.path_of("…"), "two of its keys are the same value")),
+        None => Ok(bins),
+    }
+}
+
+fn whole(word: &str, place: &str) -> Result<i64> {
+    word.parse::<i64>()
+        .ok()
+        .filter(|value| *value >= 0)
+        .ok_or_else(|| ImportError::field(place, format!("'{word}' is no whole number of 63 bits")))
+}
+
+fn cyclictest(
+    number: u32,
+    thread: &Object<'_>,
+    root: &Object<'_>,
+    options: &ImportOptions,
+    imported: &mut Imported,
+) -> Result<Stream> {
+    let known = imported.command.as_deref().and_then(command_line::cyclictest);
+    let unit = match root.count("resolution_in_ns")? {
+        Some(0) => Unit::Us,
+        Some(1) => Unit::Ns,
+        Some(other) => {
+            let reason = format!("{other}: it is 0 for us and 1 for ns");
+            return Err(ImportError::field("resolution_in_ns", reason));
+        }
+        None => cyclictest_text::unit(options, known.as_ref(), imported, "this cyclictest's JSON")?,
+    };
+    let cycles = thread.required("cycles", thread.count("cycles")?)?;
+    let path = |key: &str| thread.path_of(key);
+    let value =
+        |key: &str| -> Result<i64> { in_ns(thread.required(key, thread.whole(key)?)?, unit, &path(key)) };
+    let (min_ns, max_ns) = (value("min")?, value("max")?);
+    let histogram = thread.object("histogram")?;
+    let listed = match &histogram {
+        Some(histogram) => bins(histogram, |key, place| {
+            let lower_ns = in_ns(whole(key, place)?, unit, place)?;
+            Ok((lower_ns, lower_ns + unit.ns()))
+        })?,
+        None => Vec::new(),
+    };
+    let mut counts = if listed.is_empty() {
+        Counts::extremes(cycles, min_ns, max_ns, unit.ns() as u64)
+    } else {
+        let mut counts = Counts { bins: listed, resolution_ns: unit.ns() as u64, ..Counts::default() };
+        let in_bins = counts.total(&path("histogram"))?;
+        match cycles.checked_sub(in_bins) {
+            Some(overflows) => {
+                let reach_ns = counts.bins.last().map_or(0, |bin| bin.upper_ns);
+                counts.add_overflows(reach_ns, overflows);
+            }
+            None => {
+                let reason = format!("it is {cycles}, but the histogram holds {in_bins}");
+                return Err(ImportError::field(path("cycles"), reason));
+            }
+        }
+        (counts.min_ns, counts.max_ns) = (Some(min_ns), Some(max_ns));
+        counts
+    };
+    if cycles > 0
+        && counts.bins.len() == 1
+        && counts.bins[0].upper_ns == i64::MAX
+        && counts.overflows.is_none()
+    {
+        let reason = "every wake-up was beyond its histogram, or it had none (-h): there is no distribution";
+        imported.remarks.push(format!("thread {number}: {reason}"));
+    }
+    let factor = unit.ns() as f64;
+    counts.mean_ns = thread.number("avg")?.map(|mean| mean * factor);
+    counts.check(&path("min, max"))?;
+    let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
+    stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    // Only tardy names its threads.
+    stream.label = thread.text("label").map(|label| label.chars().take(200).collect());
+    if let Some(known) = &known {
+        cyclictest_text::complete_from_command(&mut stream, known);
+    }
+    Ok(stream)
+}
+
+/// oslat: bins of a us, or of -W ns; up to 2.4 a value is rounded up, later it is cut off; the last bin holds all above.
+fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<Stream> {
+    let histogram = thread.required("histogram", thread.object("histogram")?)?;
+    let fine = histogram.keys().any(|key| key.contains('.'));
+    let unit = if fine { Unit::Ns } else { Unit::Us };
+    let value = |key: &str| -> Result<i64> {
+        in_ns(thread.required(key, thread.whole(key)?)?, unit, &thread.path_of(key))
+    };
+    let (min_ns, max_ns) = (value("min")?, value("max")?);
+    // A loop of less than a us is 1 where it is rounded up, and 0 where it is cut off.
+    let rounded_up = i64::from(!fine && min_ns > 0);
+    let mut edges: Vec<i64> = Vec::new();
+    for key in histogram.keys() {
+        edges.push(thousandths(key, &histogram.path_of(key))?);
+    }
+    edges.sort_unstable();
+    let width_ns =
+        edges.windows(2).map(|pair| pair[1] - pair[0]).chain(edges.first().copied()).min().unwrap_or(1000);
+    let bins = bins(&histogram, |key, place| {
+        let upper = thousandths(key, place)?;
+        Ok((upper - width_ns.max(1) + rounded_up, upper + rounded_up))
+    })?;
+    let mut counts = Counts {
+        bins,
+        min_ns: Some(min_ns),
+        max_ns: Some(max_ns),
+        resolution_ns: unit.ns() as u64,
+        ..Counts::default()
+    };
+    counts.open_last_for_maximum();
+    if counts.bins.is_empty() {
+        (counts.min_ns, counts.max_ns) = (None, None);
+    }
+    counts.check(&thread.path_of("min, max"))?;
+    if number == 0 {
+        imported.remarks.push(
+            "oslat's own averages count each reading as its bin's upper end, and are not taken over"
+                .to_owned(),
+        );
+    }
+    let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
+    stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    stream.quantity = Quantity::Noise;
+    let duration = thread.number("duration")?.filter(|seconds| (0.0..1e9).contains(seconds));
+    let duration_ns = duration.map(|seconds| (seconds * 1e9) as u64);
+    imported.duration_ns = if number == 0 { duration_ns } else { imported.duration_ns.max(duration_ns) };
+    Ok(stream)
+}
+
+/// `0.500` or `7`, in thousandths.
+fn thousandths(word: &str, place: &str) -> Result<i64> {
+    let number = word.parse::<f64>().ok().filter(|number| (0.0..1e12).contains(number));
+    let number = number.ok_or_else(|| ImportError::field(place, format!("'{word}' is no number of us")))?;
+    Ok((number * 1000.0).round() as i64)
+}
+
+/// A program that gives only a count and extremes of each thread, or of each pair.
+fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut Imported) -> Result<Stream> {
+    let (sender, receiver) = (thread.object("sender")?, thread.object("receiver")?);
+    let of = receiver.as_ref().unwrap_or(thread);
+    let us =
+        |key: &str| -> Result<i64> { in_ns(of.required(key, of.whole(key)?)?, Unit::Us, &of.path_of(key)) };
+    let mean = of.number("avg")?;
+    let count = match &sender {
+        Some(sender) => sender.required("samples", sender.count("samples")?)?,
+        None => match thread.count("cycles")? {
+            Some(cycles) => cycles,
+            // rt-migrate-test gives the sum and the mean, cut off to a us, of as many runs as its -l says (50).
+            None => loops(imported).unwrap_or(50),
+        },
+    };
+    let mut counts = Counts::extremes(count, us("min")?, us("max")?, 1000);
+    counts.mean_ns = mean.map(|mean| mean * 1000.0);
+    counts.check(&of.path_of("min, max"))?;
+    if number == 0 {
+        let what = known.map_or("the tool", |known| known.name);
+        imported
+            .remarks
+            .push(format!("{what} writes a count and extremes and no distribution: there are no quantiles"));
+    }
+    let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
+    stream.level = Level::UserThread;
+    stream.cpu = of.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
+    let priority = match of.count("priority")? {
+        Some(priority) => Some(priority),
+        None => thread.count("prio")?,
+    };
+    stream.priority =
+        priority.and_then(|priority| u32::try_from(priority).ok()).filter(|priority| *priority <= 99);
+    let interval = match &sender {
+        Some(sender) => sender.count("interval")?,
+        None => None,
+    };
+    stream.interval_ns = interval.and_then(|us| us.checked_mul(1000)).filter(|ns| *ns > 0);
+    // Two pairs may share a CPU: they are told apart by their number.
+    if receiver.is_some() {
+        stream.label = Some(format!("pair {number}"));
+    }
+    if thread.has("prio") {
+        stream.label = Some(format!("priority {}", stream.priority.unwrap_or(0)));
+    }
+    Ok(stream)
+}
+
+/// The value of -l.
+fn loops(imported: &Imported) -> Option<u64> {
+    let command = imported.command.as_deref()?;
+    let mut words = command.split_whitespace();
+    let word = words.by_ref().find(|word| word.starts_with("-l"))?;
+    match word.strip_prefix("-l").filter(|rest| !rest.is_empty()) {
+        Some(rest) => rest.parse().ok(),
+        None => words.next()?.parse().ok(),
+    }
+}

@@ -1,0 +1,242 @@
+//! rteval's summary.xml: the machine, and cyclictest's or timerlat's histogram of each core.
+//!
+//! `system` adds up the cores, and is passed over where there are any. rteval 3.8 leaves statistics out where a reading lay
+//! beyond its buckets, and its timerlat module adds up interrupt, thread and return into one histogram: both are said.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use tardy_record::Bin;
+use tardy_record::foreign::LatePeriods;
+
+use super::{ImportOptions, cyclictest_text, decimal_ns, number};
+use crate::command_line;
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
+use crate::json;
+use crate::xml::{Event, Xml};
+
+#[derive(Default)]
+struct Core {
+    line: u64,
+    id: Option<u32>,
+    priority: Option<u32>,
+    bins: BTreeMap<i64, u64>,
+    values: BTreeMap<String, i64>,
+}
+
+/// What is being read.
+#[derive(Default)]
+struct Summary {
+    path: Vec<String>,
+    tool: Option<String>,
+    cores: Vec<Core>,
+    system: Option<Core>,
+}
+
+/// Imports a summary.
+pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
+    let bytes = json::whole(reader)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        ImportError::field(format!("byte {}", error.utf8_error().valid_up_to()), "it is not UTF-8")
+    })?;
+    let mut xml = Xml::new(&text);
+    let mut summary = Summary::default();
+    let mut imported = Imported { late_periods: LatePeriods::Skipped, ..Imported::default() };
+    while let Some(event) = xml.next_event()? {
+        match event {
+            Event::Start(name, attributes) => {
+                summary.path.push(name);
+                summary.start(xml.line(), &attributes, &mut imported)?;
+            }
+            Event::Text(text) => summary.text(xml.line(), &text, &mut imported)?,
+            Event::End(_) => {
+                summary.path.pop();
+            }
+        }
+    }
+    imported.cut_short = xml.is_cut_off();
+    summary.finish(imported)
+}
+
+impl Summary {
+    fn start(
+        &mut self,
+        line: u64,
+        attributes: &BTreeMap<String, String>,
+        imported: &mut Imported,
+    ) -> Result<()> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        match path.as_slice() {
+            ["rteval"] => imported.version = attributes.get("version").cloned(),
+            ["rteval", "run_info"] => imported.duration_ns = run_time_ns(attributes),
+            ["rteval", "SystemInfo", "uname", "kernel"] => {
+                // rteval asks /sys/kernel/realtime.
+                imported.system.realtime = attributes.get("is_RT").and_then(|text| text.parse().ok());
+            }
+            ["rteval", "Measurements", .., tool @ ("cyclictest" | "timerlat")] => {
+                if self.tool.as_deref().is_some_and(|known| known != *tool) {
+                    imported.remarks.push(format!("the file has {tool}'s results too, which are not here"));
+                    return Ok(());
+                }
+                self.tool = Some((*tool).to_owned());
+                imported.command = attributes.get("command_line").cloned();
+            }
+            ["rteval", "Measurements", .., tool, "core"] if self.tool.as_deref() == Some(tool) => {
+                let id = attributes.get("id").and_then(|id| id.parse().ok());
+                let priority = attributes.get("priority").and_then(|priority| priority.parse().ok());
+                self.cores.push(Core {
+                    line,
+                    id,
+                    priority: priority.filter(|n| *n <= 99),
+                    ..Core::default()
+                });
+                if self.cores.len() > 4096 {
+                    return Err(ImportError::TooMuch("more than 4096 cores".to_owned()));
+                }
+            }
+            ["rteval", "Measurements", .., tool, "system"] if self.tool.as_deref() == Some(tool) => {
+                self.system = Some(Core { line, ..Core::default() });
+            }
+            [.., "histogram", "bucket"] => {
+                let value = |key: &str| {
+                    let word = attributes.get(key).map_or("", String::as_str);
+                    number(word, line, &format!("bucket {key}"))
+                };
+                let (index, count) = (value("index")?, value("value")?);
+                let index = i64::try_from(index).unwrap_or(i64::MAX);
+                let index = in_ns(index, Unit::Us, &format!("line {line}, bucket index"))?;
+                if let Some(core) = self.core() {
+                    let sum = core.bins.entry(index).or_default();
+                    *sum = sum.checked_add(count).ok_or_else(|| {
+                        ImportError::line(line, "bucket value", "counts add up to more than 2^64")
+                    })?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The core that is being read, or the system of all of them.
+    fn core(&mut self) -> Option<&mut Core> {
+        let in_core = self.path.iter().any(|name| name == "core");
+        let in_system = self.path.iter().any(|name| name == "system");
+        match (in_core, in_system) {
+            (true, _) => self.cores.last_mut(),
+            (_, true) => self.system.as_mut(),
+            _ => None,
+        }
+    }
+
+    fn text(&mut self, line: u64, text: &str, imported: &mut Imported) -> Result<()> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let value = || Some(text.to_owned());
+        match path.as_slice() {
+            ["rteval", "SystemInfo", "uname", "node"] => imported.system.host = value(),
+            ["rteval", "SystemInfo", "uname", "kernel"] => imported.system.release = value(),
+            ["rteval", "SystemInfo", "uname", "arch"] => imported.system.machine = value(),
+            ["rteval", "SystemInfo", "cmdline"] => imported.system.command_line = value(),
+            ["rteval", "SystemInfo", "Kernel", "ClockSource", "source"] => {
+                imported.system.clock_source.get_or_insert(text.to_owned());
+            }
+            [
+                ..,
+                "statistics",
+                name @ ("samples" | "minimum" | "maximum" | "mean" | "standard_deviation"),
+            ] => {
+                let factor = if *name == "samples" { 1 } else { 1000 };
+                let read = decimal_ns(text, factor, line, name)?;
+                let name = (*name).to_owned();
+                if let Some(core) = self.core() {
+                    core.values.insert(name, read);
+                }
+            }
+            [.., "breaktrace"] | [.., "abort_report"] => {}
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self, mut imported: Imported) -> Result<Imported> {
+        let tool = self.tool.ok_or_else(|| {
+            ImportError::field("Measurements", "there is neither cyclictest's nor timerlat's result in it")
+        })?;
+        let timerlat = tool == "timerlat";
+        imported.tool = format!("rteval's {tool}");
+        imported.measures = if timerlat {
+            "from timerlat's timer to its interrupt, its thread and the return to user space, all in one"
+        } else {
+            cyclictest_text::MEASURES
+        };
+        if timerlat {
+            imported.remarks.push(
+                "rteval adds up timerlat's interrupt, thread and return into one histogram: each cycle counts two or three \
+                 times, and what lay beyond the histogram is not in it"
+                    .to_owned(),
+            );
+        }
+        imported.remarks.push(
+            "rteval loads the machine while it measures; what loads it ran is in its report and not here"
+                .to_owned(),
+        );
+        let known = imported.command.as_deref().and_then(command_line::cyclictest);
+        let cores = if self.cores.is_empty() { self.system.into_iter().collect() } else { self.cores };
+        let mut streams = Vec::new();
+        for (number, core) in cores.into_iter().enumerate() {
+            let mut stream = stream(number as u32, core, &mut imported)?;
+            if let Some(known) = &known {
+                stream.interval_ns = known.interval_ns;
+                stream.policy = known.policy;
+            }
+            streams.push(stream);
+        }
+        imported.phases.push(ImportedPhase { label: tool, streams });
+        Ok(imported)
+    }
+}
+
+fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
+    let name = core.id.map_or_else(|| "system".to_owned(), |id| format!("core {id}"));
+    let place = format!("line {} ff., {name}", core.line);
+    let bins = core.bins.iter().filter(|(_, count)| **count > 0);
+    let bins = bins.map(|(ns, count)| Bin { lower_ns: *ns, upper_ns: ns + 1000, count: *count }).collect();
+    let mut counts = Counts { bins, resolution_ns: 1000, ..Counts::default() };
+    let total = counts.total(&place)?;
+    let of = |key: &str| core.values.get(key).copied();
+    if let Some(samples) = of("samples").filter(|samples| *samples as u64 != total) {
+        imported
+            .contradictions
+            .push(format!("{place}, samples: it says {samples}, but the buckets hold {total}"));
+    }
+    if of("maximum").is_none() && total > 0 {
+        imported.remarks.push(format!(
+            "{name}: rteval left its statistics out, as it does where a reading lay beyond its buckets: the maximum shown is \
+             the highest bucket, and there was a higher one"
+        ));
+    }
+    counts.min_ns = of("minimum").or(counts.bins.first().map(|bin| bin.lower_ns));
+    counts.max_ns = of("maximum").or(counts.bins.last().map(|bin| bin.lower_ns));
+    counts.mean_ns = of("mean").map(|ns| ns as f64);
+    counts.deviation_ns = of("standard_deviation").map(|ns| ns as f64);
+    if counts.bins.is_empty() {
+        (counts.min_ns, counts.max_ns) = (None, None);
+    }
+    counts.check(&place)?;
+    let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
+    (stream.cpu, stream.priority) = (core.id, core.priority);
+    stream.label = core.id.is_none().then(|| "all CPUs".to_owned());
+    Ok(stream)
+}
+
+fn run_time_ns(attributes: &BTreeMap<String, String>) -> Option<u64> {
+    let part = |key: &str| -> Option<u64> {
+        attributes
+            .get(key)
+            .map_or(Some(0.0), |text| text.parse::<f64>().ok())
+            .filter(|n| (0.0..1e9).contains(n))
+            .map(|n| n as u64)
+    };
+    let seconds = ((part("days")? * 24 + part("hours")?) * 60 + part("minutes")?) * 60 + part("seconds")?;
+    seconds.checked_mul(1_000_000_000).filter(|ns| *ns > 0)
+}

@@ -1,0 +1,154 @@
+//! stress-ng's cyclic stressor: its log has the figures; its YAML has the machine and no latency.
+//!
+//! The log's figures are of the first samples only (10,000 unless --cyclic-samples says more): a long run reports its
+//! opening seconds. Sleeps are relative, so that there is no schedule.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use tardy_record::foreign::LatePeriods;
+use tardy_record::plan::Policy;
+
+use super::{ImportOptions, decimal_ns, number};
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System};
+use crate::lines::{Line, Lines};
+
+fn empty() -> Imported {
+    Imported {
+        tool: "stress-ng".to_owned(),
+        measures: "from the end that a relative sleep should have had to the thread that slept",
+        late_periods: LatePeriods::NoSchedule,
+        ..Imported::default()
+    }
+}
+
+/// Imports the YAML, of which a run has the machine.
+pub(crate) fn import_yaml(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
+    let mut imported = empty();
+    let mut system = System::default();
+    let mut lines = Lines::new(reader);
+    while let Some(line) = lines.next_line()? {
+        imported.cut_short = line.unended;
+        let Some((key, value)) = line.whole()?.trim().split_once(':') else { continue };
+        let value = value.trim().trim_matches('\'');
+        let text = || Some(value.to_owned()).filter(|value| !value.is_empty());
+        match key.trim() {
+            "stress-ng-version" => imported.version = text(),
+            "epoch-secs" => imported.started = value.parse().ok(),
+            "nodename" => system.host = text(),
+            "release" => system.release = text(),
+            "version" => system.version = text(),
+            "machine" => system.machine = text(),
+            _ => {}
+        }
+    }
+    imported.system = system;
+    imported.remarks.push(
+        "stress-ng writes the cyclic stressor's latencies to its log and not to its YAML: import the log"
+            .to_owned(),
+    );
+    imported.phases.push(ImportedPhase { label: "cyclic".to_owned(), streams: Vec::new() });
+    Ok(imported)
+}
+
+#[derive(Default)]
+struct Instance {
+    line: u64,
+    policy: Option<Policy>,
+    delay_ns: Option<u64>,
+    samples: Option<u64>,
+    mean_ns: Option<f64>,
+    deviation_ns: Option<f64>,
+    min_ns: Option<i64>,
+    max_ns: Option<i64>,
+}
+
+/// Imports the log.
+pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
+    let mut imported = empty();
+    let mut instances: BTreeMap<u64, Instance> = BTreeMap::new();
+    let mut lines = Lines::new(reader);
+    while let Some(line) = lines.next_line()? {
+        imported.cut_short |= line.unended;
+        if line.unended {
+            continue;
+        }
+        let Some((before, rest)) = line.text.split_once("cyclic:") else { continue };
+        line.whole()?;
+        let process = before.rsplit_once('[').and_then(|(_, rest)| rest.split(']').next()).unwrap_or("0");
+        let process = number(process, line.number, "process")?;
+        if instances.len() > 4096 {
+            return Err(ImportError::TooMuch("more than 4096 instances".to_owned()));
+        }
+        instances.entry(process).or_default().take(line, rest.trim())?;
+        if let Some(needed) = rest.split_once("needed to be ") {
+            imported.remarks.push(format!(
+                "only the first samples are in its figures: {} would have been needed (--cyclic-samples)",
+                needed.1.trim().chars().take(24).collect::<String>()
+            ));
+        }
+    }
+    imported.remarks.push(
+        "the log has a count, extremes and percentiles and no distribution: there are no quantiles of tardy's".to_owned(),
+    );
+    let mut streams = Vec::new();
+    for (number, (_, instance)) in instances.into_iter().enumerate() {
+        let place = format!("line {} ff., instance {number}", instance.line);
+        let (Some(samples), Some(min_ns), Some(max_ns)) =
+            (instance.samples, instance.min_ns, instance.max_ns)
+        else {
+            return Err(ImportError::field(place, "samples, minimum or maximum are missing"));
+        };
+        let mut counts = Counts::extremes(samples, min_ns, max_ns, 1);
+        (counts.mean_ns, counts.deviation_ns) = (instance.mean_ns, instance.deviation_ns);
+        counts.check(&place)?;
+        let mut stream = Stream::of_thread(number as u32, Readings::Counts(Box::new(counts)));
+        (stream.policy, stream.interval_ns) = (instance.policy, instance.delay_ns);
+        streams.push(stream);
+    }
+    if streams.is_empty() {
+        return Err(ImportError::field("the log", "there is no line of the cyclic stressor in it"));
+    }
+    imported.phases.push(ImportedPhase { label: "cyclic".to_owned(), streams });
+    Ok(imported)
+}
+
+impl Instance {
+    fn take(&mut self, line: Line<'_>, text: &str) -> Result<()> {
+        let ns = |text: &str, field: &str| {
+            decimal_ns(text.trim().trim_end_matches("ns").trim_end_matches(',').trim(), 1, line.number, field)
+        };
+        if let Some(rest) = text.strip_prefix("sched ") {
+            self.line = line.number;
+            let (policy, rest) = rest.split_once(':').unwrap_or((rest, ""));
+            self.policy = match policy.trim() {
+                "SCHED_FIFO" => Some(Policy::Fifo),
+                "SCHED_RR" => Some(Policy::Rr),
+                "SCHED_DEADLINE" => Some(Policy::Deadline),
+                "SCHED_OTHER" => Some(Policy::Other),
+                _ => None,
+            };
+            for part in rest.split(',').map(str::trim) {
+                if let Some(delay) = part.strip_suffix("ns delay") {
+                    self.delay_ns = u64::try_from(ns(delay, "delay")?).ok().filter(|ns| *ns > 0);
+                } else if let Some(samples) = part.strip_suffix("samples") {
+                    self.samples = Some(number(samples.trim(), line.number, "samples")?);
+                }
+            }
+        } else if text.starts_with("mean:") || text.starts_with("min:") {
+            for part in text.split(',').map(str::trim) {
+                if let Some(mean) = part.strip_prefix("mean:") {
+                    self.mean_ns = Some(ns(mean, "mean")? as f64);
+                } else if let Some(min) = part.strip_prefix("min:") {
+                    self.min_ns = Some(ns(min, "min")?);
+                } else if let Some(rest) = part.strip_prefix("max:") {
+                    self.max_ns = Some(ns(rest, "max")?);
+                } else if let Some(rest) = part.strip_prefix("std.dev.") {
+                    self.deviation_ns = Some(ns(rest, "std.dev.")? as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! What an importer found in a file, before it is a run: the tool's own numbers, and what it said of itself.
+
+use tardy_record::foreign::LatePeriods;
+use tardy_record::plan::Policy;
+use tardy_record::series::{Level, Quantity};
+use tardy_record::{Bin, Series};
+
+use crate::error::{ImportError, Result};
+
+/// A unit of another tool's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+}
+
+impl Unit {
+    /// How many ns it has.
+    pub fn ns(self) -> i64 {
+        match self {
+            Self::Us => 1000,
+            Self::Ns => 1,
+        }
+    }
+}
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(crate) struct Imported {
+    pub(crate) tool: String,
+    pub(crate) version: Option<String>,
+    pub(crate) command: Option<String>,
+    /// From what to what the numbers reach.
+    pub(crate) measures: &'static str,
+    pub(crate) late_periods: LatePeriods,
+    /// In seconds since 1970.
+    pub(crate) started: Option<i64>,
+    pub(crate) duration_ns: Option<u64>,
+    /// Whether interval and duration are of the measurement alone, so that cycles that are missing were skipped.
+    pub(crate) may_tell_skipped: bool,
+    pub(crate) system: System,
+    pub(crate) phases: Vec<ImportedPhase>,
+    /// What limits what may be concluded.
+    pub(crate) remarks: Vec<String>,
+    /// Where the file contradicts itself without its numbers being unreadable.
+    pub(crate) contradictions: Vec<String>,
+    /// Whether the file ended before it was over.
+    pub(crate) cut_short: bool,
+    pub(crate) used: Used,
+}
+
+/// Which of the options changed anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// `--unit`.
+    pub unit: bool,
+    /// `--command`.
+    pub command: bool,
+}
+
+/// What a tool says of the machine.
+#[derive(Debug, Default)]
+pub(crate) struct System {
+    pub(crate) host: Option<String>,
+    pub(crate) release: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) machine: Option<String>,
+    /// /sys/kernel/realtime as the tool read it; 0 stands for its absence too.
+    pub(crate) realtime: Option<u64>,
+    pub(crate) command_line: Option<String>,
+    pub(crate) clock_source: Option<String>,
+    pub(crate) cpu_model: Option<String>,
+}
+
+/// Streams that belong together.
+#[derive(Debug, Default)]
+pub(crate) struct ImportedPhase {
+    pub(crate) label: String,
+    pub(crate) streams: Vec<Stream>,
+}
+
+/// One thread or CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    pub(crate) thread: u32,
+    pub(crate) cpu: Option<u32>,
+    /// Its name, where it is called neither after its CPU nor after its thread.
+    pub(crate) label: Option<String>,
+    pub(crate) level: Level,
+    pub(crate) quantity: Quantity,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) priority: Option<u32>,
+    pub(crate) interval_ns: Option<u64>,
+    pub(crate) beside: bool,
+    pub(crate) readings: Readings,
+}
+
+impl Stream {
+    /// A thread that measures how late it wakes, of which nothing else is known.
+    pub(crate) fn of_thread(thread: u32, readings: Readings) -> Self {
+        Self {
+            thread,
+            cpu: None,
+            label: None,
+            level: Level::UserThread,
+            quantity: Quantity::Latency,
+            policy: None,
+            priority: None,
+            interval_ns: None,
+            beside: false,
+            readings,
+        }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        match (&self.label, self.cpu) {
+            (Some(label), _) => label.clone(),
+            (None, Some(cpu)) => format!("cpu {cpu}"),
+            (None, None) => format!("thread {}", self.thread),
+        }
+    }
+}
+
+/// What a stream came to.
+#[derive(Clone, Debug)]
+pub(crate) enum Readings {
+    /// Counts that the tool made.
+    Counts(Box<Counts>),
+    /// Samples that were counted here.
+    Samples(Box<Series>),
+}
+
+/// Counts that a tool made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Occupied bins in ascending order, the open one at the end included.
+    pub(crate) bins: Vec<Bin>,
+    pub(crate) overflows: Option<u64>,
+    pub(crate) min_ns: Option<i64>,
+    pub(crate) max_ns: Option<i64>,
+    pub(crate) mean_ns: Option<f64>,
+    pub(crate) deviation_ns: Option<f64>,
+    /// Periods that passed without a reading, where the tool counts them.
+    pub(crate) missed: Option<u64>,
+    /// Readings that are in no bin and have no value.
+    pub(crate) dropped: Option<u64>,
+    pub(crate) resolution_ns: u64,
+    /// Maxima of blocks of a second.
+    pub(crate) second_maxima_ns: Vec<i64>,
+}
+
+impl Counts {
+    /// What is known where there are only a count and extremes: so many values, somewhere between them.
+    pub(crate) fn extremes(count: u64, min_ns: i64, max_ns: i64, resolution_ns: u64) -> Self {
+        let lower_ns = min_ns.min(0);
+        Self {
+            bins: if count == 0 { Vec::new() } else { vec![Bin { lower_ns, upper_ns: i64::MAX, count }] },
+            min_ns: (count > 0).then_some(min_ns),
+            max_ns: (count > 0).then_some(max_ns),
+            resolution_ns,
+            ..Self::default()
+        }
+    }
+
+    /// How many values there are.
+    ///
+    /// # Errors
+    /// Where they are more than 2^64.
+    pub(crate) fn total(&self, place: &str) -> Result<u64> {
+        let sum = self.bins.iter().try_fold(0u64, |sum, bin| sum.checked_add(bin.count));
+        sum.ok_or_else(|| ImportError::field(place, "the counts add up to more than 2^64"))
+    }
+
+    /// Adds the values that the tool's histogram had no bin for, as a last bin without an end.
+    pub(crate) fn add_overflows(&mut self, from_ns: i64, count: u64) {
+        self.overflows = Some(count);
+        if count > 0 {
+            let from_ns = self.bins.last().map_or(from_ns, |bin| from_ns.max(bin.upper_ns));
+            self.bins.push(Bin { lower_ns: from_ns, upper_ns: i64::MAX, count });
+        }
+    }
+
+    /// Opens the last bin where the maximum lies beyond it: the tool put into it whatever was higher.
+    pub(crate) fn open_last_for_maximum(&mut self) {
+        if let (Some(last), Some(max)) = (self.bins.last_mut(), self.max_ns)
+            && max >= last.upper_ns
+        {
+            last.upper_ns = i64::MAX;
+        }
+    }
+
+    /// Holds the extremes to the bins; `place` names them in an error.
+    pub(crate) fn check(&self, place: &str) -> Result<()> {
+        if self.bins.is_empty() {
+            return Ok(());
+        }
+        let (Some(min), Some(max)) = (self.min_ns, self.max_ns) else {
+            return Err(ImportError::field(
+                place,
+                "there are readings, but no minimum or no maximum of them",
+            ));
+        };
+        let us = |ns: i64| format!("{} us", ns as f64 / 1000.0);
+        if min > max {
+            let reason = format!("the minimum, {}, is above the maximum, {}", us(min), us(max));
+            return Err(ImportError::field(place, reason));
+        }
+        let (first, last) = (self.bins[0], self.bins[self.bins.len() - 1]);
+        if min < first.lower_ns || min >= first.upper_ns {
+            let reason = format!(
+                "the minimum is {}, but the lowest bin with a count begins at {}",
+                us(min),
+                us(first.lower_ns)
+            );
+            return Err(ImportError::field(place, reason));
+        }
+        if max < last.lower_ns || (max >= last.upper_ns && last.upper_ns != i64::MAX) {
+            let reason = format!(
+                "the maximum is {}, but the highest bin with a count begins at {}",
+                us(max),
+                us(last.lower_ns)
+            );
+            return Err(ImportError::field(place, reason));
+        }
+        Ok(())
+    }
+}
+
+/// `value` of `unit` in ns.
+///
+/// # Errors
+/// Where that is more than 292 years.
+pub(crate) fn in_ns(value: i64, unit: Unit, place: &str) -> Result<i64> {
+    value
+        .checked_mul(unit.ns())
+        .filter(|ns| *ns < i64::MAX / 4 && *ns > i64::MIN / 4)
+        .ok_or_else(|| ImportError::field(place, format!("{value} is longer than any measurement")))
+}

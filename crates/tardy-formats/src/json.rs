@@ -1,0 +1,128 @@
+//! JSON from outside: bounded in size and depth before it is parsed, and asked for fields by their paths.
+
+use std::io::Read;
+
+use serde_json::{Map, Value};
+
+use crate::error::{ImportError, Result};
+
+/// Largest JSON or XML document that is read, in bytes: a million bins of each of 64 threads are less.
+pub(crate) const DOCUMENT_MAX: u64 = 256 << 20;
+/// Deepest nesting; every format here has at most six.
+const DEPTH_MAX: usize = 32;
+
+/// All of `reader`, which must not be longer than [`DOCUMENT_MAX`].
+pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    reader.take(DOCUMENT_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > DOCUMENT_MAX {
+        return Err(ImportError::TooMuch(format!(
+            "is longer than {} MiB, which no such document is",
+            DOCUMENT_MAX >> 20
+        )));
+    }
+    Ok(text)
+}
+
+/// Parses `text`, which must not be nested deeper than any format is.
+pub(crate) fn parse(text: &[u8]) -> Result<Value> {
+    check_depth(text)?;
+    serde_json::from_slice(text).map_err(|error| {
+        let what = if error.is_eof() {
+            "the document ends in the middle: it was cut off, or the tool was killed while it wrote. JSON that is cut off \
+             has no part that is whole"
+                .to_owned()
+        } else {
+            format!("not JSON: {error}")
+        };
+        ImportError::line(error.line() as u64, &format!("column {}", error.column()), what)
+    })
+}
+
+fn check_depth(text: &[u8]) -> Result<()> {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                if depth > DEPTH_MAX {
+                    return Err(ImportError::TooMuch(format!(
+                        "is JSON nested more than {DEPTH_MAX} deep, which no format is"
+                    )));
+                }
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A JSON object and the path to it, so that an error can name what it is about.
+#[derive(Clone)]
+pub(crate) struct Object<'a> {
+    path: String,
+    map: &'a Map<String, Value>,
+}
+
+impl<'a> Object<'a> {
+    pub(crate) fn root(value: &'a Value) -> Result<Self> {
+        let map =
+            value.as_object().ok_or_else(|| ImportError::field("the document", "is not a JSON object"))?;
+        Ok(Self { path: String::new(), map })
+    }
+
+    pub(crate) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a String> {
+        self.map.keys()
+    }
+
+    pub(crate) fn object(&self, key: &str) -> Result<Option<Object<'a>>> {
+        let Some(value) = self.map.get(key) else { return Ok(None) };
+        let map =
+            value.as_object().ok_or_else(|| ImportError::field(self.path_of(key), "is not an object"))?;
+        Ok(Some(Object { path: self.path_of(key), map }))
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
+        self.map.get(key)?.as_str()
+    }
+
+    pub(crate) fn count(&self, key: &str) -> Result<Option<u64>> {
+        let Some(value) = self.map.get(key) else { return Ok(None) };
+        let count = value.as_u64();
+        count
+            .map(Some)
+            .ok_or_else(|| ImportError::field(self.path_of(key), format!("{value} is not a count")))
+    }
+
+    pub(crate) fn whole(&self, key: &str) -> Result<Option<i64>> {
+        let Some(value) = self.map.get(key) else { return Ok(None) };
+        let whole = value.as_i64();
+        whole.map(Some).ok_or_else(|| {
+            ImportError::field(self.path_of(key), format!("{value} is not a whole number of 63 bits"))
+        })
+    }
+
+    pub(crate) fn number(&self, key: &str) -> Result<Option<f64>> {
+        let Some(value) = self.map.get(key) else { return Ok(None) };
+        let number = value.as_f64().filter(|number| number.is_finite());
+        number
+            .map(Some)
+            .ok_or_else(|| ImportError::field(self.path_of(key), format!("{value} is not a number")))
+    }
+
+    pub(crate) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T> {
+        value.ok_or_else(|| ImportError::field(self.path_of(key), "is missing"))
+    }
+}

@@ -1,0 +1,90 @@
+//! Other tools' files.
+//!
+//! Importing goes in three steps: [`archive`] takes compressions off, [`detect`] finds out which format a file is in, and
+//! the importer of that format gives what is there, from which a run is made that says what the file did not. All input is
+//! hostile: lines, documents, expansions and counts are bounded, and what contradicts itself is an error that names the
+//! place, or a run that is marked invalid with the reason.
+//!
+//! The road not taken: one reader that guesses columns, as plot scripts do. Every format here has a trap that such a reader
+//! falls into (docs/formats.md lists them), and a wrong number is worse than none.
+
+pub mod archive;
+mod command_line;
+mod dates;
+pub mod detect;
+mod error;
+mod export;
+mod hdr;
+mod import;
+mod imported;
+mod json;
+pub mod lines;
+mod run;
+pub mod skipped;
+mod xml;
+
+use std::io::Read;
+
+use tardy_record::Run;
+
+use archive::Content;
+pub use detect::{FORMATS, Format};
+pub use error::{ExportError, ImportError};
+pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export};
+pub use import::ImportOptions;
+pub use imported::{Unit, Used};
+
+/// A file that was imported.
+#[derive(Debug)]
+pub struct ImportedRun {
+    /// The run that it makes.
+    pub run: Run,
+    /// The format that it was in.
+    pub format: &'static str,
+    /// Which of the options were of use.
+    pub used: Used,
+}
+
+/// Imports what `content` holds, which is of the file called `name`, in `format` or the one that its content has.
+///
+/// # Errors
+/// Where it cannot be read, is in no known format, or makes no sense; the error says where.
+pub fn import(
+    content: &mut Content<'_>,
+    name: &str,
+    format: Option<&'static Format>,
+    options: &ImportOptions,
+) -> Result<ImportedRun, ImportError> {
+    if content.head().iter().all(u8::is_ascii_whitespace) {
+        return Err(ImportError::Empty);
+    }
+    let format = format.or_else(|| detect::of(content.head())).ok_or(ImportError::NoFormat)?;
+    let imported = (format.import)(content as &mut dyn Read, options)?;
+    let used = imported.used;
+    Ok(ImportedRun { run: run::of(imported, format.name, name)?, format: format.name, used })
+}
+
+/// The unit that a file beside `path` tells, for a format that leaves it to another file: jitterdebugger's samples have
+/// theirs in the results beside them.
+pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
+    if path.file_name()? != "samples.raw" {
+        return None;
+    }
+    let mut file = std::fs::File::open(path.with_file_name("results.json")).ok()?;
+    let document = json::parse(&json::whole(&mut file).ok()?).ok()?;
+    let root = json::Object::root(&document).ok()?;
+    import::jitterdebugger::unit(&root.object("sysinfo").ok()??).ok()
+}
+
+/// The same of bytes in memory.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_bytes(
+    bytes: &[u8],
+    name: &str,
+    format: Option<&'static Format>,
+    options: &ImportOptions,
+) -> Result<ImportedRun, ImportError> {
+    import(&mut Content::open(bytes)?, name, format, options)
+}

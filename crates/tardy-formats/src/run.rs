@@ -1,0 +1,286 @@
+//! From what a file holds to a run.
+
+use tardy_record::block_maxima::{BLOCK_COUNT, BlockMaxima};
+use tardy_record::facts::{Fact, Facts};
+use tardy_record::foreign::{ForeignPlan, ForeignSeries, LOADS_UNKNOWN};
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
+use tardy_record::run::{Origin, Phase, State};
+use tardy_record::series::{Series, SeriesKind, Tally};
+use tardy_record::{Bin, Histogram, Knowable, Run, file, validity};
+
+use crate::dates;
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Imported, Readings, Stream, System};
+use crate::skipped;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The run that `imported` makes, of the file called `name`, which was read as `format`.
+pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Result<Run> {
+    for phase in &mut imported.phases {
+        align_open_bins(&mut phase.streams);
+        tell_apart(&mut phase.streams);
+    }
+    let how = format!("the {} file does not say", imported.tool);
+    let facts = facts(&imported.system, &imported.tool, &how);
+    let periods: Vec<u64> = streams(&imported).filter_map(|stream| stream.interval_ns).collect();
+    let plan = ForeignPlan {
+        format: format.to_owned(),
+        tool: imported.tool.clone(),
+        version: imported.version.clone().into(),
+        command: imported.command.clone().into(),
+        measures: imported.measures.to_owned(),
+        late_periods: imported.late_periods,
+        period_ns: periods.iter().min().copied().filter(|ns| *ns > 0).into(),
+        duration_ns: imported.duration_ns.into(),
+    };
+    let origin = Origin {
+        id: String::new(),
+        host: imported.system.host.clone().unwrap_or_default(),
+        boot_id: String::new(),
+        started_at: imported.started.and_then(dates::rfc3339).unwrap_or_default(),
+        command: vec!["tardy".to_owned(), "import".to_owned(), name.to_owned()],
+    };
+    let phase_plan = |label: &str| PhasePlan {
+        label: label.to_owned(),
+        round: 1,
+        loads: vec![LOADS_UNKNOWN.to_owned()],
+        warmup_ns: 0,
+        span: imported.duration_ns.map_or(Span::Unknown, Span::DurationNs),
+        probe: ProbePlan::Foreign(plan.clone()),
+    };
+    let all = Plan {
+        recipe: "import".to_owned(),
+        about: Some(format!("{} measured: {}", imported.tool, imported.measures)),
+        scale: 1.0,
+        phases: imported.phases.iter().map(|phase| phase_plan(&phase.label)).collect(),
+        ..Plan::default()
+    };
+    let mut run = Run::begun(origin, all, facts);
+    run.progress.state = if imported.cut_short { State::CutShort } else { State::Complete };
+    let remarks = remarks(&imported);
+    let (duration_ns, told_ns) = (imported.duration_ns.unwrap_or(0), told_ns(&imported));
+    for (index, phase) in imported.phases.into_iter().enumerate() {
+        for stream in phase.streams {
+            run.series.push(series(stream, index, duration_ns, told_ns)?);
+        }
+        let longest = run.series.iter().filter(|one| one.phase == index).map(|one| one.counted_ns).max();
+        run.phases.push(Phase {
+            label: phase.label,
+            start_ns: 0,
+            end_ns: Some(longest.unwrap_or(0)),
+            remarks: remarks.clone(),
+            spoilt_by: if index == 0 { imported.contradictions.clone() } else { Vec::new() },
+        });
+    }
+    if run.series.is_empty() {
+        let nothing = "the file holds no latency: there is nothing in it that could be looked at".to_owned();
+        match run.phases.first_mut() {
+            Some(phase) => phase.spoilt_by.push(nothing),
+            None => return Err(ImportError::field("the file", nothing)),
+        }
+    }
+    run.refresh_progress();
+    // All phases of a file were measured at once: they are levels of the same cycles.
+    run.progress.measured_ns = run.series.iter().map(|one| one.counted_ns).max().unwrap_or(0);
+    run.progress.planned_ns = 0;
+    run.progress.cycles_planned = None;
+    run.origin.id = id(&run, name);
+    run.validity = validity::judge(&run);
+    file::check(&run).map_err(|error| ImportError::field("the file", error.to_string()))?;
+    Ok(run)
+}
+
+/// Lets the open bins of all streams begin where the highest of their histograms ends: a tool gives its threads histograms
+/// of one reach, and only bins that begin alike can be added up.
+fn align_open_bins(streams: &mut [Stream]) {
+    let is_open = |bin: &Bin| bin.upper_ns == i64::MAX;
+    let counts = |stream: &Stream| match &stream.readings {
+        Readings::Counts(counts) => counts.bins.clone(),
+        Readings::Samples(_) => Vec::new(),
+    };
+    let all: Vec<Bin> = streams.iter().flat_map(counts).collect();
+    let Some(opened_from) = all.iter().filter(|bin| is_open(bin)).map(|bin| bin.lower_ns).max() else {
+        return;
+    };
+    let reach = all.iter().filter(|bin| !is_open(bin)).map(|bin| bin.upper_ns).max().unwrap_or(opened_from);
+    for stream in streams {
+        let Readings::Counts(counts) = &mut stream.readings else { continue };
+        let (overflows, max) = (counts.overflows.is_some(), counts.max_ns);
+        let Some(last) = counts.bins.last_mut() else { continue };
+        let from = reach.max(opened_from);
+        if is_open(last) && overflows && max.is_some_and(|max| max >= from) {
+            last.lower_ns = from;
+        } else if !is_open(last) && last.lower_ns == opened_from {
+            last.upper_ns = i64::MAX;
+        }
+    }
+}
+
+/// Gives streams that would be called the same the number of their thread besides.
+fn tell_apart(streams: &mut [Stream]) {
+    let names: Vec<String> = streams.iter().map(Stream::name).collect();
+    for (stream, name) in streams.iter_mut().zip(&names) {
+        if names.iter().filter(|other| *other == name).count() > 1 {
+            stream.label = Some(format!("{name}, thread {}", stream.thread));
+        }
+    }
+}
+
+fn streams(imported: &Imported) -> impl Iterator<Item = &Stream> {
+    imported.phases.iter().flat_map(|phase| &phase.streams)
+}
+
+/// What a reader must know, the weightiest first.
+fn remarks(imported: &Imported) -> Vec<String> {
+    let mut remarks: Vec<String> = imported.late_periods.warning(&imported.tool).into_iter().collect();
+    for stream in streams(imported) {
+        let Readings::Counts(counts) = &stream.readings else { continue };
+        let Some(share) = skipped_share(stream, counts, told_ns(imported)) else { continue };
+        remarks.push(format!("{}: {}", stream.name(), skipped::sentence(share)));
+    }
+    remarks.extend(imported.remarks.iter().cloned());
+    remarks
+}
+
+/// The duration that cycles may be held against.
+fn told_ns(imported: &Imported) -> Option<u64> {
+    imported.duration_ns.filter(|_| imported.may_tell_skipped)
+}
+
+fn skipped_share(stream: &Stream, counts: &Counts, duration_ns: Option<u64>) -> Option<(f64, f64)> {
+    if counts.missed.is_some() {
+        return None;
+    }
+    let recorded = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+    // A duration that a tool gives in whole seconds is right to a second at either end.
+    let duration_ns = duration_ns?;
+    let range = (duration_ns.saturating_sub(SECOND_NS), duration_ns.saturating_add(SECOND_NS));
+    skipped::share(recorded, stream.interval_ns?, range)
+}
+
+fn facts(system: &System, tool: &str, how: &str) -> Facts {
+    let fact = |value: &Option<String>, key: &str| match value {
+        Some(value) => Fact::known(value.clone(), format!("{key}, as {tool} wrote it")),
+        None => Fact::unknown(how),
+    };
+    let mut facts = Facts::default();
+    facts.kernel.release = fact(&system.release, "uname -r");
+    facts.kernel.version = fact(&system.version, "uname -v");
+    facts.kernel.machine = fact(&system.machine, "uname -m");
+    facts.kernel.command_line = fact(&system.command_line, "/proc/cmdline");
+    facts.clock.source = fact(&system.clock_source, "the clock source");
+    facts.cpu.model = fact(&system.cpu_model, "the CPU's model");
+    let version_says = system.version.as_ref().filter(|version| version.starts_with('#')).map(|version| {
+        let words = || version.split_whitespace();
+        let rt = |word: &str| {
+            matches!(word, "PREEMPT_RT" | "PREEMPT_RT_FULL" | "RT") || word.starts_with("PREEMPT_{RT")
+        };
+        words().any(rt)
+    });
+    facts.kernel.real_time = match (system.realtime, version_says) {
+        (Some(1), _) => Fact::known(true, format!("/sys/kernel/realtime, as {tool} wrote it")),
+        // Where the file is absent, tools write 0; real-time kernels without it exist.
+        (_, Some(says)) => Fact::known(says, format!("uname -v, as {tool} wrote it")),
+        _ => Fact::unknown(how),
+    };
+    facts
+}
+
+/// A name that says where the run comes from, and differs where its numbers do.
+fn id(run: &Run, name: &str) -> String {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let plain: String =
+        file.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' }).collect();
+    let plain: String = plain.chars().take(64).collect();
+    // FNV-1a (Fowler, Noll, Vo), of everything that was read: it tells runs apart, and guards nothing.
+    let text = file::to_text(run);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{}-{:08x}", plain.trim_start_matches('.'), hash >> 32)
+}
+
+fn series(stream: Stream, phase: usize, duration_ns: u64, told_ns: Option<u64>) -> Result<Series> {
+    let label = stream.name();
+    let foreign = |resolution_ns: u64| ForeignSeries {
+        cpu: stream.cpu.into(),
+        thread: stream.thread,
+        policy: stream.policy.into(),
+        priority: stream.priority.into(),
+        interval_ns: stream.interval_ns.filter(|ns| *ns > 0).into(),
+        resolution_ns: resolution_ns.max(1),
+        beside: stream.beside,
+        ..ForeignSeries::default()
+    };
+    match &stream.readings {
+        Readings::Samples(series) => {
+            let foreign = match series.foreign() {
+                Some(known) => {
+                    ForeignSeries { overflows: Knowable::Known(0), ..foreign(known.resolution_ns) }
+                }
+                None => foreign(1),
+            };
+            Ok(Series {
+                label,
+                phase,
+                quantity: stream.quantity,
+                level: stream.level,
+                kind: SeriesKind::Foreign(Box::new(foreign)),
+                ..(**series).clone()
+            })
+        }
+        Readings::Counts(counts) => {
+            counts.check(&label)?;
+            let recorded = counts.total(&label)?;
+            let foreign = ForeignSeries {
+                stated_mean_ns: counts.mean_ns.filter(|_| recorded > 0),
+                stated_deviation_ns: counts.deviation_ns,
+                overflows: counts.overflows.into(),
+                skipped_share: skipped_share(&stream, counts, told_ns),
+                ..foreign(counts.resolution_ns)
+            };
+            let attempted =
+                counts.missed.zip(counts.dropped).and_then(|(a, b)| a.checked_add(b)?.checked_add(recorded));
+            let measured = Histogram::from_bins(counts.bins.clone())
+                .map_err(|error| ImportError::field(label.clone(), error.to_string()))?;
+            Ok(Series {
+                phase,
+                quantity: stream.quantity,
+                level: stream.level,
+                counted_ns: duration_ns,
+                tally: Tally {
+                    attempted: attempted.into(),
+                    recorded,
+                    missed: counts.missed.into(),
+                    dropped: counts.dropped.into(),
+                },
+                min_ns: counts.min_ns.filter(|_| recorded > 0),
+                max_ns: counts.max_ns.filter(|_| recorded > 0),
+                max_at_ns: None,
+                sum_ns: Knowable::Unknown,
+                sum_of_squares_ns2: Knowable::Unknown,
+                missed_sum_ns: 0,
+                measured,
+                corrected: None,
+                slices: Vec::new(),
+                block_maxima: block_maxima(&counts.second_maxima_ns),
+                thresholds: Vec::new(),
+                worst: Vec::new(),
+                kind: SeriesKind::Foreign(Box::new(foreign)),
+                label,
+            })
+        }
+    }
+}
+
+/// Maxima of seconds, merged in pairs until there is room for them.
+fn block_maxima(seconds: &[i64]) -> BlockMaxima {
+    let mut maxima_ns: Vec<Option<i64>> = seconds.iter().map(|ns| Some(*ns)).collect();
+    let mut block_ns = SECOND_NS;
+    while maxima_ns.len() > BLOCK_COUNT {
+        maxima_ns = maxima_ns.chunks(2).map(|pair| pair.iter().copied().max().flatten()).collect();
+        block_ns *= 2;
+    }
+    BlockMaxima { start_ns: 0, block_ns, maxima_ns }
+}

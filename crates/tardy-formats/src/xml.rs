@@ -1,0 +1,140 @@
+//! As much of XML as rteval writes: elements, attributes and text, with no entities but the five.
+//!
+//! Nothing is expanded, fetched or nested without end, which is why no library is asked: the smallest there is does more.
+
+use std::collections::BTreeMap;
+
+use crate::error::{ImportError, Result};
+
+const DEPTH_MAX: usize = 32;
+
+/// What comes next in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// An element begins; one without content ends at once.
+    Start(String, BTreeMap<String, String>),
+    /// Text that is not blank.
+    Text(String),
+    /// An element ends.
+    End(String),
+}
+
+/// Reads a document.
+pub(crate) struct Xml<'a> {
+    rest: &'a str,
+    line: u64,
+    open: Vec<String>,
+    pending_end: Option<String>,
+}
+
+impl<'a> Xml<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { rest: text, line: 1, open: Vec::new(), pending_end: None }
+    }
+
+    /// The line that was read last.
+    pub(crate) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Whether the document ended with elements open.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// What comes next; nothing at the end.
+    pub(crate) fn next_event(&mut self) -> Result<Option<Event>> {
+        if let Some(name) = self.pending_end.take() {
+            return Ok(Some(Event::End(name)));
+        }
+        loop {
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
+            if !self.rest.starts_with('<') {
+                let end = self.rest.find('<').unwrap_or(self.rest.len());
+                let text = self.take(end);
+                if !text.trim().is_empty() {
+                    return Ok(Some(Event::Text(unescaped(text.trim()))));
+                }
+                continue;
+            }
+            let passed = [("<!--", "-->"), ("<?", "?>"), ("<!", ">")];
+            if let Some((_, close)) = passed.iter().find(|(open, _)| self.rest.starts_with(open)) {
+                let end = self.rest.find(close).map_or(self.rest.len(), |at| at + close.len());
+                self.take(end);
+                continue;
+            }
+            let Some(end) = self.rest.find('>') else {
+                // Cut off in a tag: what was open stays open.
+                self.take(self.rest.len());
+                self.open.push(String::new());
+                return Ok(None);
+            };
+            let line = self.line;
+            let tag = self.take(end + 1);
+            return self.tag(line, &tag[1..end]).map(Some);
+        }
+    }
+
+    fn take(&mut self, length: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(length);
+        self.line += taken.bytes().filter(|byte| *byte == b'\n').count() as u64;
+        self.rest = rest;
+        taken
+    }
+
+    fn tag(&mut self, line: u64, tag: &str) -> Result<Event> {
+        if let Some(name) = tag.strip_prefix('/') {
+            let name = name.trim();
+            return match self.open.pop() {
+                Some(open) if open == name => Ok(Event::End(open)),
+                _ => Err(ImportError::line(
+                    line,
+                    "element",
+                    format!("</{}> closes what is not open", short(name)),
+                )),
+            };
+        }
+        let (tag, closed) = match tag.strip_suffix('/') {
+            Some(tag) => (tag, true),
+            None => (tag, false),
+        };
+        let (name, rest) = tag.split_once(char::is_whitespace).unwrap_or((tag, ""));
+        let mut attributes = BTreeMap::new();
+        let mut rest = rest.trim_start();
+        while let Some((key, after)) = rest.split_once('=') {
+            let after = after.trim_start();
+            let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''));
+            let value = quote.and_then(|quote| after[1..].split_once(quote));
+            let Some((value, after)) = value else {
+                return Err(ImportError::line(line, short(key).as_str(), "has a value without quotes"));
+            };
+            attributes.insert(key.trim().to_owned(), unescaped(value));
+            rest = after.trim_start();
+        }
+        if closed {
+            self.pending_end = Some(name.to_owned());
+        } else {
+            self.open.push(name.to_owned());
+            if self.open.len() > DEPTH_MAX {
+                return Err(ImportError::TooMuch(format!("is XML nested more than {DEPTH_MAX} deep")));
+            }
+        }
+        Ok(Event::Start(name.to_owned(), attributes))
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn unescaped(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for (entity, character) in
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")]
+    {
+        plain = plain.replace(entity, character);
+    }
+    plain
+}

@@ -1,0 +1,141 @@
+//! What is exported and imported again: counts, extremes and names are the same.
+
+use proptest::prelude::*;
+use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
+use tardy_record::foreign::{ForeignPlan, ForeignSeries};
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
+use tardy_record::run::{Origin, Phase, State};
+use tardy_record::series::{Level, Quantity, SeriesKind};
+use tardy_record::series_builder::{Reading, SeriesBuilder};
+use tardy_record::{Histogram, Knowable, Run, file};
+
+/// A run of series with these values, which are whole multiples of the unit; some of the highest lie beyond the
+/// histogram where `reach` says so.
+fn run_of(all: &[Vec<u64>], unit: Unit, reach: Option<i64>) -> Run {
+    let plan = Plan {
+        phases: vec![PhasePlan {
+            label: "made".to_owned(),
+            round: 1,
+            loads: vec!["unknown".to_owned()],
+            warmup_ns: 0,
+            span: Span::Unknown,
+            probe: ProbePlan::Foreign(ForeignPlan::default()),
+        }],
+        ..Plan::default()
+    };
+    let mut run = Run::begun(Origin { id: "made".to_owned(), ..Origin::default() }, plan, Default::default());
+    run.phases.push(Phase { label: "made".to_owned(), end_ns: Some(0), ..Phase::default() });
+    run.progress.state = State::Complete;
+    for (cpu, values) in all.iter().enumerate() {
+        let mut builder = SeriesBuilder::new(0, None, 0, &[]).of_unit(unit.ns() as u32);
+        for value in values {
+            let value_ns = *value as i64 * unit.ns();
+            builder.record(Reading { value_ns, at_ns: 0, cycle: builder.recorded(), missed: 0 });
+        }
+        let kind =
+            ForeignSeries { cpu: Knowable::Known(cpu as u32), resolution_ns: 1, ..ForeignSeries::default() };
+        let kind = SeriesKind::Foreign(Box::new(kind));
+        let mut series = builder.series(format!("cpu {cpu}"), 0, Quantity::Latency, Level::UserThread, kind);
+        if let Some(reach) = reach {
+            open_from(&mut series.measured, reach * unit.ns());
+        }
+        run.series.push(series);
+    }
+    run.validity.valid = true;
+    file::check(&run).expect("a made run is sound");
+    run
+}
+
+/// Puts everything from `reach` on into one bin without an end.
+fn open_from(histogram: &mut Histogram, reach: i64) {
+    let (below, beyond): (Vec<_>, Vec<_>) = histogram.bins().iter().partition(|bin| bin.upper_ns <= reach);
+    let mut bins: Vec<tardy_record::Bin> = below;
+    if let Some(first) = beyond.first() {
+        let count = beyond.iter().map(|bin| bin.count).sum();
+        bins.push(tardy_record::Bin { lower_ns: first.lower_ns, upper_ns: i64::MAX, count });
+    }
+    *histogram = Histogram::from_bins(bins).expect("in order");
+}
+
+type Told = (String, u64, Option<i64>, Option<i64>);
+
+fn told(run: &Run) -> Vec<Told> {
+    let of = |one: &tardy_record::Series| (one.label.clone(), one.tally.recorded, one.min_ns, one.max_ns);
+    run.series.iter().map(of).collect()
+}
+
+fn there_and_back(run: &Run, name: &str, unit: Unit, says_unit: bool) -> Run {
+    let format = EXPORTS.iter().find(|format| format.name == name).expect("a known format");
+    let parts = export(run, format, &ExportOptions { unit, limit_ns: None }).expect("nothing early");
+    let options = ImportOptions { unit: (!says_unit).then_some(unit), command: None };
+    let imported = import_bytes(parts[0].1.as_bytes(), "made", None, &options);
+    imported.unwrap_or_else(|error| panic!("{name}: {error}\n{}", parts[0].1)).run
+}
+
+fn values() -> impl Strategy<Value = Vec<Vec<u64>>> {
+    let value = prop_oneof![0u64..60, 0u64..2000, 0u64..5_000_000];
+    prop::collection::vec(prop::collection::vec(value, 1..60), 1..5)
+}
+
+proptest! {
+    #[test]
+    fn counts_extremes_and_names_come_back(all in values(), reach in prop::option::of(1i64..3000), ns: bool) {
+        let unit = if ns { Unit::Ns } else { Unit::Us };
+        let run = run_of(&all, unit, reach);
+        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true), ("hdr-log", true)] {
+            let back = there_and_back(&run, name, unit, says_unit);
+            prop_assert_eq!(told(&back), told(&run), "{}", name);
+        }
+        if !ns {
+            let back = there_and_back(&run, "osadl", unit, true);
+            prop_assert_eq!(told(&back), told(&run), "osadl");
+        }
+    }
+
+    /// A bin of the unit keeps its count.
+    #[test]
+    fn bins_of_the_unit_come_back(all in prop::collection::vec(prop::collection::vec(0u64..127, 1..80), 1..4)) {
+        let run = run_of(&all, Unit::Us, None);
+        for name in ["cyclictest", "cyclictest-json", "osadl"] {
+            let back = there_and_back(&run, name, Unit::Us, name != "cyclictest");
+            for (ours, theirs) in run.series.iter().zip(&back.series) {
+                prop_assert_eq!(&ours.measured, &theirs.measured, "{}", name);
+            }
+        }
+    }
+
+    /// No text that is made of a run breaks the syntax that it is in, whatever names are in it.
+    #[test]
+    fn names_break_nothing(label in "\\PC{0,30}", host in "[\"<>&\\\\,\n\t a-z]{0,20}") {
+        let mut run = run_of(&[vec![5, 7], vec![9]], Unit::Us, None);
+        run.series[0].label = label;
+        run.origin.host = host;
+        for format in EXPORTS {
+            let options = ExportOptions { unit: Unit::Us, limit_ns: Some(6000) };
+            for (suffix, text) in export(&run, format, &options).unwrap() {
+                match format.name {
+                    "json" | "cyclictest-json" => {
+                        serde_json::from_str::<serde_json::Value>(&text).unwrap();
+                    }
+                    "csv" => prop_assert!(text.lines().count() >= 4),
+                    "junit" => prop_assert_eq!(text.matches("<failure").count(), 2),
+                    "openmetrics" => prop_assert!(text.ends_with("# EOF\n")),
+                    "osadl" if suffix == ".gp" => prop_assert_eq!(text.matches("histeps").count(), 2),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn early_wakeups_are_refused_where_there_is_no_place_for_them() {
+    let mut run = run_of(&[vec![5]], Unit::Ns, None);
+    run.series[0].measured = Histogram::from_bins(vec![(-7, -6, 1).into()]).unwrap();
+    (run.series[0].min_ns, run.series[0].max_ns) = (Some(-7), Some(-7));
+    for format in EXPORTS {
+        let result = export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None });
+        let refused = ["cyclictest", "cyclictest-json", "hdr-log", "osadl"].contains(&format.name);
+        assert_eq!(result.is_err(), refused, "{}", format.name);
+    }
+}

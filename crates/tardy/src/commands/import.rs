@@ -1,0 +1,257 @@
+//! `tardy import`: other tools' files as runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use tardy_formats::archive::{Content, Tar};
+use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used, detect};
+use tardy_measure::run::result_file::ResultFile;
+use tardy_record::file;
+use tardy_record::units::format_duration_ns;
+
+use super::output;
+use crate::args::ImportArgs;
+use crate::exit::Exit;
+use crate::resolve::wrong;
+
+/// Directories lie no deeper in each other than this.
+const DEPTH_MAX: usize = 16;
+
+/// Imports files.
+pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
+    if arguments.list {
+        return list();
+    }
+    let format = arguments.format.as_deref().map(named).transpose()?;
+    let options = ImportOptions { unit: arguments.unit.map(Into::into), command: arguments.command.clone() };
+    let several = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
+    let mut import = Import {
+        format,
+        options,
+        place: Place::of(arguments, several)?,
+        force: arguments.force,
+        used: Used::default(),
+        names: BTreeSet::new(),
+        imported: 0,
+        passed_over: 0,
+        invalid: false,
+        failed: 0,
+    };
+    for file in &arguments.files {
+        import.path(file, true, 0)?;
+    }
+    import.finish()
+}
+
+fn list() -> Result<Exit> {
+    let width = FORMATS.iter().map(|format| format.name.len()).max().unwrap_or(0);
+    let lines: String =
+        FORMATS.iter().map(|format| format!("{:width$}  {}\n", format.name, format.about)).collect();
+    output::print(&lines)?;
+    Ok(Exit::Done)
+}
+
+fn named(name: &str) -> Result<&'static Format> {
+    detect::by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        wrong("as", format!("{name}: there is no such format; it is one of {}", names.join(", "))).into()
+    })
+}
+
+/// Where run files go.
+enum Place {
+    File(PathBuf),
+    Directory(PathBuf),
+}
+
+impl Place {
+    fn of(arguments: &ImportArgs, several: bool) -> Result<Self> {
+        match &arguments.output {
+            None => Ok(Self::Directory(PathBuf::from("."))),
+            Some(output) if several || output.is_dir() => {
+                fs::create_dir_all(output).with_context(|| format!("{} cannot be made", output.display()))?;
+                Ok(Self::Directory(output.clone()))
+            }
+            Some(output) => Ok(Self::File(output.clone())),
+        }
+    }
+}
+
+struct Import {
+    format: Option<&'static Format>,
+    options: ImportOptions,
+    place: Place,
+    force: bool,
+    used: Used,
+    names: BTreeSet<String>,
+    imported: usize,
+    passed_over: usize,
+    invalid: bool,
+    failed: usize,
+}
+
+impl Import {
+    /// Imports a file, or all of a directory. What was `named` must be a file that can be imported.
+    fn path(&mut self, path: &Path, named: bool, depth: usize) -> Result<()> {
+        let metadata = if named { path.metadata() } else { path.symlink_metadata() };
+        let metadata = metadata.with_context(|| format!("{} cannot be read", path.display()))?;
+        if metadata.is_dir() {
+            if depth >= DEPTH_MAX {
+                output::tell(&format!(
+                    "{}: directories lie too deep in each other; passed over",
+                    path.display()
+                ));
+                return Ok(());
+            }
+            let entries = fs::read_dir(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            let mut entries: Vec<PathBuf> =
+                entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+            entries.sort();
+            return entries.iter().try_for_each(|entry| self.path(entry, false, depth + 1));
+        }
+        if !metadata.is_file() {
+            if named {
+                bail!("{} is not a regular file: a pipe or a device would be read for ever", path.display());
+            }
+            return Ok(());
+        }
+        if !named && path.to_string_lossy().ends_with(".run.json") {
+            return Ok(());
+        }
+        let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let name = path.display().to_string();
+        match Content::open(file) {
+            Ok(content) if content.is_tar() => self.archive(content, &name),
+            Ok(mut content) => {
+                let mut options = self.options.clone();
+                options.unit = options.unit.or_else(|| tardy_formats::unit_beside(path));
+                self.content(&mut content, &name, named, &options)
+            }
+            Err(error) => self.failure(&name, &error, named),
+        }
+    }
+
+    /// Imports the members of a tar archive.
+    fn archive(&mut self, content: Content<'_>, name: &str) -> Result<()> {
+        let mut tar = Tar::new(content);
+        loop {
+            match tar.next_member() {
+                Ok(None) => return Ok(()),
+                Ok(Some(member)) => {
+                    let whole = format!("{name}:{}", member.name);
+                    let options = self.options.clone();
+                    match Content::open(&mut tar) {
+                        Ok(mut content) => self.content(&mut content, &whole, false, &options)?,
+                        Err(error) => self.failure(&whole, &error, false)?,
+                    }
+                }
+                Err(error) => return self.failure(name, &error, true),
+            }
+        }
+    }
+
+    fn content(
+        &mut self,
+        content: &mut Content<'_>,
+        name: &str,
+        named: bool,
+        options: &ImportOptions,
+    ) -> Result<()> {
+        match tardy_formats::import(content, name, self.format, options) {
+            Ok(imported) => self.keep(imported, name, named),
+            Err(error) => self.failure(name, &error, named),
+        }
+    }
+
+    fn keep(&mut self, imported: ImportedRun, name: &str, named: bool) -> Result<()> {
+        self.used.unit |= imported.used.unit;
+        self.used.command |= imported.used.command;
+        if named && matches!(self.place, Place::File(_)) {
+            self.refuse_unused()?;
+        }
+        let own_name = self.file_name(&imported);
+        let path = match &self.place {
+            Place::File(path) => path.clone(),
+            Place::Directory(directory) => directory.join(own_name),
+        };
+        ResultFile::claim(&path, self.force)?.write(file::to_text(&imported.run).as_bytes())?;
+        self.imported += 1;
+        self.invalid |= !imported.run.validity.valid;
+        output::tell(&format!("{name}: {} → {}", what(&imported), path.display()));
+        for reason in imported.run.validity.spoilt_by.iter().take(3) {
+            output::tell(&format!("{name}: INVALID: {reason}"));
+        }
+        Ok(())
+    }
+
+    /// A name that no other file of this import has.
+    fn file_name(&mut self, imported: &ImportedRun) -> String {
+        let id = &imported.run.origin.id;
+        let mut name = format!("{id}.run.json");
+        let mut number = 2;
+        while !self.names.insert(name.clone()) {
+            name = format!("{id}-{number}.run.json");
+            number += 1;
+        }
+        name
+    }
+
+    fn failure(&mut self, name: &str, error: &ImportError, named: bool) -> Result<()> {
+        let is_other = matches!(error, ImportError::NoFormat | ImportError::Empty);
+        if is_other && !named {
+            self.passed_over += 1;
+            return Ok(());
+        }
+        self.failed += 1;
+        let verb = if matches!(error, ImportError::At { .. }) { ": " } else { " " };
+        output::tell(&format!("{name}{verb}{error}"));
+        Ok(())
+    }
+
+    /// An option that changed nothing was meant for something else.
+    fn refuse_unused(&self) -> Result<()> {
+        let mut unused = BTreeMap::new();
+        if self.options.unit.is_some() && !self.used.unit {
+            unused.insert("unit", "the files say their own unit");
+        }
+        if self.options.command.is_some() && !self.used.command {
+            unused.insert("command", "only cyclictest's text and samples need cyclictest's command line");
+        }
+        match unused.first_key_value() {
+            Some((option, why)) => {
+                Err(wrong(option, format!("it is of no use here: {why}; leave it out")).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn finish(self) -> Result<Exit> {
+        if self.passed_over > 0 {
+            let others = if self.passed_over == 1 { "file is" } else { "files are" };
+            output::tell(&format!(
+                "{} {others} in no format that tardy knows, and passed over",
+                self.passed_over
+            ));
+        }
+        if self.failed > 0 {
+            return Ok(Exit::CouldNot);
+        }
+        self.refuse_unused()?;
+        if self.imported == 0 {
+            bail!("nothing was imported: there is no file in a format that 'tardy import --list' names");
+        }
+        Ok(if self.invalid { Exit::Invalid } else { Exit::Done })
+    }
+}
+
+/// What was imported, in a line.
+fn what(imported: &ImportedRun) -> String {
+    let run = &imported.run;
+    let worst = run.own_series().filter_map(|series| series.max_ns).max();
+    let readings = run.series.iter().fold(0u64, |sum, series| sum.saturating_add(series.tally.recorded));
+    let worst = worst.and_then(|ns| u64::try_from(ns).ok());
+    let worst = worst.map_or_else(String::new, |ns| format!(", worst {}", format_duration_ns(ns)));
+    format!("{}, {} series, {readings} readings{worst}", imported.format, run.series.len())
+}

@@ -1,0 +1,120 @@
+//! Other tools' files on the way in and out: imported, shown, reported, compared, exported.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::bench::Bench;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tardy-formats/tests/fixtures").join(name)
+}
+
+fn bench_with(names: &[&str]) -> Bench {
+    let bench = Bench::new();
+    for name in names {
+        fs::copy(fixture(name), bench.path(name)).unwrap();
+    }
+    bench
+}
+
+#[test]
+fn a_histogram_of_cyclictest_is_a_run_like_any_other() {
+    let bench = bench_with(&["cyclictest-2.4-hist.txt", "cyclictest-2.4.json"]);
+    let command = "cyclictest -m -S -p90 -i200 -h400 -q -D10s";
+    let import = ["import", "cyclictest-2.4-hist.txt", "--command", command, "-o", "text.run.json"];
+    let told = bench.run(&import).exits(0).err;
+    assert!(told.contains("2 series, 99474 readings, worst 12.109ms"), "{told}");
+    bench.run(&["import", "cyclictest-2.4.json", "-o", "json.run.json"]).exits(0);
+    let shown = bench.run(&["show", "text.run.json"]).exits(0).out;
+    for expected in
+        ["cyclictest every 200us, SCHED_FIFO 90, load unknown", "missed periods are unknown", "49,730"]
+    {
+        assert!(shown.contains(expected), "{expected} is not in\n{shown}");
+    }
+    let compared = bench.run(&["compare", "text.run.json", "json.run.json"]).exits(0).out;
+    assert!(compared.contains("loads: unknown of both"), "{compared}");
+    bench.run(&["report", "text.run.json", "json.run.json", "-o", "both.html"]).exits(0);
+    bench.run(&["report", "text.run.json", "-o", "one.html"]).exits(0);
+    bench.run(&["plot", "text.run.json", "-o", "one.svg"]).exits(0);
+    assert!(fs::read_to_string(bench.path("one.html")).unwrap().contains("missed periods are unknown"));
+    let run = bench.json("text.run.json");
+    assert_eq!(run["series"][0]["tally"]["missed"], "unknown");
+    assert_eq!(run["series"][0]["sum_ns"], "unknown");
+}
+
+#[test]
+fn every_fixture_can_be_shown_reported_and_exported_and_follows_the_schema() {
+    let bench = Bench::new();
+    let directory = fixture("");
+    let directory = directory.to_str().unwrap();
+    // 5: some of them hold no latency, and say so.
+    bench.run(&["import", directory, "--unit", "us", "-o", "runs"]).exits(5);
+    let schema: serde_json::Value = serde_json::from_str(&bench.run(&["schema"]).exits(0).out).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let mut runs: Vec<String> = fs::read_dir(bench.path("runs"))
+        .unwrap()
+        .map(|entry| format!("runs/{}", entry.unwrap().file_name().to_string_lossy()))
+        .collect();
+    runs.sort();
+    assert!(runs.len() > 30, "{} runs", runs.len());
+    for run in &runs {
+        if let Some(error) = validator.iter_errors(&bench.json(run)).next() {
+            panic!("{run}: {error}");
+        }
+        let valid = bench.json(run)["validity"]["valid"].as_bool().unwrap();
+        bench.run(&["show", run]).exits(if valid { 0 } else { 5 });
+        bench.run(&["report", run, "-o", "report.html", "--force"]).exits(0);
+        for format in ["cyclictest", "csv", "json", "hdr-log", "openmetrics", "junit"] {
+            bench.run(&["export", run, "--to", format]).exits(if valid { 0 } else { 5 });
+        }
+    }
+}
+
+#[test]
+fn what_changes_nothing_is_refused() {
+    let bench = bench_with(&["cyclictest-2.4.json", "rtla-timerlat-hist.txt"]);
+    let refused =
+        bench.run(&["import", "cyclictest-2.4.json", "--unit", "us", "-o", "x.run.json"]).exits(2).err;
+    assert!(refused.contains("the files say their own unit"), "{refused}");
+    assert!(!bench.path("x.run.json").exists());
+    let refused = bench
+        .run(&["import", "rtla-timerlat-hist.txt", "--command", "cyclictest -q", "-o", "x.run.json"])
+        .exits(2);
+    assert!(refused.err.contains("only cyclictest's"), "{}", refused.err);
+    let refused = bench.run(&["import", "rtla-timerlat-hist.txt", "--as", "excel"]).exits(2).err;
+    assert!(refused.contains("rtla-hist"), "{refused}");
+    bench.run(&["import", "rtla-timerlat-hist.txt", "-o", "x.run.json"]).exits(0);
+    for arguments in [
+        &["export", "x.run.json", "--to", "csv", "--unit", "ns"][..],
+        &["export", "x.run.json", "--to", "csv", "--limit", "1ms"],
+        &["export", "x.run.json", "--to", "osadl"],
+        &["export", "x.run.json", "--to", "pdf"],
+    ] {
+        bench.run(arguments).exits(2);
+    }
+}
+
+#[test]
+fn directories_and_archives_are_imported_whole_and_what_is_of_no_format_is_counted() {
+    let bench = bench_with(&[]);
+    fs::create_dir_all(bench.path("results/board 1")).unwrap();
+    fs::copy(fixture("jitterdebugger-results.json"), bench.path("results/board 1/results.json")).unwrap();
+    fs::copy(fixture("jitterdebugger-samples.raw"), bench.path("results/board 1/samples.raw")).unwrap();
+    fs::write(bench.path("results/board 1/dmesg"), "no latency here\n").unwrap();
+    fs::write(bench.path("results/empty"), "").unwrap();
+    let told = bench.run(&["import", "results", "-o", "out"]).exits(0).err;
+    assert!(told.contains("jitterdebugger-samples, 2 series, 80 readings"), "{told}");
+    assert!(told.contains("2 files are in no format"), "{told}");
+    assert_eq!(fs::read_dir(bench.path("out")).unwrap().count(), 2);
+    let named = bench.run(&["import", "results/board 1/dmesg"]).exits(1).err;
+    assert!(named.contains("tardy import --list"), "{named}");
+}
+
+#[test]
+fn the_lists_name_every_format() {
+    let bench = Bench::new();
+    let listed = bench.run(&["import", "--list"]).exits(0).out;
+    assert!(listed.contains("cyclictest") && listed.contains("xenomai-plot"), "{listed}");
+    let listed = bench.run(&["export", "--list"]).exits(0).out;
+    assert!(listed.contains("openmetrics") && listed.contains("junit"), "{listed}");
+}
