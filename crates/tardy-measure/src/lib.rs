@@ -6,6 +6,7 @@
 //! share one map of counters and a pipe each way, and nothing else.
 
 pub mod facts;
+pub mod gpio;
 pub mod journal;
 pub mod load;
 pub mod probe;

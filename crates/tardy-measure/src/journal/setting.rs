@@ -1,8 +1,10 @@
 //! The settings that tardy changes, as the journal has them.
 
 use serde::{Deserialize, Serialize};
+use tardy_record::pins::Line;
 use tardy_sys::kernel_files::KernelFiles;
 
+use crate::gpio;
 use crate::switch::Step;
 
 /// A setting that was changed, with what it takes to undo that.
@@ -16,6 +18,11 @@ pub enum Setting {
     },
     /// A change to the network.
     Network(Step),
+    /// A line of a GPIO chip that was made an output, and was an input or nobody's before.
+    Pin {
+        /// The line.
+        line: Line,
+    },
     /// A file of /proc/sys, /sys or tracefs whose text was replaced.
     File {
         /// The file.
@@ -31,6 +38,7 @@ impl Setting {
         match self {
             Self::TraceInstance { path } => format!("trace instance {path}"),
             Self::Network(step) => step.in_words(),
+            Self::Pin { line } => format!("GPIO line {} ({}), which was no output", line.place(), line.label),
             Self::File { path, old } => format!("{path}, which was '{old}'"),
         }
     }
@@ -50,6 +58,7 @@ impl Setting {
                 }
             }
             Self::Network(step) => step.undo(),
+            Self::Pin { line } => gpio::put_back(line),
             Self::File { path, old } => files.write(path, old).map_err(|error| error.to_string()),
         }
     }
@@ -60,8 +69,8 @@ impl Setting {
             Self::TraceInstance { path } => {
                 (path, ["/sys/kernel/tracing/instances/tardy-", "/sys/kernel/debug/tracing/instances/tardy-"])
             }
-            // It looks for itself.
-            Self::Network(_) => return Ok(()),
+            // These look for themselves.
+            Self::Network(_) | Self::Pin { .. } => return Ok(()),
             Self::File { path, .. } => (path, ["/proc/sys/", "/sys/"]),
         };
         let sound =

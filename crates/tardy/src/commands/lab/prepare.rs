@@ -97,8 +97,12 @@ fn prepare_recipe(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
-    let recipe =
-        recipe.overridden_by(arguments.run.table(), arguments.timer.table(), arguments.noise.table());
+    let recipe = recipe.overridden_by(
+        arguments.run.table(),
+        arguments.timer.table(),
+        arguments.noise.table(),
+        arguments.gpio.table(),
+    );
     let pace = pace(&arguments.guest)?;
     resolve_for_guest(&recipe, arguments.scale, pace)?;
     let orders = orders(&recipe, arguments.scale, pace)?;
@@ -143,7 +147,12 @@ pub(super) fn assemble(
 fn resolve_for_guest(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
     let allowed = (0..pace.cpus()).collect();
     let extras = Extras { scale, ambient_c: None, housekeeping_cpu: None };
-    resolve(recipe, extras, &resolve::Machine { allowed, trace: Offer::fake() }).map(drop)
+    resolve(
+        recipe,
+        extras,
+        &resolve::Machine { allowed, trace: Offer::fake(), pins: resolve::Pins::Elsewhere },
+    )
+    .map(drop)
 }
 
 fn memory_mib(flags: &GuestFlags, recipe: &Recipe) -> Result<u32, UsageError> {
