@@ -100,13 +100,13 @@ impl<'a> ReactionProbe<'a> {
         while counted < reactions && !block.is_asked_to_end() {
             let Waited::Edge(edge) = inlet.wait()? else { continue };
             let running_ns = clock.now_ns() as u64;
-            output.set(true)?;
-            let answered_ns = clock.now_ns() as u64;
-            output.set(false)?;
             let edge_ns = if I::SEES_EDGES { edge.at_ns } else { running_ns };
             if edge_ns >= end_ns {
                 break;
             }
+            output.set(true)?;
+            let answered_ns = clock.now_ns() as u64;
+            output.set(false)?;
             counted += u64::from(edge_ns >= counted_from_ns);
             if book.add(edge, running_ns, answered_ns) {
                 book.finish(thread_usage::of_this_thread()?.since(&used_before));
