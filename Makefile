@@ -80,7 +80,7 @@ lab-tests: rust
 	@scripts/as-owner env TARDY_PROFILE=guest-of-tests \
 		scripts/with-rust scripts/make-guests $(TARGET_DIR)/guest-of-tests x86_64 aarch64
 	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
-		scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=1
+		scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=2
 
 .PHONY: board-tests
 board-tests:

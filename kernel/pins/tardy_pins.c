@@ -6,7 +6,8 @@
  *	insmod tardy_pins.ko period_us=1000 dither_us=200 seed=1
  *
  * Line 0, "stimulus", is an input: a timer whose function runs in its hard interrupt raises it once a period and
- * lowers it again half a period later. Line 1, "answer", is an output. Lines 2 and 3 are inputs that nothing drives.
+ * lowers it again half a period later. Line 1, "answer", may be an output, and as with most chips stays one until somebody
+ * makes it an input again. Lines 2 and 3 are inputs that nothing drives.
  *
  * /dev/tardy_pins is the log, one record of four 64-bit words for each time that line 0 was raised, in the processor's
  * byte order and in ns on CLOCK_MONOTONIC:
@@ -67,6 +68,7 @@ static struct {
 	raw_spinlock_t lock;
 	ktime_t grid;
 	bool high[LINES];
+	bool answer_is_output;
 	/* Which edges of line 0 somebody wants to be interrupted by: IRQ_TYPE_EDGE_*. */
 	unsigned int edges;
 	bool pending;
@@ -151,14 +153,18 @@ static void tardy_pins_set(struct gpio_chip *chip, unsigned int offset, int valu
 
 static int tardy_pins_direction(struct gpio_chip *chip, unsigned int offset)
 {
-	return offset == ANSWER ? GPIO_LINE_DIRECTION_OUT : GPIO_LINE_DIRECTION_IN;
+	bool output = offset == ANSWER && READ_ONCE(pins.answer_is_output);
+
+	return output ? GPIO_LINE_DIRECTION_OUT : GPIO_LINE_DIRECTION_IN;
 }
 
 static int tardy_pins_input(struct gpio_chip *chip, unsigned int offset)
 {
-	/* gpiolib gives an output back as an input; this one stays what it is, and low. */
-	if (offset == ANSWER)
+	/* Nothing pulls it up. */
+	if (offset == ANSWER) {
+		WRITE_ONCE(pins.answer_is_output, false);
 		write_line(ANSWER, 0);
+	}
 	return 0;
 }
 
@@ -166,6 +172,7 @@ static int tardy_pins_output(struct gpio_chip *chip, unsigned int offset, int va
 {
 	if (offset != ANSWER)
 		return -EINVAL;
+	WRITE_ONCE(pins.answer_is_output, true);
 	write_line(offset, value);
 	return 0;
 }

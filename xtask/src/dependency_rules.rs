@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-store", &["tardy-record"]),
     ("tardy-analyse", &["tardy-record"]),
     ("tardy-lab", &["tardy-record", "tardy-sys"]),
-    ("tardy-measure", &["tardy-record", "tardy-sys", "tardy-tsn"]),
+    ("tardy-measure", &["tardy-record", "tardy-sys", "tardy-formats", "tardy-tsn"]),
     ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
     (
         "tardy",

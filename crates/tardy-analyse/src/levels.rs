@@ -91,6 +91,7 @@ fn key<'a>(run: &'a Run, series: &Series) -> Option<Key<'a>> {
         (_, Some(trace)) => trace.source,
         // The thread whose events were recorded is the highest of their levels.
         (ProbePlan::Kernel(_), None) => TraceSource::Events,
+        (ProbePlan::Foreign(foreign), None) if foreign.is_co_kernels() => TraceSource::CoKernel,
         _ => return None,
     };
     Some((&plan.loads, source, series.level))

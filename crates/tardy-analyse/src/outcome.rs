@@ -89,6 +89,7 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
     let source = match (&plan.probe, series.trace()) {
         (_, Some(trace)) => Some(trace.source),
         (ProbePlan::Kernel(_), None) => Some(TraceSource::Events),
+        (ProbePlan::Foreign(foreign), None) if foreign.is_co_kernels() => Some(TraceSource::CoKernel),
         _ => None,
     };
     // timerlat wakes a thread of its own, in a way of its own.

@@ -79,7 +79,7 @@ pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
 /// The same of bytes in memory.
 ///
 /// # Errors
-/// As [`import`].
+/// As [`import()`].
 pub fn import_bytes(
     bytes: &[u8],
     name: &str,

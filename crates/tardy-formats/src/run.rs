@@ -33,6 +33,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
         late_periods: imported.late_periods,
         period_ns: periods.iter().min().copied().filter(|ns| *ns > 0).into(),
         duration_ns: imported.duration_ns.into(),
+        ..ForeignPlan::default()
     };
     let origin = Origin {
         id: String::new(),

@@ -5,6 +5,8 @@
 //! started: it starts loads, reads watchers, writes checkpoints and talks, as SCHED_OTHER on one named CPU. They
 //! share one map of counters and a pipe each way, and nothing else.
 
+pub mod co_kernel;
+pub mod doctor;
 pub mod facts;
 pub mod gpio;
 pub mod journal;

@@ -50,11 +50,18 @@ fn under(loads: &[String]) -> String {
 pub(crate) fn notes(levels: &Levels) -> Vec<String> {
     let several = levels.rows.iter().any(|row| row.loads != levels.rows[0].loads);
     let place = |loads: &[String]| if several { format!("Under {}: ", under(loads)) } else { String::new() };
-    let mut notes = vec![
-        "Every level counts from the same deadline. A deadline that passed while the thread was late started no \
-         timer, so lower levels have attempted fewer."
-            .to_owned(),
-    ];
+    let has = |source: TraceSource| levels.rows.iter().any(|row| row.source == source);
+    let mut notes = Vec::new();
+    if has(TraceSource::Events) || has(TraceSource::Timerlat) {
+        notes.push(
+            "Every level counts from the same deadline. A deadline that passed while the thread was late started no \
+             timer, so lower levels have attempted fewer."
+                .to_owned(),
+        );
+    }
+    if has(TraceSource::CoKernel) {
+        notes.push("A co-kernel's program measures each level in a run of its own.".to_owned());
+    }
     notes.extend(
         levels.events_cost.iter().map(|cost| format!("{}{}", place(&cost.loads), cost_sentence(cost))),
     );
@@ -79,7 +86,7 @@ pub(crate) fn notes(levels: &Levels) -> Vec<String> {
             count(row.lost_events)
         )
     }));
-    if levels.rows.iter().any(|row| row.source == TraceSource::Timerlat) {
+    if has(TraceSource::Timerlat) {
         notes.push(
             "timerlat wakes a thread of its own by a timer of its own, so that its cycles are not the events'."
                 .to_owned(),

@@ -7,6 +7,7 @@ pub mod bars;
 mod causes;
 pub mod check;
 pub mod compare;
+pub mod doctor;
 mod flows;
 mod imported;
 pub mod lab;

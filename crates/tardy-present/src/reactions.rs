@@ -3,7 +3,7 @@
 use tardy_analyse::findings::Findings;
 use tardy_analyse::reactions::Reaction;
 use tardy_record::Run;
-use tardy_record::pins::{AnswerBy, Point};
+use tardy_record::pins::{AGREEING_NS, AnswerBy, Point};
 use tardy_record::plan::ProbePlan;
 use tardy_record::series::Level;
 
@@ -79,8 +79,10 @@ pub(crate) fn notes(findings: &Findings) -> Vec<String> {
     for one in all {
         let Some(agreement) = one.agreement.filter(|agreement| agreement.compared > 0) else { continue };
         notes.push(format!(
-            "Thread and wire were compared at {} edges: the largest difference is {}{}.",
+            "Thread and wire were compared at {} edges: {} of them agree to within {}, the largest difference is {}{}.",
             count(agreement.compared),
+            if agreement.agreeing == agreement.compared { "all".to_owned() } else { count(agreement.agreeing) },
+            with_unit(AGREEING_NS as f64),
             with_unit(agreement.highest_difference_ns as f64),
             match agreement.unmatched {
                 0 => String::new(),

@@ -31,6 +31,19 @@ pub struct ForeignPlan {
     pub period_ns: Knowable<u64>,
     /// How long it measured, in ns.
     pub duration_ns: Knowable<u64>,
+    /// The words that tardy runs it with; empty where its file was imported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run: Vec<String>,
+    /// By how much a co-kernel sets its timers early, as it says it: every latency is less by as much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gravity: Option<String>,
+}
+
+impl ForeignPlan {
+    /// Whether it is a co-kernel's own program: Xenomai's `latency` or EVL's `latmus`.
+    pub fn is_co_kernels(&self) -> bool {
+        matches!(self.format.as_str(), "xenomai" | "xenomai-plot" | "latmus-plot")
+    }
 }
 
 /// What a tool does with the periods that passed while a reading was late.

@@ -138,11 +138,17 @@ pub struct ReactionSeries {
     pub agreement: Option<Agreement>,
 }
 
+/// What the thread's time of an edge and the wire's may differ by, in ns, and agree.
+pub const AGREEING_NS: u64 = 1000;
+
 /// How far the times of the wire's own log agree with the thread's, edge by edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// How many edges were compared.
     pub compared: u64,
+    /// How many of these differ by no more than [`AGREEING_NS`]: what lies between the two readings of the clock at either
+    /// end. Now and then an interrupt comes in between.
+    pub agreeing: u64,
     /// The largest difference of one, in ns, either way.
     pub highest_difference_ns: u64,
     /// The thread's answers for which the log has no edge.

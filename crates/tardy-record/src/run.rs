@@ -152,9 +152,12 @@ impl Run {
         self.series.iter().filter(|series| !series.stands_beside())
     }
 
-    /// Whether another tool measured it.
+    /// Whether another tool's file was imported as it.
     pub fn is_imported(&self) -> bool {
-        self.plan.phases.iter().any(|phase| phase.probe.foreign().is_some())
+        self.plan
+            .phases
+            .iter()
+            .any(|phase| phase.probe.foreign().is_some_and(|foreign| foreign.run.is_empty()))
     }
 
     /// What it is a run of, in a sentence: the kernel, or that there was none.

@@ -291,6 +291,8 @@ pub enum TraceSource {
     Events,
     /// The timerlat tracer, of its own timer and thread.
     Timerlat,
+    /// A co-kernel's own program, each level in a run of its own.
+    CoKernel,
 }
 
 impl TraceSource {
@@ -299,6 +301,7 @@ impl TraceSource {
         match self {
             Self::Events => "events",
             Self::Timerlat => "timerlat",
+            Self::CoKernel => "co-kernel",
         }
     }
 }

@@ -31,6 +31,8 @@ pub mod signal {
     pub const KILL: i32 = libc::SIGKILL;
     /// Cannot be caught either, and stops until SIGCONT or SIGKILL.
     pub const STOP: i32 = libc::SIGSTOP;
+    /// What Ctrl-C sends.
+    pub const INTERRUPT: i32 = libc::SIGINT;
     /// Asks to end.
     pub const TERMINATE: i32 = libc::SIGTERM;
     /// Asks to look whether the parent is still there.

@@ -38,6 +38,11 @@ impl KernelFileError {
         self.source.kind() == io::ErrorKind::NotFound
     }
 
+    /// Whether this user may not do that, as opposed to nobody.
+    pub fn is_refused(&self) -> bool {
+        self.source.kind() == io::ErrorKind::PermissionDenied
+    }
+
     /// What is wrong, in a few words without the path: `absent`, `not permitted`, or the system's own.
     pub fn reason(&self) -> String {
         match self.source.kind() {

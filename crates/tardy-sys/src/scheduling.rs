@@ -40,6 +40,14 @@ struct SchedAttr {
 /// EPERM without the privilege; EBUSY when SCHED_DEADLINE has no bandwidth left, or the thread is pinned to fewer
 /// CPUs than its root domain has; EINVAL for parameters out of range.
 pub fn set(scheduling: Scheduling) -> io::Result<()> {
+    set_of(0, scheduling)
+}
+
+/// Sets the policy of the thread with this id, 0 for the calling one.
+///
+/// # Errors
+/// As for [`set`]; ESRCH if there is no such thread.
+pub fn set_of(thread: u32, scheduling: Scheduling) -> io::Result<()> {
     let (policy, priority, runtime, period) = match scheduling {
         Scheduling::Other => (libc::SCHED_OTHER, 0, 0, 0),
         Scheduling::Fifo(priority) => (libc::SCHED_FIFO, priority, 0, 0),
@@ -50,9 +58,9 @@ pub fn set(scheduling: Scheduling) -> io::Result<()> {
         // The older call serves kernels before 3.14, where the AT91SAM boards are.
         #[allow(clippy::needless_update, reason = "musl has further fields")]
         let parameter = libc::sched_param { sched_priority: priority as i32, ..zeroed_parameter() };
-        // SAFETY: `parameter` is a valid sched_param; pid 0 is the calling thread.
+        // SAFETY: `parameter` is a valid sched_param; the kernel looks the thread up by its id.
         return result(unsafe {
-            libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameter)
+            libc::syscall(libc::SYS_sched_setscheduler, thread, policy, &raw const parameter)
         });
     }
     let attributes = SchedAttr {
@@ -64,8 +72,8 @@ pub fn set(scheduling: Scheduling) -> io::Result<()> {
         period,
         ..Default::default()
     };
-    // SAFETY: `attributes` is a valid sched_attr of the size that it states; pid 0 is the calling thread.
-    result(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) })
+    // SAFETY: `attributes` is a valid sched_attr of the size that it states; the kernel looks the thread up by its id.
+    result(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attributes, 0) })
 }
 
 fn zeroed_parameter() -> libc::sched_param {
@@ -157,5 +165,7 @@ mod tests {
     #[test]
     fn anyone_may_be_sched_other() {
         set(Scheduling::Other).unwrap();
+        set_of(thread_id(), Scheduling::Other).unwrap();
+        assert_eq!(set_of(i32::MAX as u32, Scheduling::Other).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 }

@@ -19,6 +19,17 @@ impl KernelFiles {
         self.write_with(path, text, OpenOptions::new().write(true).truncate(true))
     }
 
+    /// Asks whether the file at `path` may be written, without writing: kernel files are asked for their rights when they
+    /// are opened, and nothing happens to them.
+    ///
+    /// # Errors
+    /// If there is no such file, or it may not be written.
+    pub fn check_writable(&self, path: &str) -> Result<(), KernelFileError> {
+        let full = self.resolve(path);
+        let opened = OpenOptions::new().write(true).open(&full);
+        opened.map(drop).map_err(|source| failed("write", &full, source))
+    }
+
     /// Adds `text` to what the file at `path` holds, such as one word to a list of options.
     ///
     /// # Errors

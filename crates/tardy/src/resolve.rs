@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use tardy_measure::co_kernel::CoKernel;
 use tardy_measure::gpio::chips::ChipState;
 use tardy_measure::trace::tracefs::Offer;
 use tardy_record::plan::{CausesPlan, ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, TimerPlan, Wake};
@@ -39,6 +40,8 @@ pub(crate) struct Machine {
     pub(crate) allowed: Vec<u32>,
     /// What its kernel's trace offers.
     pub(crate) trace: Offer,
+    /// Its co-kernel and that one's program, or in words what is missing.
+    pub(crate) co_kernel: Result<CoKernel, String>,
     /// Its GPIO chips.
     pub(crate) pins: Pins,
 }
@@ -127,12 +130,13 @@ fn phases(
     for (name, recipe) in parts(recipe)? {
         let loads = resolve_loads::loads(&recipe)?;
         let span = span(&recipe, scale)?;
-        // A loop does not wait, and an edge is waited for in ways of its own: no wake method makes a difference.
-        let has_no_wake = matches!(recipe.run.probe.as_deref(), Some("noise" | GPIO_REACTION));
+        // A loop does not wait, another program waits in its own way, and edges are waited for in ways of their own.
+        let probe = recipe.run.probe.as_deref();
+        let has_no_wake = matches!(probe, Some("noise" | "xenomai" | GPIO_REACTION));
         for timer in &timers[..if has_no_wake { 1 } else { timers.len() }] {
             for round in 1..=rounds {
                 let parts = resolve_probe::parts(&recipe, timer, span, housekeeping_cpu, machine)?;
-                let only_part = has_no_wake && parts.len() == 1;
+                let only_part = matches!(probe, Some("noise" | GPIO_REACTION)) && parts.len() == 1;
                 for part in parts {
                     let alone = only_part || timers.len() == 1 && part.label == timer.wake.name();
                     let label =
@@ -427,7 +431,8 @@ mod tests {
     const EXTRAS: Extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
 
     fn machine() -> Machine {
-        Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none(), pins: Pins::Known(Vec::new()) }
+        let co_kernel = Err("none here".to_owned());
+        Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none(), co_kernel, pins: Pins::Known(Vec::new()) }
     }
 
     fn of(run: RunTable, timer: TimerTable) -> Result<Plan, String> {
@@ -543,12 +548,7 @@ mod tests {
             GpioTable::default(),
         );
         let pinned = |allowed: Vec<u32>| {
-            let plan = resolve(
-                &recipe,
-                EXTRAS,
-                &Machine { allowed, trace: Offer::none(), pins: Pins::Known(Vec::new()) },
-            )
-            .unwrap();
+            let plan = resolve(&recipe, EXTRAS, &Machine { allowed, ..machine() }).unwrap();
             plan.phases[0].probe.timer().unwrap().threads[0].pinned
         };
         assert!(!pinned(vec![0, 1]));

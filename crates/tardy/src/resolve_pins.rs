@@ -124,7 +124,8 @@ pub(crate) fn beforehand(plan: &Plan, facts: &Facts) -> Vec<String> {
             .unwrap_or_else(|| "which pin that is, is unknown for this board".to_owned());
         told.push(format!("{what}: {}{name}, {}: {pin}", line.place(), line.label));
     }
-    if let Some(name) = reaction.output.name.as_deref().filter(|name| header::is_something_else(Some(name))) {
+    let of_the_lab = reaction.output.label == CHIP_LABEL;
+    if let Some(name) = reaction.output.name.as_deref().filter(|name| !of_the_lab && header::is_something_else(Some(name))) {
         told.push(format!(
             "warning: the line that will be driven, {}, is named {name}: that sounds like something on the board, and not \
              like a pin for a wire",

@@ -1,9 +1,13 @@
 //! From `--probe` to the phases that it takes.
 
+use tardy_measure::co_kernel::CoKernel;
+use tardy_record::Knowable;
+use tardy_record::foreign::{ForeignPlan, LatePeriods};
 use tardy_record::pins::ReactionPlan;
 use tardy_record::plan::{
     ClockId, KernelPlan, NoisePlan, NoiseThread, Policy, ProbePlan, Span, TimerPlan, Tracer, TracerPlan, Wake,
 };
+use tardy_record::series::Level;
 use tardy_record::units::format_duration_ns;
 
 use crate::recipe::Recipe;
@@ -65,6 +69,7 @@ pub(crate) fn parts(
             let noise = ProbePlan::Noise(gaps(recipe, timer, span, housekeeping_cpu, machine)?);
             Ok(vec![part("noise", span, noise)])
         }
+        "xenomai" => co_kernel(timer, span, machine),
         GPIO_REACTION => {
             let ways = resolve_pins::reactions(recipe, timer, housekeeping_cpu, machine)?;
             let reaction = |plan: ReactionPlan| part(plan.answer_by.name(), span, ProbePlan::Reaction(plan));
@@ -74,7 +79,7 @@ pub(crate) fn parts(
             let known = [Tracer::Timerlat, Tracer::Osnoise, Tracer::Hwlat];
             let Some(tracer) = known.into_iter().find(|tracer| tracer.name() == other) else {
                 let reason = format!(
-                    "'{other}' is none of timer, kernel, noise, {GPIO_REACTION}, timerlat, osnoise, hwlat"
+                    "'{other}' is none of timer, kernel, noise, {GPIO_REACTION}, xenomai, timerlat, osnoise, hwlat"
                 );
                 return Err(wrong("probe", reason));
             };
@@ -168,6 +173,33 @@ fn gaps(
         dma_latency_us: timer.dma_latency_us,
         threads,
     })
+}
+
+/// The co-kernel's own program at each of its levels, one after the other.
+fn co_kernel(timer: &TimerPlan, span: Span, machine: &Machine) -> Result<Vec<Part>, UsageError> {
+    let core = machine.co_kernel.as_ref().map_err(|reason| wrong("probe", reason))?;
+    let Span::DurationNs(duration_ns) = span else {
+        return Err(wrong("loops", format!("{} measures for a time; give a duration", core.tool())));
+    };
+    let thread = timer.threads.first().ok_or_else(|| wrong("cpus", "no CPU to measure"))?;
+    let (period_us, seconds) = (thread.interval_ns.div_ceil(1000), duration_ns.div_ceil(1_000_000_000));
+    let part = |level: Level| {
+        let run = core.command(level, period_us, thread.priority, thread.cpu, seconds);
+        let plan = ForeignPlan {
+            format: core.format().to_owned(),
+            tool: core.tool().to_owned(),
+            command: Knowable::Known(run.join(" ")),
+            measures: "from a timer's deadline to the handler or the task that waited for it".to_owned(),
+            late_periods: LatePeriods::Counted,
+            period_ns: Knowable::Known(period_us * 1000),
+            duration_ns: Knowable::Known(seconds * 1_000_000_000),
+            run,
+            gravity: core.gravity().map(str::to_owned),
+            ..ForeignPlan::default()
+        };
+        Part { label: level.name().to_owned(), span, probe: ProbePlan::Foreign(plan) }
+    };
+    Ok(CoKernel::LEVELS.map(part).to_vec())
 }
 
 fn kernel(timer: &TimerPlan, machine: &Machine) -> Result<KernelPlan, UsageError> {

@@ -22,10 +22,11 @@ mod parameters;
 mod preemption;
 pub(crate) mod process_stat;
 mod scheduling;
-mod threads;
+pub(crate) mod threads;
 
 pub use answers::SystemAnswers;
 pub(crate) use kernel::major_minor;
+pub(crate) use scheduling::may_set_priorities;
 
 use tardy_record::facts::{Facts, Tardy};
 use tardy_sys::kernel_files::KernelFiles;

@@ -93,6 +93,11 @@ fn allowed_priority(files: &KernelFiles) -> Fact<u32> {
     }
 }
 
+/// Whether this process may give priorities to threads of the kernel, which takes CAP_SYS_NICE.
+pub(crate) fn may_set_priorities(files: &KernelFiles) -> bool {
+    has_capability(files, CAP_SYS_NICE, "CAP_SYS_NICE").is_some()
+}
+
 /// What mlockall(2) will grant.
 fn lockable_memory(files: &KernelFiles) -> Fact<String> {
     if let Some(how) = has_capability(files, CAP_IPC_LOCK, "CAP_IPC_LOCK") {

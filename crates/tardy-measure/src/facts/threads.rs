@@ -12,7 +12,7 @@ const BEGINNINGS: [&str; 8] =
     ["irq/", "IRQ-", "ktimers/", "ktimersoftd/", "sirq-", "ksoftirqd/", "rcuc/", "rcub/"];
 
 /// Finds them by going through /proc once.
-pub(super) fn find(files: &KernelFiles) -> Fact<Vec<KernelThread>> {
+pub(crate) fn find(files: &KernelFiles) -> Fact<Vec<KernelThread>> {
     let names = match files.names("/proc") {
         Ok(names) => names,
         Err(error) => return Fact::unknown(not_from("/proc", &error)),

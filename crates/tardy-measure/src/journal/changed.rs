@@ -1,15 +1,14 @@
-//! A kernel file that is changed for a while.
+//! A kernel setting that is changed for a while.
 
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::{Entry, Place, Setting};
+use super::{Entry, Place, Setting, ThreadRank, Undone};
 
-/// A changed setting. Dropping it writes back what was there.
+/// A changed setting. Dropping it puts back what was there.
 #[derive(Debug)]
 pub struct Changed {
     files: KernelFiles,
-    path: String,
-    old: String,
+    setting: Setting,
     entry: Option<Entry>,
 }
 
@@ -35,29 +34,89 @@ impl Changed {
         new: &str,
         undo: &str,
     ) -> Result<Self, String> {
-        let entry = place.note(&Setting::File { path: path.to_owned(), old: undo.to_owned() })?;
-        let mut changed =
-            Self { files: files.clone(), path: path.to_owned(), old: undo.to_owned(), entry: Some(entry) };
-        match files.write(path, new) {
-            Ok(()) => Ok(changed),
-            Err(error) => {
-                // The kernel refused, so there is nothing to put back.
-                if let Some(entry) = changed.entry.take() {
-                    entry.strike();
-                }
-                Err(format!("{error} ('{new}')"))
+        let setting = Setting::File { path: path.to_owned(), old: undo.to_owned(), new: None };
+        Self::noted(place, files, setting, |files| {
+            files.write(path, new).map_err(|error| format!("{error} ('{new}')"))
+        })
+    }
+
+    /// As [`Self::make`], for a file that reads back what is written: should somebody else write something else
+    /// meanwhile, that is not overwritten.
+    ///
+    /// # Errors
+    /// As for [`Self::make`], and if the kernel makes something else of `new`.
+    pub fn make_exactly(
+        place: &Place,
+        files: &KernelFiles,
+        path: &str,
+        new: &str,
+    ) -> Result<Option<Self>, String> {
+        let old = files.text(path).map_err(|error| error.to_string())?;
+        if old == new {
+            return Ok(None);
+        }
+        let setting = Setting::File { path: path.to_owned(), old: old.clone(), new: Some(new.to_owned()) };
+        let changed = Self::noted(place, files, setting, |files| {
+            files.write(path, new).map_err(|error| format!("{error} ('{new}')"))?;
+            let made = files.text(path).map_err(|error| error.to_string())?;
+            if made == new {
+                return Ok(());
+            }
+            let back = files.write(path, &old).map_or_else(|error| format!("; {error}"), |()| String::new());
+            Err(format!("{path} was to be '{new}', and the kernel made '{made}' of it{back}"))
+        })?;
+        Ok(Some(changed))
+    }
+
+    /// Gives a kernel thread another rank.
+    ///
+    /// # Errors
+    /// In words, if it cannot be noted, or the kernel refuses.
+    pub fn make_thread(place: &Place, files: &KernelFiles, thread: &ThreadRank) -> Result<Self, String> {
+        Self::noted(place, files, Setting::Thread(thread.clone()), |files| thread.make(files))
+    }
+
+    fn noted(
+        place: &Place,
+        files: &KernelFiles,
+        setting: Setting,
+        make: impl FnOnce(&KernelFiles) -> Result<(), String>,
+    ) -> Result<Self, String> {
+        let entry = place.note(&setting)?;
+        // The kernel refused, so there is nothing to put back.
+        match make(files) {
+            Ok(()) => Ok(Self { files: files.clone(), setting, entry: Some(entry) }),
+            Err(reason) => {
+                entry.strike();
+                Err(reason)
             }
         }
+    }
+
+    /// What was changed.
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// Puts back what was there, and says how that went.
+    ///
+    /// # Errors
+    /// In words; the entry stays in the journal then.
+    pub fn put_back(mut self) -> Result<Undone, String> {
+        self.take_back()
+    }
+
+    fn take_back(&mut self) -> Result<Undone, String> {
+        let Some(entry) = self.entry.take() else { return Ok(Undone::Done) };
+        let undone = self.setting.take_back(&self.files)?;
+        entry.strike();
+        Ok(undone)
     }
 }
 
 impl Drop for Changed {
     fn drop(&mut self) {
-        if let Some(entry) = self.entry.take()
-            && self.files.write(&self.path, &self.old).is_ok()
-        {
-            entry.strike();
-        }
+        let _ = self.take_back();
     }
 }
 
@@ -72,14 +131,28 @@ mod tests {
         let (place, files) = (Place::at(&root.path().join("journal")), KernelFiles::under(root.path()));
         fs::write(root.path().join("x"), "1\n").unwrap();
         let entries = || fs::read_dir(root.path().join("journal")).map_or(0, Iterator::count);
-        {
-            let changed = Changed::make(&place, &files, "/x", "2").unwrap();
-            assert!(changed.is_some());
-            assert_eq!((files.text("/x").unwrap().as_str(), entries()), ("2", 1));
+        for make in [Changed::make, Changed::make_exactly] {
+            {
+                let changed = make(&place, &files, "/x", "2").unwrap();
+                assert!(changed.is_some());
+                assert_eq!((files.text("/x").unwrap().as_str(), entries()), ("2", 1));
+            }
+            assert_eq!((files.text("/x").unwrap().as_str(), entries()), ("1", 0));
+            assert!(make(&place, &files, "/x", "1").unwrap().is_none(), "nothing to change");
+            assert!(make(&place, &files, "/y", "1").is_err());
+            assert_eq!(entries(), 0);
         }
-        assert_eq!((files.text("/x").unwrap().as_str(), entries()), ("1", 0));
-        assert!(Changed::make(&place, &files, "/x", "1").unwrap().is_none(), "nothing to change");
-        assert!(Changed::make(&place, &files, "/y", "1").is_err());
-        assert_eq!(entries(), 0);
+    }
+
+    #[test]
+    fn a_change_of_somebody_else_survives_and_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let (place, files) = (Place::at(&root.path().join("journal")), KernelFiles::under(root.path()));
+        fs::write(root.path().join("x"), "1\n").unwrap();
+        let changed = Changed::make_exactly(&place, &files, "/x", "2").unwrap().unwrap();
+        files.write("/x", "3").unwrap();
+        assert!(matches!(changed.put_back(), Ok(Undone::LeftAlone(what)) if what.contains("now it is '3'")));
+        assert_eq!(files.text("/x").unwrap(), "3");
+        assert_eq!(fs::read_dir(root.path().join("journal")).unwrap().count(), 0);
     }
 }

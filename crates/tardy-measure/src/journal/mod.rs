@@ -7,6 +7,7 @@
 mod changed;
 mod restore;
 mod setting;
+mod thread_rank;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -18,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use tardy_sys::kernel_files::KernelFiles;
 
 pub use changed::Changed;
-pub use restore::{Fate, Restored, restore};
-pub use setting::Setting;
+pub use restore::{Fate, Restored, left_behind, restore};
+pub use setting::{Setting, Undone};
+pub use thread_rank::{Rank, ThreadRank};
 
 /// Where the administrator's tardy keeps its journal.
 const DIRECTORY: &str = "/run/tardy/journal";
@@ -46,6 +48,17 @@ impl Place {
             _ => first.to_owned(),
         };
         Self { directory, files: KernelFiles::real() }
+    }
+
+    /// That of the machine whose kernel files these are: this process's, or one in the tree that stands in for a
+    /// machine.
+    pub fn of(files: &KernelFiles) -> Self {
+        if files.is_real() { Self::own() } else { Self::at(&files.resolve(DIRECTORY)) }
+    }
+
+    /// Where it lies.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// One in `directory`, for tests.
@@ -89,7 +102,7 @@ impl Place {
 }
 
 /// Makes a directory that only its owner may look into.
-fn prepare(directory: &Path) -> io::Result<()> {
+pub(crate) fn prepare(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     // Whether it may be written is asked, since a directory that is there may be another user's.
     let probe = directory.join(format!(".{}", std::process::id()));

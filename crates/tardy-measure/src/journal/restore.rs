@@ -7,7 +7,7 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use crate::switch::state::Shelf;
 
-use super::{Line, Owner, Place, Setting};
+use super::{Line, Owner, Place, Setting, Undone};
 
 /// What became of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,11 @@ pub struct Restored {
 pub enum Fate {
     /// The setting is as it was.
     Undone,
+    /// Somebody else has changed it since, so it stays as they have left it.
+    LeftAlone {
+        /// What it was, what tardy made of it, and what it is now.
+        what: String,
+    },
     /// Its owner is alive and will put it back itself.
     InUse {
         /// The owner's process id.
@@ -54,6 +59,18 @@ pub fn restore(place: &Place, files: &KernelFiles) -> Result<Vec<Restored>, Stri
     Ok(entries.iter().map(|path| one(place, files, path)).collect())
 }
 
+/// Kernel settings that a process which is dead by now has left changed, in words. Networks are not among them: a switch
+/// outlives the tardy that set it up.
+pub fn left_behind(place: &Place) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(&place.directory) else { return Vec::new() };
+    let lines = entries.filter_map(|entry| read(&entry.ok()?.path()));
+    lines
+        .filter(|line| matches!(line.setting, Setting::File { .. } | Setting::Thread(_)))
+        .filter(|line| !is_alive(place, line.owner))
+        .map(|line| line.setting.in_words())
+        .collect()
+}
+
 fn one(place: &Place, files: &KernelFiles, path: &Path) -> Restored {
     let Some(Line { owner, setting }) = read(path) else {
         return unreadable(place, path);
@@ -63,12 +80,15 @@ fn one(place: &Place, files: &KernelFiles, path: &Path) -> Restored {
         return Restored { what, fate: Fate::InUse { pid: owner.pid } };
     }
     let fate = match setting.undo(files) {
-        Ok(()) => {
+        Ok(undone) => {
             if let Setting::Network(step) = &setting {
                 Shelf::own().forget(step);
             }
             let _ = fs::remove_file(path);
-            Fate::Undone
+            match undone {
+                Undone::Done => Fate::Undone,
+                Undone::LeftAlone(what) => Fate::LeftAlone { what },
+            }
         }
         Err(reason) => Fate::Failed { reason },
     };
@@ -145,7 +165,7 @@ mod tests {
     }
 
     fn file(old: &str) -> Setting {
-        Setting::File { path: "/proc/sys/kernel/x".to_owned(), old: old.to_owned() }
+        Setting::File { path: "/proc/sys/kernel/x".to_owned(), old: old.to_owned(), new: None }
     }
 
     #[test]
@@ -154,6 +174,7 @@ mod tests {
         fs::write(scene.root.path().join("proc/sys/kernel/x"), "3").unwrap();
         scene.dead_entry(9, &file("1"));
         scene.dead_entry(10, &file("2"));
+        assert_eq!(left_behind(&scene.place).len(), 2);
         let restored = restore(&scene.place, &scene.files).unwrap();
         assert!(restored.iter().all(|one| one.fate == Fate::Undone), "{restored:?}");
         assert_eq!(scene.files.text("/proc/sys/kernel/x").unwrap(), "1");
@@ -177,6 +198,7 @@ mod tests {
     fn what_a_living_process_holds_is_left_alone() {
         let scene = Scene::new();
         let entry = scene.place.note(&file("1")).unwrap();
+        assert!(left_behind(&scene.place).is_empty());
         let restored = restore(&scene.place, &scene.files).unwrap();
         assert_eq!(restored[0].fate, Fate::InUse { pid: std::process::id() });
         assert_eq!(scene.entries(), 1);

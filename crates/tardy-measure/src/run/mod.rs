@@ -5,6 +5,7 @@ mod checkpoint;
 mod conduct;
 mod fake_moment;
 mod fake_tracer;
+mod foreign_phase;
 mod house;
 mod house_clock;
 mod level_watch;

@@ -11,6 +11,7 @@ use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
 use super::cause_watch::CauseWatch;
+use super::foreign_phase;
 use super::house::House;
 use super::level_watch::LevelWatch;
 use super::live_series::LiveSeries;
@@ -55,7 +56,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         ProbePlan::Noise(noise) => Work::Noise(noise.clone()),
         ProbePlan::Reaction(reaction) => Work::Reaction(reaction.clone()),
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
-        ProbePlan::Foreign(_) => return Err("another tool's measurement is imported, not made".to_owned()),
+        ProbePlan::Foreign(foreign) => return foreign_phase::run(house, index, &plan, foreign),
         ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
     };
     house.start_loads(&plan)?;

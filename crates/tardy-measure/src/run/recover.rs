@@ -93,6 +93,17 @@ pub fn open(path: &Path) -> Result<Opened, OpenError> {
     Ok(seal(path, run, &maps, recovered))
 }
 
+/// Removes a run file that nobody wants any more, and the maps that its run left if it was killed.
+pub(crate) fn discard(path: &Path) {
+    if let Some(run) = read(path).ok().and_then(|text| file::from_text(&text).ok()) {
+        let maps = (0..=run.plan.phases.len()).filter_map(|phase| map_place::of_phase(&run.origin.id, phase));
+        for map in maps.filter(|map| shared_map::is_in_use(map).is_ok_and(|in_use| !in_use)) {
+            let _ = fs::remove_file(map);
+        }
+    }
+    let _ = fs::remove_file(path);
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
     let fail = |source| OpenError::Io { path: path.to_owned(), source };
     // A pipe or a device would be read for ever.

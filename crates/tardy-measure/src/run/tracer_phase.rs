@@ -215,10 +215,10 @@ impl Watch<'_, '_, '_> {
 
 /// A map in which nothing is counted: whoever opens the run file sees by it that the run goes on. Dropping it removes
 /// it.
-struct SignOfLife(SharedMap);
+pub(super) struct SignOfLife(SharedMap);
 
 impl SignOfLife {
-    fn make(run_id: &str, phase: usize) -> Result<Self, String> {
+    pub(super) fn make(run_id: &str, phase: usize) -> Result<Self, String> {
         let path = map_place::of_phase(run_id, phase).ok_or("the run has no usable id; please report it")?;
         SharedMap::create(&path, 1, 1).map(Self).map_err(|error| error.to_string())
     }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use tardy_record::Series;
-use tardy_record::pins::{Agreement, AnswerBy, Point, ReactionPlan, ReactionSeries};
+use tardy_record::pins::{AGREEING_NS, Agreement, AnswerBy, Point, ReactionPlan, ReactionSeries};
 use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_sys::pins_log::Rise;
@@ -110,6 +110,7 @@ impl WireSeries {
             let on_the_wire_ns = answer.answered_ns as i64 - answer.raised_ns as i64;
             let difference_ns = (on_the_wire_ns - sample.late_ns).unsigned_abs();
             self.agreement.compared += 1;
+            self.agreement.agreeing += u64::from(difference_ns <= AGREEING_NS);
             self.agreement.highest_difference_ns = self.agreement.highest_difference_ns.max(difference_ns);
         }
     }
@@ -198,7 +199,7 @@ mod tests {
         }
         wire.compare(Sample { cycle: 9, at_ns: START_NS + 9500, late_ns: 100 });
         let agreement = series(&wire)[1].reaction().unwrap().agreement.unwrap();
-        assert_eq!(agreement, Agreement { compared: 2, highest_difference_ns: 3, unmatched: 1 });
+        assert_eq!(agreement, Agreement { compared: 2, agreeing: 2, highest_difference_ns: 3, unmatched: 1 });
         assert_eq!(
             series(&wire)[0].reaction().unwrap().agreement,
             None,

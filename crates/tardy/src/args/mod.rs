@@ -1,5 +1,6 @@
 //! What can be typed. Nothing here asks the machine anything; `resolve.rs` does.
 
+mod check;
 mod formats;
 mod lab;
 mod run;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use check::{CheckArgs, TrialFlags};
 pub(crate) use formats::{ExportArgs, ImportArgs};
 pub(crate) use lab::{ExperimentArgs, GuestFlags, LabCommand, LabKernelsArgs, LabRunArgs, LabVerifyArgs};
 pub(crate) use run::RunArgs;
@@ -38,7 +40,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// What this machine is, whether it is real-time, and what would improve it.
-    Check(CheckArgs),
+    Check(Box<CheckArgs>),
     /// Measure: run file, summary, and a report if asked for.
     Run(Box<RunArgs>),
     /// A load by itself.
@@ -74,7 +76,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Tsn(TsnCommand),
     /// Undo what a crash left changed in the kernel.
-    Restore,
+    Restore(RestoreArgs),
     /// The JSON Schema of run files.
     Schema,
     /// Completions for a shell.
@@ -149,13 +151,10 @@ pub(crate) struct GpioListArgs {
     pub(crate) json: bool,
 }
 
-/// `tardy check`.
+/// `tardy restore`.
 #[derive(Debug, Args)]
-pub(crate) struct CheckArgs {
-    /// As JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Read kernel files under this directory instead.
+pub(crate) struct RestoreArgs {
+    /// Kernel files, and the journal, under this directory instead.
     #[arg(long, hide = true, default_value = "/")]
     pub(crate) kernel_root: PathBuf,
 }

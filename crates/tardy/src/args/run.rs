@@ -9,8 +9,8 @@ use crate::recipe::{GpioTable, NoiseTable, RunTable, TimerTable};
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers; for the lab lab-quick, lab-full, lab-rpi3,
-    /// lab-rpi1, lab-at91-timers, lab-at91-levels; or a file (docs/recipes.md).
+    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers, at91-xenomai; for the lab lab-quick,
+    /// lab-full, lab-rpi3, lab-rpi1, lab-at91-timers, lab-at91-levels; or a file (docs/recipes.md).
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]
@@ -69,7 +69,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct RunFlags {
     /// What measures: timer; kernel: where on the way from the timer's interrupt to the thread it gets late; noise: a
     /// loop that notices whenever it stood still (docs/noise.md); gpio-reaction: a thread that answers edges of one pin on
-    /// another (docs/pins.md); timerlat, osnoise, hwlat: the kernel's own tracers
+    /// another (docs/pins.md); xenomai: a co-kernel's own program at its three levels; timerlat, osnoise, hwlat: the
+    /// kernel's own tracers
     /// (docs/levels.md) [default: timer]
     #[arg(long, value_name = "WHAT")]
     probe: Option<String>,

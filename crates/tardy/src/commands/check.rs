@@ -1,5 +1,7 @@
 //! `tardy check`: what this machine is, whether it is real-time, and what would improve it.
 
+mod measure;
+
 use anyhow::Result;
 use serde::Serialize;
 use tardy_analyse::readiness::{self, Readiness};
@@ -20,6 +22,9 @@ struct Answer {
 
 /// Examines this machine.
 pub(crate) fn run(arguments: &CheckArgs) -> Result<Exit> {
+    if arguments.measure {
+        return measure::run(arguments);
+    }
     let files = KernelFiles::under(&arguments.kernel_root);
     let answers = if files.is_real() { SystemAnswers::ask() } else { SystemAnswers::none() };
     let facts = facts::collect(&files, &answers);

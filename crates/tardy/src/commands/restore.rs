@@ -5,11 +5,13 @@ use tardy_measure::journal::{Fate, Place, restore};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
+use crate::args::RestoreArgs;
 use crate::exit::Exit;
 
 /// Undoes every entry of the journal whose owner is dead.
-pub(crate) fn run() -> Result<Exit> {
-    let entries = restore(&Place::own(), &KernelFiles::real()).map_err(|reason| anyhow!(reason))?;
+pub(crate) fn run(arguments: &RestoreArgs) -> Result<Exit> {
+    let files = KernelFiles::under(&arguments.kernel_root);
+    let entries = restore(&Place::of(&files), &files).map_err(|reason| anyhow!(reason))?;
     if entries.is_empty() {
         output::tell("nothing to restore: the journal is empty");
     }
@@ -18,6 +20,9 @@ pub(crate) fn run() -> Result<Exit> {
         let what = &entry.what;
         match entry.fate {
             Fate::Undone => output::tell(&format!("restored: {what}")),
+            Fate::LeftAlone { what } => {
+                output::tell(&format!("left alone: {what}; somebody else has changed it since"));
+            }
             Fate::InUse { pid } => {
                 output::tell(&format!("left alone: {what}; process {pid} is alive and puts it back itself"));
             }

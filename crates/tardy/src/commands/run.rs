@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::phase_lock;
+use tardy_measure::co_kernel::CoKernel;
 use tardy_measure::facts;
 use tardy_measure::gpio::chips;
 use tardy_measure::load;
@@ -117,7 +118,13 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
         ambient_c: arguments.ambient,
         housekeeping_cpu: arguments.housekeeping_cpu,
     };
-    Ok(resolve(&recipe, extras, &Machine { allowed, trace, pins: pins(arguments, &recipe)? })?)
+    let co_kernel = match arguments.fake {
+        Some(_) => Err("what another program prints is not made up; leave --fake out".to_owned()),
+        None => {
+            CoKernel::find(&KernelFiles::under(&arguments.kernel_root), std::env::var_os("PATH").as_deref())
+        }
+    };
+    Ok(resolve(&recipe, extras, &Machine { allowed, trace, co_kernel, pins: pins(arguments, &recipe)? })?)
 }
 
 /// The GPIO chips; looked at only where a line is named.

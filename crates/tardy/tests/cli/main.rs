@@ -7,6 +7,7 @@ mod bench;
 mod causes;
 mod check_of_other_machines;
 mod cyclictest;
+mod doctor;
 mod errors;
 mod formats;
 mod full_disk;
@@ -19,6 +20,7 @@ mod published;
 mod real_run;
 mod samples;
 mod simulate;
+mod xenomai;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -19,7 +19,7 @@ use tardy_tsn::simulate::engine::Arrival;
 use tardy_tsn::simulate::replay::{Entrance, replay};
 use tardy_tsn::simulate::{Options, Ports};
 
-use crate::guests;
+use crate::guests::{self, Turn};
 
 /// How many files are held against the kernel, and how many of them in every run of the tests.
 const FILES: usize = 50;
@@ -236,7 +236,8 @@ fn agree(count: usize) {
     let modules = kernel::modules::resolve(&kernel, &KERNEL_MODULES.map(str::to_owned), &[]).unwrap();
     let seeds = seeds(count);
     let began = Instant::now();
-    let host = Host { core: Some(0), cancel: None };
+    let turn = Turn::on_one();
+    let host = Host { core: Some(turn.core()), cancel: None };
     let outcome = experiment(&guests, &seeds).run(&kernel, modules, host, &mut |_| {}).unwrap();
     println!("{} files in {:.0} s, status {}", seeds.len(), began.elapsed().as_secs_f64(), outcome.status);
     let text = |name: &str| {

@@ -18,7 +18,7 @@ use tardy_lab::kernel::{self, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
 
-use crate::guests;
+use crate::guests::{self, Turn};
 
 /// tardy's run time a cycle over cyclictest's, as last measured (docs/performance.md). When the probe becomes leaner,
 /// this becomes smaller.
@@ -126,7 +126,8 @@ fn measure(guests: &Path, kernel: &str, interval_us: u32) -> Costs {
             }
         }
     };
-    let host = Host { core: Some(0), cancel: None };
+    let turn = Turn::on_one();
+    let host = Host { core: Some(turn.core()), cancel: None };
     let outcome = experiment(guests, interval_us).run(&kernel, Vec::new(), host, &mut hear).unwrap();
     assert_eq!((outcome.status, costs.len()), (0, 2));
     let file = |name: &str| {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::guests;
+use crate::guests::{self, Turn};
 
 /// Process ids of emulators whose guest's command line has `mark` in it.
 fn emulators(mark: &str) -> Vec<String> {
@@ -37,7 +37,8 @@ fn ends_its_emulator(signal: &str) {
     let mark = format!("tardy.test={}-{signal}", std::process::id());
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", &format!("debian:6.12-rt,append='{mark}'"), "-o"]).arg(results.path());
-    let mut tardy = lab.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let turn = Turn::on_one();
+    let mut tardy = turn.pinned(&lab).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(tardy.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("booted")), "the guest never booted");
     assert_eq!(emulators(&mark).len(), 1);
@@ -65,7 +66,7 @@ fn a_panic_is_told_with_the_consoles_last_lines() {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", "debian:6.12,append='rdinit=/nothing'", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect(lab, 1));
+    let shown = guests::said(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("the guest's kernel panicked"), "{shown}");
     assert!(shown.contains("Kernel panic - not syncing"), "{shown}");
     let files = std::fs::read_dir(results.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -82,7 +83,7 @@ fn what_goes_wrong_in_a_guest_is_told_quietly_too() {
     // The standard kernel has no such tracer, which only the guest can find out.
     lab.args(["lab-quick", "--quiet", "--kernel", "debian:6.12", "--probe", "timerlat", "-o"])
         .arg(results.path());
-    let shown = guests::said(&guests::expect(lab, 1));
+    let shown = guests::said(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("CONFIG_TIMERLAT_TRACER"), "{shown}");
 }
 
@@ -93,7 +94,8 @@ fn a_guest_outlives_whoever_read_its_progress() {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", "debian:6.12-rt", "--loops", "20", "-o"]).arg(results.path());
-    let mut tardy = lab.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let turn = Turn::on_one();
+    let mut tardy = turn.pinned(&lab).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     drop(tardy.stderr.take());
     assert!(tardy.wait().unwrap().success());
 }
@@ -107,7 +109,7 @@ fn a_guest_that_hangs_is_ended() {
     // 1000 s of waiting in a loop after every message of the boot (boot_delay, in ms).
     let hanging = "debian:6.12,append='boot_delay=10000 lpj=1000000'";
     lab.args(["lab-quick", "--kernel", hanging, "--patience", "10s", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect(lab, 1));
+    let shown = guests::said(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("it hangs, or needs longer (--patience)"), "{shown}");
 }
 
@@ -117,6 +119,6 @@ fn a_guest_with_too_little_memory_says_so() {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", "debian:6.12", "--memory", "64", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect(lab, 1));
+    let shown = guests::said(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("too little memory for it (--memory)"), "{shown}");
 }

@@ -1,9 +1,70 @@
 //! Starting tardy's lab in tests.
+//!
+//! An emulator has a CPU of this machine for itself. Tests run as many at a time as there are CPUs, and each takes as many
+//! of them as it has guests at once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use tardy_record::Run;
+use tardy_sys::scheduling;
+
+/// CPUs of this machine that no test has, once it has been asked which there are.
+static FREE: (Mutex<Option<Vec<u32>>>, Condvar) = (Mutex::new(None), Condvar::new());
+
+/// Held by the test that is the next to get CPUs.
+static DOOR: Mutex<()> = Mutex::new(());
+
+/// CPUs of this machine that a test has for its guests, until this is dropped.
+pub(crate) struct Turn {
+    cores: Vec<u32>,
+}
+
+impl Turn {
+    /// One CPU, once there is one.
+    pub(crate) fn on_one() -> Self {
+        Self::when(|free, _| !free.is_empty(), 1)
+    }
+
+    /// All CPUs, once nobody has any.
+    pub(crate) fn on_all() -> Self {
+        Self::when(|free, all| free.len() == all, usize::MAX)
+    }
+
+    fn when(may_go: impl Fn(&[u32], usize) -> bool, count: usize) -> Self {
+        let all = scheduling::affinity().expect("the kernel says which CPUs there are");
+        // First come, first served: who needs all of them would wait for ever behind those who need one.
+        let _door = DOOR.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = FREE.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !may_go(free.get_or_insert_with(|| all.clone()), all.len()) {
+            free = FREE.1.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        let free = free.get_or_insert_default();
+        let count = count.min(free.len());
+        Self { cores: free.drain(..count).collect() }
+    }
+
+    /// The first of its CPUs.
+    pub(crate) fn core(&self) -> u32 {
+        self.cores[0]
+    }
+
+    /// `command` on this turn's first CPU alone.
+    pub(crate) fn pinned(&self, command: &Command) -> Command {
+        let mut pinned = Command::new("taskset");
+        pinned.args(["-c", &self.core().to_string()]).arg(command.get_program()).args(command.get_args());
+        pinned
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut free = FREE.0.lock().unwrap_or_else(PoisonError::into_inner);
+        free.get_or_insert_default().append(&mut self.cores);
+        FREE.1.notify_all();
+    }
+}
 
 /// Where the guests' tardys are; `None`, with a word about it, where these tests are not wanted.
 pub(crate) fn directory() -> Option<PathBuf> {
@@ -21,8 +82,19 @@ pub(crate) fn lab(guests: &Path, processor: &str, command: &str) -> Command {
     tardy
 }
 
-/// Runs it to its end, which must be the exit status `status`.
-pub(crate) fn expect(mut tardy: Command, status: i32) -> Output {
+/// Runs it to its end, which must be the exit status `status`, with every CPU for its guests.
+pub(crate) fn expect(tardy: Command, status: i32) -> Output {
+    let _turn = Turn::on_all();
+    ends_with(tardy, status)
+}
+
+/// The same where it has one guest at a time.
+pub(crate) fn expect_alone(tardy: &Command, status: i32) -> Output {
+    let turn = Turn::on_one();
+    ends_with(turn.pinned(tardy), status)
+}
+
+fn ends_with(mut tardy: Command, status: i32) -> Output {
     let output = tardy.output().unwrap();
     assert_eq!(output.status.code(), Some(status), "{}", said(&output));
     output

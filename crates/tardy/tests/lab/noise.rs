@@ -15,7 +15,7 @@ use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
 use tardy_record::gaps::Gap;
 
-use crate::guests;
+use crate::guests::{self, Turn};
 
 /// What the kernel must be, since Debian's other one has no osnoise tracer.
 const KERNEL: &str = "debian:6.12-rt";
@@ -142,7 +142,8 @@ fn gaps_are_the_interruptions_that_the_kernel_tells_of() {
     let Some(guests) = guests::directory() else { return };
     let spec = KernelSpec::parse(KERNEL).unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text| eprintln!("{text}")).unwrap();
-    let host = Host { core: Some(0), cancel: None };
+    let turn = Turn::on_one();
+    let host = Host { core: Some(turn.core()), cancel: None };
     let outcome = experiment(&guests).run(&kernel, Vec::new(), host, &mut |_| {}).unwrap();
     let file = |name: &str| {
         let file = outcome.files.iter().find(|(given, _)| given == name);

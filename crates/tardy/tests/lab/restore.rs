@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use tardy_measure::journal::Setting;
+use tardy_measure::journal::{Rank, Setting, ThreadRank};
 use tardy_measure::switch::Change;
 
 use crate::guests;
@@ -18,6 +18,8 @@ fn kind(setting: &Setting) -> &'static str {
     match setting {
         Setting::TraceInstance { .. } => "trace_instance",
         Setting::File { .. } => "file",
+        Setting::Thread(_) => "thread",
+        Setting::Pin { .. } => "pin",
         Setting::Network(step) => match &step.change {
             Change::Bridge { .. } => "bridge",
             Change::OpenVSwitch { .. } => "open_v_switch",
@@ -39,9 +41,11 @@ fn kind(setting: &Setting) -> &'static str {
 }
 
 /// Every name that [`kind`] gives.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 19] = [
     "trace_instance",
     "file",
+    "thread",
+    "pin",
     "bridge",
     "open_v_switch",
     "open_v_switch_port",
@@ -59,8 +63,9 @@ const KINDS: [&str; 17] = [
     "receive_stamps",
 ];
 
-/// What no guest has the device for: a network card that stamps frames. Its undoing has tests beside its code.
-const ELSEWHERE: [&str; 1] = ["receive_stamps"];
+/// What no guest has the device for, a network card that stamps frames, whose undoing has tests beside its code; and pins,
+/// which have a guest of their own (`pins.rs`).
+const ELSEWHERE: [&str; 2] = ["receive_stamps", "pin"];
 
 /// A cycle so long that tardy waits for the second port's turn while the first has its new schedule already.
 fn slow_switch(blue: &str, red: &str) -> String {
@@ -131,13 +136,13 @@ fn everything_that_tardy_changes_comes_back_after_a_crash() {
 /// The names above are those that the journal writes.
 #[test]
 fn kinds_are_called_as_in_the_journal() {
-    let settings = [
-        Setting::TraceInstance { path: String::new() },
-        Setting::File { path: String::new(), old: String::new() },
-    ];
+    let file = Setting::File { path: String::new(), old: String::new(), new: None };
+    let (name, rank) = (String::new(), Rank::fifo(1));
+    let thread = Setting::Thread(ThreadRank { pid: 1, start_ticks: 1, name, old: rank, new: rank });
+    let settings = [Setting::TraceInstance { path: String::new() }, file.clone(), thread];
     for setting in settings {
         let text = serde_json::to_value(&setting).unwrap();
         assert_eq!(text["kind"], kind(&setting));
     }
-    assert!(KINDS.contains(&kind(&Setting::File { path: String::new(), old: String::new() })));
+    assert!(KINDS.contains(&kind(&file)));
 }

@@ -1,4 +1,4 @@
-# What a crash must not leave behind: the network, and the tracers' settings.
+# What a crash must not leave behind: the network, the tracers' settings, and what the doctor tries.
 state() {
     everything | grep -v '^/run/tardy'
     ovs-vsctl show
@@ -10,6 +10,13 @@ state() {
         echo "$file: $(cat osnoise/$file)"
     done
     cd /
+    cat /proc/sys/kernel/sched_rt_runtime_us /proc/sys/kernel/timer_migration
+    for thread in /proc/[0-9]*; do
+        # Priority and policy, fields 40 and 41.
+        case $(cat $thread/comm 2> /dev/null) in
+            ktimers/* | irq/*) echo "$thread $(sed 's/.*) //' $thread/stat | cut -d ' ' -f 38,39)" ;;
+        esac
+    done
 }
 
 # crash NAME 'SIGN' COMMAND...: kills the command as soon as SIGN, a condition, comes true; restores; compares. Links
@@ -88,7 +95,16 @@ tc() { /sbin/tc.away "$@"; }
 echo 0 > /proc/sys/net/bridge/bridge-nf-call-iptables
 crash 'a rule of iptables' is_up tardy tsn apply /lab/ports.toml --for 100s
 
-measures() { ls /dev/shm/tardy-* > /dev/null 2>&1 && has_changed file; }
+measures() { has_changed file && grep -q timerlat /sys/kernel/tracing/instances/tardy-*/current_tracer 2> /dev/null; }
 crash 'the timerlat tracer' measures tardy run --probe timerlat --duration 100s -o /tmp/timerlat.run.json
-crash 'a trace of causes' 'has_changed trace_instance' \
+# What is noted in the journal is about to be made, and may not be there yet.
+traces() { has_changed trace_instance && ls /sys/kernel/tracing/instances | grep -q causes; }
+crash 'a trace of causes' traces \
     tardy run --causes --interval 1ms --duration 100s -o /tmp/causes.run.json
+
+# With this seed the change comes before the baseline. Its run file is there once it is in force.
+tries_it() { ls /run/tardy/trials/round-001-$1.run.json > /dev/null 2>&1; }
+for change in ktimers-up timer-migration; do
+    crash "the doctor's $change" "tries_it $change" \
+        tardy check --measure --only $change --rounds 1 --seed 4 --interval 1ms --duration 100s
+done

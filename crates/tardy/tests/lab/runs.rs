@@ -3,7 +3,7 @@
 use tardy_record::lab::LabClock;
 use tardy_record::{Knowable, Run};
 
-use crate::guests;
+use crate::guests::{self, Turn};
 
 /// The highest latency of the phase with that label.
 fn worst_ns(run: &Run, label: &str) -> i64 {
@@ -50,7 +50,7 @@ fn an_emulated_raspberry_pi_3_boots_and_measures() {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "aarch64", "run");
     lab.args(["lab-rpi3", "--kernel", "debian:6.1-rt", "--loops", "500", "-o"]).arg(results.path());
-    guests::expect(lab, 0);
+    guests::expect_alone(&lab, 0);
     let run = guests::run(&results.path().join("debian-6.1-rt.run.json"));
     assert!(run.validity.valid, "{:?}", run.validity);
     assert_eq!(run.lab.as_ref().unwrap().machine, "raspi3b");
@@ -76,6 +76,7 @@ fn a_run_in_the_hosts_time_says_that_its_latencies_mean_nothing() {
         "-o",
     ]);
     lab.arg(results.path());
+    let _turn = Turn::on_all();
     let shown = guests::said(&lab.output().unwrap());
     let run = guests::run(&results.path().join("debian-6.12-rt.run.json"));
     assert_eq!(run.lab.as_ref().unwrap().clock, LabClock::RealtimeEmulated);

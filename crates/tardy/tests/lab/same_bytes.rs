@@ -14,7 +14,7 @@ fn short_run(guests: &Path, more: &[&str]) -> Run {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(guests, "x86_64", "run");
     lab.args(SHORT).args(more).arg("-o").arg(results.path());
-    guests::expect(lab, 0);
+    guests::expect_alone(&lab, 0);
     let name = std::fs::read_dir(results.path()).unwrap().flatten().map(|entry| entry.path());
     let run = name.into_iter().find(|path| path.to_string_lossy().ends_with(".run.json")).unwrap();
     guests::run(&run)
@@ -45,7 +45,7 @@ fn every_built_in_load_is_the_same_to_the_byte() {
     let results = place.path().join("results");
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.arg(&recipe).args(["--kernel", "debian:6.12-rt", "--quiet", "-o"]).arg(&results);
-    guests::expect(lab, 0);
+    guests::expect_alone(&lab, 0);
     let run = guests::run(&results.join("debian-6.12-rt.run.json"));
     assert!(run.validity.valid, "{:?}", run.validity);
     assert_eq!(run.loads.len(), 10);

@@ -147,12 +147,10 @@ pub(super) fn assemble(
 fn resolve_for_guest(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
     let allowed = (0..pace.cpus()).collect();
     let extras = Extras { scale, ambient_c: None, housekeeping_cpu: None };
-    resolve(
-        recipe,
-        extras,
-        &resolve::Machine { allowed, trace: Offer::fake(), pins: resolve::Pins::Elsewhere },
-    )
-    .map(drop)
+    let co_kernel = Err("the lab has no kernel with a co-kernel".to_owned());
+    let machine =
+        resolve::Machine { allowed, trace: Offer::fake(), co_kernel, pins: resolve::Pins::Elsewhere };
+    resolve(recipe, extras, &machine).map(drop)
 }
 
 fn memory_mib(flags: &GuestFlags, recipe: &Recipe) -> Result<u32, UsageError> {

@@ -15,6 +15,8 @@ use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
+use crate::guests::Turn;
+
 const RT: &str = "debian:6.12-rt";
 const SCRIPT: &str = "lab/script.sh";
 /// Functions that every script may use.
@@ -76,7 +78,8 @@ impl Guest {
                 said.lines.push(text.clone());
             }
         };
-        let host = Host { core: Some(0), cancel: None };
+        let turn = Turn::on_one();
+        let host = Host { core: Some(turn.core()), cancel: None };
         let outcome = experiment.run(&kernel, modules, host, &mut hear).unwrap();
         said.files = outcome.files;
         assert_eq!(outcome.status, 0, "the script failed:\n{}", said.text());

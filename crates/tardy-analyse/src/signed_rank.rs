@@ -1,0 +1,182 @@
+//! Wilcoxon's signed-rank test of paired differences, exactly, and the shift that goes with it.
+//!
+//! Under the hypothesis that a change does nothing, every difference is as likely to have the one sign as the other. So
+//! with the sizes of the differences given, each of the 2^n assignments of signs is equally probable, and counting those
+//! whose sum of ranks is at least as extreme gives the p-value with no table and no assumption about the distribution.
+//! Differences of 0 say nothing and are left out (Wilcoxon 1945); equal sizes share their mean rank, and the counting is
+//! done with those shared ranks, so that it is exact with ties too.
+//!
+//! The road not taken: a t-test. Maxima have no normal distribution, and one stalled round would decide it.
+
+/// The test of some differences.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignedRank {
+    /// How many differences are not 0.
+    pub count: usize,
+    /// Two-sided p-value; 1 where there is nothing to test.
+    pub p: f64,
+}
+
+/// The least number of differences with which a p-value of `alpha` can be reached at all: all of one sign have 2^(1−n).
+pub fn least_count(alpha: f64) -> usize {
+    (1..=1000u16).find(|n| 2f64.powi(1 - i32::from(*n)) <= alpha).map_or(1000, usize::from)
+}
+
+/// Tests whether `differences` lie around 0. Those that are no numbers are left out.
+pub fn test(differences: &[f64]) -> SignedRank {
+    let mut sizes: Vec<(f64, bool)> = differences
+        .iter()
+        .filter(|difference| difference.is_finite() && **difference != 0.0)
+        .map(|difference| (difference.abs(), *difference > 0.0))
+        .collect();
+    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let ranks = doubled_ranks(&sizes);
+    let sum_above =
+        sizes.iter().zip(&ranks).filter(|((_, above), _)| *above).map(|(_, rank)| rank).sum::<usize>();
+    let probabilities = distribution(&ranks);
+    let tail = |sums: &[f64]| sums.iter().sum::<f64>();
+    let (below, above) = (tail(&probabilities[..=sum_above]), tail(&probabilities[sum_above..]));
+    SignedRank { count: sizes.len(), p: (2.0 * below.min(above)).min(1.0) }
+}
+
+/// Twice the rank of each, so that the mean rank of equal sizes is a whole number.
+fn doubled_ranks(sorted: &[(f64, bool)]) -> Vec<usize> {
+    let mut ranks = Vec::with_capacity(sorted.len());
+    for same in sorted.chunk_by(|a, b| a.0 == b.0) {
+        let first = ranks.len() + 1;
+        let last = ranks.len() + same.len();
+        ranks.extend(std::iter::repeat_n(first + last, same.len()));
+    }
+    ranks
+}
+
+/// The probability of each sum of the ranks above 0, when every sign is tossed for.
+fn distribution(ranks: &[usize]) -> Vec<f64> {
+    let mut probabilities = vec![0.0; ranks.iter().sum::<usize>() + 1];
+    probabilities[0] = 1.0;
+    let mut highest = 0;
+    for rank in ranks {
+        highest += rank;
+        for sum in (0..=highest).rev() {
+            let without = probabilities[sum];
+            let with = if sum >= *rank { probabilities[sum - rank] } else { 0.0 };
+            probabilities[sum] = (without + with) / 2.0;
+        }
+    }
+    probabilities
+}
+
+/// Where the differences lie: the median of all means of two (Hodges and Lehmann 1963), and the interval of those shifts
+/// that the test would not reject at 1 − `confidence`. No interval where there are too few differences for one.
+pub fn shift(differences: &[f64], confidence: f64) -> Option<(f64, Option<(f64, f64)>)> {
+    let values: Vec<f64> = differences.iter().copied().filter(|value| value.is_finite()).collect();
+    let mut means: Vec<f64> = (0..values.len())
+        .flat_map(|one| (one..values.len()).map(move |other| (one, other)))
+        .map(|(one, other)| f64::midpoint(values[one], values[other]))
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let middle = means.len() / 2;
+    let median = match means.len() {
+        0 => return None,
+        count if count % 2 == 1 => means[middle],
+        _ => f64::midpoint(means[middle - 1], means[middle]),
+    };
+    // How many means may lie beyond an end: the highest sum of ranks that is improbable enough.
+    let ranks: Vec<usize> = (1..=values.len()).collect();
+    let mut cumulated = 0.0;
+    let allowed = distribution(&ranks)
+        .into_iter()
+        .take_while(|probability| {
+            cumulated += probability;
+            cumulated <= (1.0 - confidence) / 2.0
+        })
+        .count();
+    let interval = allowed.checked_sub(1).map(|beyond| (means[beyond], means[means.len() - 1 - beyond]));
+    Some((median, interval))
+}
+
+/// Corrects p-values for there being `of` tests at once, of which these are some (Holm 1979): the chance that any change
+/// which does nothing is said to do something stays below the level, whatever the tests have to do with each other.
+pub fn holm(p_values: &[f64], of: usize) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    let mut corrected = vec![1.0; p_values.len()];
+    let mut highest: f64 = 0.0;
+    for (place, index) in order.into_iter().enumerate() {
+        let factor = of.max(p_values.len()) - place;
+        highest = highest.max((p_values[index] * factor as f64).min(1.0));
+        corrected[index] = highest;
+    }
+    corrected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+    }
+
+    #[test]
+    fn p_values_are_those_that_can_be_counted_by_hand() {
+        near(test(&[]).p, 1.0);
+        near(test(&[1.0]).p, 1.0);
+        near(test(&[1.0, 2.0, 3.0, 4.0, 5.0]).p, 2.0 / 32.0);
+        // The only assignments as extreme: all above, and all but the rank 1.
+        near(test(&[-1.0, 2.0, 3.0, 4.0, 5.0]).p, 4.0 / 32.0);
+        // Ties: ranks 1.5, 1.5, 3; sums 6, 4.5 (twice), 3 (twice) and so on. At least 4.5: 3 of 8.
+        near(test(&[1.0, -1.0, 2.0]).p, 2.0 * 3.0 / 8.0);
+        assert_eq!(test(&[0.0, 0.0, 1.0, f64::NAN]).count, 1);
+    }
+
+    #[test]
+    fn the_least_count_is_the_first_that_can_tell() {
+        assert_eq!(least_count(0.05), 6);
+        for alpha in [0.05, 0.005, 0.0005] {
+            let n = least_count(alpha);
+            let of = |n: usize| test(&(1..=n).map(|value| value as f64).collect::<Vec<_>>()).p;
+            assert!(of(n) <= alpha && of(n - 1) > alpha, "{alpha}: {n}");
+        }
+    }
+
+    #[test]
+    fn the_shift_is_the_middle_and_its_interval_agrees_with_the_test() {
+        let values = [1.1, 0.9, 1.3, 0.8, 1.0, 1.2, 1.05, 0.95];
+        let (median, interval) = shift(&values, 0.95).unwrap();
+        assert!((0.95..1.1).contains(&median), "{median}");
+        let (low, high) = interval.unwrap();
+        let p_at = |shift: f64| test(&values.map(|value| value - shift)).p;
+        assert!(p_at(low - 1e-6) <= 0.05 && p_at(low + 1e-6) > 0.05, "{low}");
+        assert!(p_at(high + 1e-6) <= 0.05 && p_at(high - 1e-6) > 0.05, "{high}");
+        assert_eq!(shift(&[1.0, 2.0], 0.95), Some((1.5, None)), "two values bound nothing");
+        assert_eq!(shift(&[], 0.95), None);
+    }
+
+    #[test]
+    fn the_correction_is_holms() {
+        assert_eq!(holm(&[0.01, 0.04, 0.03], 3), [0.03, 0.06, 0.06]);
+        assert_eq!(holm(&[0.01], 10), [0.1]);
+        assert_eq!(holm(&[0.9, 0.001], 2), [0.9, 0.002]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_sign_decides_nothing(values in prop::collection::vec(-1e3..1e3_f64, 1..30)) {
+            let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
+            let (one, other) = (test(&values), test(&mirrored));
+            prop_assert!((one.p - other.p).abs() < 1e-9);
+            prop_assert!((0.0..=1.0).contains(&one.p) && one.p >= 2f64.powi(1 - one.count as i32) * (1.0 - 1e-9));
+        }
+
+        #[test]
+        fn probabilities_add_up(values in prop::collection::vec(1u32..5, 1..40)) {
+            let mut sizes: Vec<(f64, bool)> = values.iter().map(|value| (f64::from(*value), true)).collect();
+            sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let total: f64 = distribution(&doubled_ranks(&sizes)).iter().sum();
+            prop_assert!((total - 1.0).abs() < 1e-9);
+        }
+    }
+}

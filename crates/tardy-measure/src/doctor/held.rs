@@ -1,0 +1,76 @@
+//! A change that is in force, until it is put back.
+
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::changes::{Step, Steps};
+use crate::journal::{Changed, Place, Undone};
+
+/// A change in force. Dropping it puts everything back, the last step first.
+#[derive(Debug, Default)]
+pub struct Held {
+    changed: Vec<Changed>,
+    /// What the kernel refused; the rest of the change is in force.
+    refused: Vec<String>,
+}
+
+impl Held {
+    /// Makes every step of a change, each noted in the journal of `place` first.
+    ///
+    /// # Errors
+    /// In words, with everything put back: if a step is refused of a change that must be whole, or all of them of one that
+    /// need not be.
+    pub fn hold(place: &Place, files: &KernelFiles, steps: &Steps) -> Result<Self, String> {
+        let mut held = Self::default();
+        for step in &steps.steps {
+            let made = match step {
+                // The probe does that.
+                Step::KeepOutOfIdle => continue,
+                Step::File { path, new } => Changed::make_exactly(place, files, path, new),
+                Step::Thread(thread) => Changed::make_thread(place, files, thread).map(Some),
+            };
+            match made {
+                Ok(changed) => held.changed.extend(changed),
+                Err(reason) if steps.may_be_partial => held.refused.push(reason),
+                Err(reason) => return Err(reason),
+            }
+        }
+        let is_by_probe = steps.steps.contains(&Step::KeepOutOfIdle);
+        match held.refused.first() {
+            _ if is_by_probe || !held.changed.is_empty() => Ok(held),
+            Some(reason) => Err(reason.clone()),
+            None => Err("by now it is so already".to_owned()),
+        }
+    }
+
+    /// How many steps were refused, with the first reason.
+    pub fn refused(&self) -> Option<(usize, &str)> {
+        self.refused.first().map(|first| (self.refused.len(), first.as_str()))
+    }
+
+    /// Puts everything back, and says what could not be, or was left alone because somebody else has changed it.
+    pub fn put_back(mut self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        while let Some(changed) = self.changed.pop() {
+            let what = changed.setting().in_words();
+            match changed.put_back() {
+                Ok(Undone::Done) => {}
+                Ok(Undone::LeftAlone(what)) => {
+                    remarks.push(format!("left alone: {what}; somebody else has changed it since"));
+                }
+                Err(reason) => remarks.push(format!(
+                    "{what}, could not be put back: {reason}; it is in the journal, so 'tardy restore' can try again"
+                )),
+            }
+        }
+        remarks
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // A vector drops its first element first.
+        while let Some(changed) = self.changed.pop() {
+            drop(changed);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The kernel threads whose priorities are tried.
+
+use tardy_sys::kernel_files::KernelFiles;
+
+use crate::facts::{process_stat::ProcessStat, threads};
+use crate::journal::{Rank, ThreadRank};
+
+/// Names of threads that serve interrupts (kernel/irq/manage.c).
+pub(super) const INTERRUPTS: &[&str] = &["irq/", "IRQ-"];
+/// Names of threads that expire timers on RT kernels: since 6.2, and in the patches of 4.x before.
+pub(super) const TIMERS: &[&str] = &["ktimers/", "ktimersoftd/"];
+
+/// The real-time kernel threads whose names begin so, with the rank that each has; `new` is that rank too.
+pub(super) fn find(files: &KernelFiles, beginnings: &[&str]) -> Vec<ThreadRank> {
+    let found = threads::find(files);
+    let all = found.get().map(Vec::as_slice).unwrap_or_default();
+    let of_interest = all.iter().filter(|thread| beginnings.iter().any(|name| thread.name.starts_with(name)));
+    of_interest
+        .filter_map(|thread| {
+            let line = files.text(&format!("/proc/{}/stat", thread.pid)).ok()?;
+            let stat = ProcessStat::parse(&line)?;
+            let old = Rank { policy: stat.policy, priority: stat.priority };
+            let name = stat.name.to_owned();
+            // SCHED_FIFO and SCHED_RR.
+            matches!(old.policy, 1 | 2).then(|| ThreadRank {
+                pid: thread.pid,
+                start_ticks: stat.start,
+                name,
+                old,
+                new: old,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,108 @@
+//! Where trials happen: one doctor at a time, and nothing of a killed one in the way.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::journal::{self, Place};
+use crate::run::recover;
+
+/// A lock that one doctor has, and a directory for its runs. The lock goes with the process, however that ends.
+#[derive(Debug)]
+pub(super) struct Workplace {
+    _lock: File,
+    directory: PathBuf,
+    keep: bool,
+}
+
+impl Workplace {
+    /// Beside the journal of `place`; runs are kept in `keep`, if that is given.
+    pub(super) fn take(place: &Place, keep: Option<&Path>) -> Result<Self, String> {
+        let beside = place.directory().parent().unwrap_or(Path::new("/")).to_owned();
+        let fail = |what: &Path| {
+            let what = what.display().to_string();
+            move |error: std::io::Error| format!("{what} cannot be used: {error}")
+        };
+        journal::prepare(&beside).map_err(fail(&beside))?;
+        let path = beside.join("trials.lock");
+        let lock = File::create(&path).map_err(fail(&path))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => format!(
+                "another 'tardy check --measure' is at work ({} is locked); two would measure each other's changes",
+                path.display()
+            ),
+            TryLockError::Error(error) => fail(&path)(error),
+        })?;
+        let own = beside.join("trials");
+        clear(&own);
+        let directory = match keep {
+            None => own,
+            Some(directory) => directory.to_owned(),
+        };
+        fs::create_dir_all(&directory).map_err(fail(&directory))?;
+        Ok(Self { _lock: lock, directory, keep: keep.is_some() })
+    }
+
+    /// The file of a trial's run.
+    pub(super) fn run_file(&self, round: u32, name: &str) -> PathBuf {
+        self.directory.join(format!("round-{round:03}-{name}.run.json"))
+    }
+
+    /// The trial is over: its file goes, unless it shall be kept.
+    pub(super) fn done_with(&self, file: &Path) {
+        if !self.keep {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        if !self.keep {
+            clear(&self.directory);
+        }
+    }
+}
+
+/// Removes the runs of a doctor that was killed, and the maps that they counted in.
+fn clear(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    entries.flatten().for_each(|entry| recover::discard(&entry.path()));
+    let _ = fs::remove_dir_all(directory);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_doctor_at_a_time() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::at(&root.path().join("tardy/journal"));
+        let first = Workplace::take(&place, None).unwrap();
+        let refused = Workplace::take(&place, None).unwrap_err();
+        assert!(refused.contains("another 'tardy check --measure'"), "{refused}");
+        fs::write(first.run_file(1, "baseline"), "{}").unwrap();
+        let directory = first.directory.clone();
+        drop(first);
+        assert!(!directory.exists());
+        // What a killed one leaves is a directory and no lock.
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("round-001-baseline.run.json"), "{\"schema_version\": 1}").unwrap();
+        let second = Workplace::take(&place, None).unwrap();
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+        drop(second);
+    }
+
+    #[test]
+    fn runs_that_are_kept_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let place = Place::at(&root.path().join("tardy/journal"));
+        let kept = root.path().join("kept");
+        let workplace = Workplace::take(&place, Some(&kept)).unwrap();
+        let file = workplace.run_file(2, "governor");
+        fs::write(&file, "{}").unwrap();
+        workplace.done_with(&file);
+        drop(workplace);
+        assert!(kept.join("round-002-governor.run.json").exists());
+    }
+}

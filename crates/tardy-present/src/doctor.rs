@@ -1,0 +1,277 @@
+//! What `tardy check --measure` prints: which changes there are, and what each did.
+
+use tardy_analyse::doctor::{Compared, Diagnosis, Effect, Verdict};
+
+use crate::latency::microseconds;
+use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
+use crate::table::Table;
+
+/// Where what is said of a change begins.
+const COLUMN: usize = 20;
+
+/// A change, and whether it can be tried, in words.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// Its name.
+    pub name: String,
+    /// `can be tried`, or why it cannot be.
+    pub standing: &'static str,
+    /// What it comes to here, or what is in its way.
+    pub what: String,
+}
+
+/// What the trials were.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// In a few words: rounds, length, CPUs, load.
+    pub trials: String,
+    /// The changes, tried or not.
+    pub offered: Vec<Offered>,
+    /// Whether somebody ended it before its time.
+    pub interrupted: bool,
+}
+
+/// The changes that there are.
+pub fn offers(offered: &[Offered], colour: bool) -> String {
+    let mut paper = Paper::new(colour);
+    print_offers(offered, &mut paper);
+    paper.text
+}
+
+/// What the trials say, the best first.
+pub fn text(done: &Done, diagnosis: &Diagnosis, colour: bool) -> String {
+    let mut paper = Paper::new(colour);
+    headline(done, diagnosis, &mut paper);
+    if !diagnosis.effects.is_empty() {
+        paper.text.push('\n');
+        table(diagnosis).lines(WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Plain));
+        for effect in &diagnosis.effects {
+            paper.text.push('\n');
+            print_effect(effect, done, diagnosis, &mut paper);
+        }
+        paper.text.push('\n');
+        let legend = format!(
+            "A ratio below 1 is earlier with the change; in brackets its 95 % interval. p is the probability that a \
+             change which does nothing comes out as far from 1, corrected for {} tests at once (signed ranks, Holm). \
+             docs/check.md says more.",
+            diagnosis.tests
+        );
+        wrapped(&legend, WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Faint));
+    }
+    let is_tried = |one: &&Offered| diagnosis.effects.iter().any(|effect| effect.change == one.name);
+    let (_, others): (Vec<&Offered>, Vec<&Offered>) = done.offered.iter().partition(is_tried);
+    if !others.is_empty() {
+        paper.text.push('\n');
+        paper.line("NOT TRIED", Style::Bold);
+        others.into_iter().for_each(|one| print_offer(one, &mut paper));
+    }
+    paper.text
+}
+
+fn headline(done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
+    let helped: Vec<&str> = of_verdict(diagnosis, Verdict::Helps);
+    let harmed: Vec<&str> = of_verdict(diagnosis, Verdict::Harms);
+    let (line, style) = match (helped.is_empty(), harmed.is_empty()) {
+        (false, _) => (format!("What helped: {}", helped.join(", ")), Style::Good),
+        (true, false) => (format!("Nothing helped; what harmed: {}", harmed.join(", ")), Style::Middling),
+        (true, true) if diagnosis.rounds < diagnosis.least_rounds => {
+            ("Too few rounds to tell what helps".to_owned(), Style::Middling)
+        }
+        (true, true) => ("No change made a difference that can be told from chance".to_owned(), Style::Bold),
+    };
+    wrapped(&line, WIDTH).into_iter().for_each(|line| paper.line(&line, style));
+    let (had, least) = (diagnosis.rounds, diagnosis.least_rounds);
+    let mut sentences = vec![format!("{}; each change against the baseline of its own round.", done.trials)];
+    if done.interrupted {
+        sentences.push("It was ended before its time.".to_owned());
+    }
+    if had < least {
+        let rounds = if had == 1 { "1 round counts".to_owned() } else { format!("{had} rounds count") };
+        sentences.push(format!("{rounds}: too few to tell anything from chance, {least} at least."));
+    }
+    if let Some(reason) = diagnosis.left_out.first() {
+        sentences.push(format!("Baselines were left out: {reason}."));
+    }
+    wrapped(&sentences.join(" "), WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Plain));
+}
+
+fn of_verdict(diagnosis: &Diagnosis, verdict: Verdict) -> Vec<&str> {
+    let effects = diagnosis.effects.iter().filter(|effect| effect.verdict == verdict);
+    effects.map(|effect| effect.change.as_str()).collect()
+}
+
+fn table(diagnosis: &Diagnosis) -> Table {
+    let mut table =
+        Table::new(&["us (medians)", "p99.9", "with it", "ratio", "worst", "with it", "ratio", "verdict"]);
+    for effect in &diagnosis.effects {
+        let mut row = vec![printable(&effect.change)];
+        for compared in [&effect.p99_9, &effect.worst] {
+            let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), microseconds);
+            row.extend([us(compared.without_ns), us(compared.with_ns), ratio(compared.ratio)]);
+        }
+        row.push(in_short(effect.verdict).to_owned());
+        table.push(row);
+    }
+    table
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+}
+
+fn in_short(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Helps => "helps",
+        Verdict::Harms => "harms",
+        Verdict::Both => "both",
+        Verdict::NoDifferenceSeen => "none seen",
+        Verdict::TooFewRounds => "too few",
+    }
+}
+
+fn in_words(effect: &Effect, least: usize) -> (String, Style) {
+    match effect.verdict {
+        Verdict::Helps => ("helps".to_owned(), Style::Good),
+        Verdict::Harms => ("harms".to_owned(), Style::Bad),
+        Verdict::Both => ("makes one of the two better, the other worse".to_owned(), Style::Middling),
+        Verdict::NoDifferenceSeen => ("no difference seen".to_owned(), Style::Bold),
+        Verdict::TooFewRounds => {
+            let count = effect.rounds;
+            let counted =
+                if count == 1 { "1 round counts".to_owned() } else { format!("{count} rounds count") };
+            (format!("too few rounds to tell: {counted}, {least} at least"), Style::Bold)
+        }
+    }
+}
+
+fn print_effect(effect: &Effect, done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
+    let (words, style) = in_words(effect, diagnosis.least_rounds);
+    paper.line(&format!("{}: {words}", printable(&effect.change)), style);
+    let tried = done.offered.iter().find(|one| one.name == effect.change);
+    let mut paragraphs: Vec<String> = tried.map(|one| one.what.clone()).into_iter().collect();
+    let of = |name: &str, compared: &Compared| {
+        let ratio = compared.ratio.map(|ratio| {
+            let interval = compared.ratio_interval;
+            let interval =
+                interval.map_or_else(String::new, |(low, high)| format!(" ({low:.2} to {high:.2})"));
+            format!("{ratio:.2}{interval}")
+        });
+        ratio.map(|ratio| format!("{name} ratio {ratio}, p {}", probability(compared.p)))
+    };
+    let numbers: Vec<String> =
+        [of("p99.9", &effect.p99_9), of("worst", &effect.worst)].into_iter().flatten().collect();
+    if !numbers.is_empty() {
+        let rounds =
+            if effect.rounds == 1 { "1 round".to_owned() } else { format!("{} rounds", effect.rounds) };
+        paragraphs.push(format!("{}; {rounds}", numbers.join("; ")));
+    }
+    if let Some(reason) = effect.left_out.first() {
+        paragraphs.push(format!("left out: {reason}"));
+    }
+    for paragraph in paragraphs {
+        wrapped(&paragraph, WIDTH - INDENT).into_iter().for_each(|line| paper.indented(&line, Style::Plain));
+    }
+}
+
+/// `0.004`, `0.25`, `1`; never 0.
+fn probability(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "below 0.0001".to_owned(),
+        p if p < 0.01 => format!("{p:.4}"),
+        p if p < 0.995 => format!("{p:.2}"),
+        _ => "1".to_owned(),
+    }
+}
+
+fn print_offers(offered: &[Offered], paper: &mut Paper) {
+    offered.iter().for_each(|one| print_offer(one, paper));
+}
+
+fn print_offer(one: &Offered, paper: &mut Paper) {
+    let what = format!("{}: {}", one.standing, one.what);
+    let mut lines = wrapped(&what, WIDTH - COLUMN).into_iter();
+    let name = format!("  {:width$}", printable(&one.name), width = COLUMN - 2);
+    paper.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
+    for line in lines {
+        paper.line(&format!("{:COLUMN$}{line}", ""), Style::Plain);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tardy_analyse::doctor::{Observation, Reading, diagnose};
+
+    fn trials(rounds: u32) -> Vec<Observation> {
+        let reading = |us: u32, round: u32| {
+            let ns = i64::from(us * 1000 + round * 10);
+            Ok(Reading { p99_9_ns: Some(ns), worst_ns: Some(3 * ns) })
+        };
+        let of = |round| {
+            let change = |name: &str, us| Observation {
+                round,
+                change: Some(name.to_owned()),
+                reading: reading(us, round),
+            };
+            let same = if round % 2 == 0 { 39 } else { 41 };
+            let baseline = Observation { round, change: None, reading: reading(40, round) };
+            [baseline, change("governor", 25), change("ktimers-up", 90), change("timer-migration", same)]
+        };
+        (1..=rounds).flat_map(of).collect()
+    }
+
+    fn done(interrupted: bool) -> Done {
+        let offered = |name: &str, standing, what: &str| Offered {
+            name: name.to_owned(),
+            standing,
+            what: what.to_owned(),
+        };
+        Done {
+            trials: "10 rounds of 5s on CPU 1 under doload".to_owned(),
+            offered: vec![
+                offered("governor", "can be tried", "governor ondemand, then performance"),
+                offered("idle", "already so", "some program holds /dev/cpu_dma_latency at 0"),
+                offered(
+                    "fair-server",
+                    "not permitted",
+                    "cannot list /sys/kernel/debug/sched/fair_server: evil\u{1b}[2J",
+                ),
+                offered("ktimers-up", "can be tried", "2 threads ktimers/…: 1, then fifo 91"),
+                offered("timer-migration", "can be tried", "timer_migration 1, then 0"),
+            ],
+            interrupted,
+        }
+    }
+
+    fn names() -> [String; 3] {
+        ["governor", "ktimers-up", "timer-migration"].map(str::to_owned)
+    }
+
+    #[test]
+    fn people_read_this() {
+        let text = text(&done(false), &diagnose(&names(), &trials(10)), false);
+        insta::assert_snapshot!(text);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn too_few_rounds_are_said_first() {
+        let text = text(&done(true), &diagnose(&names(), &trials(3)), false);
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn offers_do_not_steer_the_terminal() {
+        let text = offers(&done(false).offered, false);
+        assert!(!text.contains('\u{1b}') && text.contains("evil\u{fffd}[2J"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn a_probability_is_never_nothing() {
+        assert_eq!(
+            [0.0, 0.00016, 0.004, 0.25, 1.0].map(probability),
+            ["below 0.0001", "0.0002", "0.0040", "0.25", "1"]
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! `--probe xenomai` on captured output: no Cobalt kernel was there to be run. The program is a script that prints what
+//! Xenomai 3's `latency -h` printed, in the words of the level that it is asked for.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use crate::bench::{Bench, Printed};
+
+const CAPTURED: &str = include_str!("../../../tardy-formats/tests/fixtures/xenomai3-latency-h.txt");
+
+/// A machine with a Cobalt core, whose `latency` is this script.
+fn machine(bench: &Bench, script: &str) -> PathBuf {
+    let root = bench.path("machine");
+    for (path, text) in [
+        ("proc/xenomai/version", "3.1\n"),
+        ("proc/xenomai/clock/coreclk", "gravity: irq=99 kernel=1341 user=1341\n"),
+        ("captured.txt", CAPTURED),
+        ("usr/xenomai/bin/latency", script),
+    ] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+    }
+    fs::set_permissions(root.join("usr/xenomai/bin/latency"), fs::Permissions::from_mode(0o755)).unwrap();
+    root
+}
+
+fn run(bench: &Bench, script: &str) -> Printed {
+    let root = machine(bench, script);
+    let root = root.to_str().unwrap();
+    let words =
+        ["run", "-q", "--probe", "xenomai", "--kernel-root", root, "--duration", "3s", "-o", "x.run.json"];
+    let words = [&words[..], &["--interval", "500us", "-p", "99", "--cpus", "0"]].concat();
+    // Whatever else is called latency on this machine is not asked.
+    Printed::from(bench.command(&words).env("PATH", "/bin:/usr/bin").output().unwrap())
+}
+
+const SPEAKS: &str = r#"#!/bin/sh
+echo "$@" >> "$(dirname "$0")/asked"
+case "$1" in
+-t0) mode="periodic user-mode task" ;;
+-t1) mode="in-kernel periodic task" ;;
+-t2) mode="in-kernel timer handler" ;;
+esac
+sed "s/periodic user-mode task/$mode/" "$(dirname "$0")/../../../captured.txt"
+"#;
+
+#[test]
+fn three_levels_are_measured_one_after_the_other() {
+    let bench = Bench::new();
+    let shown = run(&bench, SPEAKS).exits(0);
+    for level in ["timer IRQ", "kernel thread", "user thread", "co-kernel"] {
+        assert!(shown.out.contains(level), "{level}: {}", shown.out);
+    }
+    assert!(shown.out.contains("gravity"), "{}", shown.out);
+    let asked = fs::read_to_string(bench.path("machine/usr/xenomai/bin/asked")).unwrap();
+    let asked: Vec<&str> = asked.lines().collect();
+    assert_eq!(asked[0], "-t0 -h -H10000 -p 500 -P 99 -c 0 -T 3");
+    assert_eq!(asked.iter().map(|line| &line[..3]).collect::<Vec<_>>(), ["-t0", "-t1", "-t2"]);
+    let run = bench.json("x.run.json");
+    let levels: Vec<_> = run["series"].as_array().unwrap().iter().map(|one| &one["level"]).collect();
+    assert_eq!(levels, ["user-thread", "kernel-thread", "irq"]);
+    assert_eq!(run["series"][0]["max_ns"], 2_296_534);
+    assert_eq!(run["plan"]["phases"][0]["probe"]["gravity"], "irq 99 ns, kernel 1341 ns, user 1341 ns");
+    let report = bench.run(&["report", "x.run.json", "-o", "x.html"]).exits(0);
+    assert!(fs::read_to_string(bench.path("x.html")).unwrap().contains("co-kernel"), "{}", report.err);
+}
+
+#[test]
+fn a_program_that_fails_spoils_its_phase_with_its_own_words() {
+    let bench = Bench::new();
+    let shown =
+        run(&bench, "#!/bin/sh\necho 'latency: failed to create timer task, code -1' >&2\nexit 3\n").exits(5);
+    assert!(shown.out.contains("exit status 3"), "{}", shown.out);
+    assert!(shown.out.contains("failed to create timer task"), "{}", shown.out);
+}
+
+#[test]
+fn what_is_missing_is_told_beforehand() {
+    let bench = Bench::new();
+    let words = ["run", "--probe", "xenomai", "--kernel-root"];
+    let bare = bench.path("bare");
+    fs::create_dir(&bare).unwrap();
+    let shown = bench.run(&[&words[..], &[bare.to_str().unwrap()]].concat()).exits(2);
+    assert!(shown.err.contains("/proc/xenomai") && shown.err.contains("--probe kernel"), "{}", shown.err);
+    let shown = bench.run(&["run", "--probe", "xenomai", "--fake", "1"]).exits(2);
+    assert!(shown.err.contains("not made up"), "{}", shown.err);
+}
