@@ -118,6 +118,10 @@ bench-tsn: rust ## measure the switch's simulator, beside TSNKit's
 		$(TARGET_DIR)/release/examples/network_file recipes/tsn-two-flows.toml $$mode 1000; done
 	@scripts/as-owner bench/against_tsnkit.py $(TARGET_DIR)/release/examples
 
+.PHONY: fuzz
+fuzz: rust ## fuzz every importer for SECONDS each (needs a nightly compiler): SECONDS=60 TARGETS='rtla-hist xenomai'
+	@scripts/as-owner env SECONDS_EACH=$(or $(SECONDS),60) scripts/fuzz $(TARGETS)
+
 .PHONY: soak
 soak: rust ## hours, not minutes: the tests marked `soak`, which look for what only time brings out
 	@echo "== soak: tests that are ignored elsewhere because they run for hours"

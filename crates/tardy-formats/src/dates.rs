@@ -66,8 +66,8 @@ pub(crate) fn parse_rfc3339(text: &str) -> Option<i64> {
     from_civil(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?, second)
 }
 
-/// A date of RFC 3339 as rt-tests writes it.
-pub(crate) fn rfc2822_of(text: &str) -> Option<String> {
+/// A date of RFC 3339 as rt-tests writes it (RFC 2822); nothing for what is no such date.
+pub fn rfc2822_of(text: &str) -> Option<String> {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     let seconds = parse_rfc3339(text)?;
     let plain = rfc3339(seconds)?;

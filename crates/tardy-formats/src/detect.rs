@@ -6,6 +6,7 @@
 use std::io::Read;
 
 use crate::error::Result;
+use crate::export::columns::SERIES_MARK;
 use crate::import::{self, ImportOptions};
 use crate::imported::Imported;
 
@@ -128,7 +129,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "columns",
         about: "bare columns of a latency and counts: the OSADL's data files, CSV made with grep and tr",
-        recognises: |head| head.are_columns(),
+        recognises: |head| head.are_columns() || head.lines().any(|line| line.starts_with(SERIES_MARK)),
         import: import::columns::import,
     },
     Format {

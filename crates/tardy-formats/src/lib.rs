@@ -28,6 +28,7 @@ use std::io::Read;
 use tardy_record::Run;
 
 use archive::Content;
+pub use dates::rfc2822_of;
 pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export};

@@ -128,6 +128,16 @@ proptest! {
     }
 }
 
+/// A file without a single row, since everything lay beyond them.
+#[test]
+fn readings_that_all_lie_beyond_the_histogram_come_back() {
+    let run = run_of(&[vec![900, 905], vec![901]], Unit::Us, Some(1));
+    for name in ["cyclictest", "cyclictest-json", "osadl", "hdr-log"] {
+        let back = there_and_back(&run, name, Unit::Us, name != "cyclictest");
+        assert_eq!(told(&back), told(&run), "{name}");
+    }
+}
+
 #[test]
 fn early_wakeups_are_refused_where_there_is_no_place_for_them() {
     let mut run = run_of(&[vec![5]], Unit::Ns, None);

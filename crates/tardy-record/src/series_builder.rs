@@ -115,8 +115,9 @@ impl SeriesBuilder {
         self.sum_ns = self.sum_ns.saturating_add(value_ns);
         let magnitude = u128::from(value_ns.unsigned_abs());
         self.sum_of_squares_ns2 = self.sum_of_squares_ns2.saturating_add(magnitude * magnitude);
-        self.measured.count(value_ns, 1);
-        self.slice.counts.count(value_ns, 1);
+        let units = self.measured.in_units(value_ns);
+        self.measured.count_units(units, 1);
+        self.slice.counts.count_units(units, 1);
         if reading.missed > 0 {
             self.fill(reading);
         }
@@ -287,10 +288,23 @@ impl Dense {
         Self { layout, unit_ns: 1, positive, negative: Vec::new(), occupied: false }
     }
 
+    /// Division by a number that the compiler knows is a multiplication, and there are two units that matter.
     #[inline]
+    fn in_units(&self, value_ns: i64) -> i64 {
+        match self.unit_ns {
+            1 => value_ns,
+            1000 => value_ns.div_euclid(1000),
+            unit_ns => value_ns.div_euclid(unit_ns),
+        }
+    }
+
     fn count(&mut self, value_ns: i64, count: u64) {
+        self.count_units(self.in_units(value_ns), count);
+    }
+
+    #[inline]
+    fn count_units(&mut self, units: i64, count: u64) {
         self.occupied = true;
-        let units = if self.unit_ns == 1 { value_ns } else { value_ns.div_euclid(self.unit_ns) };
         let index = self.layout.index(units.unsigned_abs());
         if units >= 0 {
             self.positive[index] += count;

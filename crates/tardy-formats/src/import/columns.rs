@@ -76,7 +76,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         }
         rows.push((value, line.number, counts));
     }
-    let columns = rows.first().map_or(0, |(_, _, counts)| counts.len());
+    // Where everything lay beyond the rows, there are none, and tardy's comments alone say of what.
+    let columns = rows.first().map_or(own.len(), |(_, _, counts)| counts.len());
     if columns == 0 {
         return Err(ImportError::field("the file", "there is no row of a latency and counts in it"));
     }

@@ -104,6 +104,10 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
 impl Text {
     fn field(&mut self, line: Line<'_>, name: &str, rest: &str) -> Result<()> {
         match name {
+            "Core" if !self.cores.is_empty() || !self.rows.is_empty() => {
+                let reason = "cores are named a second time: split the file, and import each";
+                return Err(ImportError::line(line.number, "Core", reason));
+            }
             "Core" => {
                 let cores = values(line, rest, |word| number(word, line.number, "Core"))?;
                 self.cores = cores.into_iter().map(|core| u32::try_from(core).unwrap_or(u32::MAX)).collect();

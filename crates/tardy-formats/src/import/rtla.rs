@@ -99,7 +99,14 @@ impl Histogram {
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or("");
         match first {
-            "Index" => self.columns = columns(line, words)?,
+            "Index" if self.columns.is_empty() && self.rows.is_empty() => {
+                self.columns = columns(line, words)?
+            }
+            "Index" => {
+                let reason =
+                    "columns are named a second time, or behind their rows: split the file, and import each";
+                return Err(ImportError::line(line.number, "Index", reason));
+            }
             "over:" | "count:" | "min:" | "avg:" | "max:" => {
                 let key = ["over:", "count:", "min:", "avg:", "max:"].into_iter().find(|key| *key == first);
                 self.summarise(line, key.unwrap_or("max:").trim_end_matches(':'), words)?;

@@ -8,7 +8,7 @@
 use tardy_analyse::name::Readings;
 use tardy_analyse::quantile::{LEVELS, Level, edges_of_rank};
 use tardy_record::units::format_duration_ns;
-use tardy_record::{Histogram, Run};
+use tardy_record::{Bin, Histogram, Run};
 
 use super::Options;
 use super::curve::{self, COLOURS, Curve, curves};
@@ -117,8 +117,7 @@ fn reached_by(histogram: &Histogram, level: Level) -> f64 {
 
 /// A width of columns in which every bin on the axis nests: a power of two, or a multiple of the widest bin.
 fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
-    let on_axis =
-        || curves.iter().flat_map(|one| one.histogram.bins()).filter(|bin| (bin.lower_ns as f64) < high);
+    let on_axis = || curves.iter().flat_map(|one| one.histogram.bins()).filter(|bin| is_on_axis(bin, high));
     let widest =
         on_axis().map(|bin| bin.upper_ns.saturating_sub(bin.lower_ns)).max().unwrap_or(1).max(1) as f64;
     let least = ((high - low) / COLUMN_MAX).max(widest.min(high - low));
@@ -129,6 +128,12 @@ fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
     if nests(power) { power } else { (least / widest).ceil() * widest }
 }
 
+/// Whether a bin belongs into a column below `high`. One that is open, such as another tool's for all that its histogram
+/// did not reach, has no place on a linear axis.
+fn is_on_axis(bin: &Bin, high: f64) -> bool {
+    (bin.lower_ns as f64) < high && bin.upper_ns != i64::MAX
+}
+
 fn column_of(ns: i64, width: f64) -> i64 {
     (ns as f64 / width).floor() as i64
 }
@@ -136,7 +141,7 @@ fn column_of(ns: i64, width: f64) -> i64 {
 /// Counts by column up to `high`: from, to, count. A bin counts where its lower edge is.
 fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)> {
     let mut columns: Vec<(i64, u64)> = Vec::new();
-    for bin in histogram.bins().iter().filter(|bin| (bin.lower_ns as f64) < high) {
+    for bin in histogram.bins().iter().filter(|bin| is_on_axis(bin, high)) {
         let column = column_of(bin.lower_ns, width);
         match columns.last_mut() {
             Some((last, count)) if *last == column => *count = count.saturating_add(bin.count),
@@ -202,7 +207,29 @@ fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, be
 fn entry(one: &Curve, high: f64) -> String {
     let max = one.max_ns.map_or_else(|| "nothing".to_owned(), |max| typeset(max as f64));
     let beyond: u64 =
-        one.histogram.bins().iter().filter(|bin| bin.lower_ns as f64 >= high).map(|bin| bin.count).sum();
+        one.histogram.bins().iter().filter(|bin| !is_on_axis(bin, high)).map(|bin| bin.count).sum();
     let beyond = if beyond > 0 { format!(", {} beyond the axis", count(beyond)) } else { String::new() };
     format!("{} · max {max}{beyond}", one.label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A histogram of 400 rows of 1 us, and what lay beyond them.
+    #[test]
+    fn an_open_bin_is_beyond_the_axis_and_widens_no_column() {
+        let bins =
+            vec![(7_000, 8_000, 900).into(), (9_000, 10_000, 90).into(), (400_000, i64::MAX, 10).into()];
+        let curve = Curve {
+            label: "cyclictest".to_owned(),
+            class: "c0",
+            histogram: Histogram::from_bins(bins).unwrap(),
+            max_ns: Some(12_109_000),
+        };
+        let options = Options { latency_max_ns: Some(500_000), ..Options::default() };
+        let drawn = draw("latency", "title", &[curve], &options);
+        assert!(drawn.contains("10 beyond the axis"), "{drawn}");
+        assert!(!drawn.contains("9,223"), "{drawn}");
+    }
 }

@@ -205,7 +205,7 @@ impl Import {
             return Ok(());
         }
         self.failed += 1;
-        let verb = if matches!(error, ImportError::At { .. }) { ": " } else { " " };
+        let verb = if is_other { " " } else { ": " };
         output::tell(&format!("{name}{verb}{error}"));
         Ok(())
     }

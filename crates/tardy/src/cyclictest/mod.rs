@@ -191,11 +191,15 @@ fn may_hold() -> bool {
 
 fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circumstances {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let date = |at: SystemTime| {
+        let text = humantime::format_rfc3339_seconds(at).to_string();
+        tardy_formats::rfc2822_of(&text).unwrap_or(text)
+    };
     let text = |fact: &Fact<String>| fact.get().cloned().unwrap_or_default();
     Circumstances {
         command_line: words.join(" "),
-        start_time: watcher::date(started),
-        end_time: watcher::date(SystemTime::now()),
+        start_time: date(started),
+        end_time: date(SystemTime::now()),
         system: System {
             sysname: "Linux".to_owned(),
             nodename: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),

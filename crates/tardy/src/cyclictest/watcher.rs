@@ -1,7 +1,5 @@
 //! While it runs: every reading is counted, and shown as cyclictest shows it.
 
-use std::time::SystemTime;
-
 use tardy_measure::probe::order::Granted;
 use tardy_measure::probe::sample_ring::Sample;
 use tardy_measure::run::{Observer, Standing};
@@ -12,11 +10,6 @@ use super::counts::Counts;
 use super::options::Options;
 use super::text::{self, Head};
 use crate::commands::output;
-
-const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DAY_S: u64 = 86_400;
 
 /// Counts and shows.
 pub(super) struct Watcher {
@@ -167,35 +160,5 @@ impl Observer for Watcher {
 
     fn wants_end(&mut self) -> bool {
         self.refused.is_some() || self.counts.broken.is_some()
-    }
-}
-
-/// `Sat, 21 Nov 2026 03:05:31 +0000`, as cyclictest's JSON has it.
-pub(super) fn date(at: SystemTime) -> String {
-    let text = humantime::format_rfc3339_seconds(at).to_string();
-    let days = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / DAY_S;
-    let (date, time) = text.trim_end_matches('Z').split_once('T').unwrap_or((&text, ""));
-    let mut parts = date.splitn(3, '-');
-    let (year, month, day) = (parts.next(), parts.next(), parts.next());
-    let month = month.and_then(|month| MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?));
-    format!(
-        "{}, {} {} {} {time} +0000",
-        DAYS[(days % 7) as usize],
-        day.unwrap_or_default(),
-        month.copied().unwrap_or_default(),
-        year.unwrap_or_default()
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn dates_are_as_cyclictest_writes_them() {
-        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_230_331);
-        assert_eq!(date(at), "Sat, 21 Nov 2026 03:05:31 +0000");
-        assert_eq!(date(SystemTime::UNIX_EPOCH), "Thu, 01 Jan 1970 00:00:00 +0000");
     }
 }

@@ -1,0 +1,38 @@
+//! How fast a file is imported, and in how much memory (docs/performance.md).
+//! usage: import_speed FILE us|ns
+
+use std::fs::File;
+use std::time::Instant;
+
+use tardy_formats::archive::Content;
+use tardy_formats::{ImportOptions, Unit, import};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(path), Some(unit)) = (arguments.next(), arguments.next()) else {
+        eprintln!("usage: import_speed FILE us|ns");
+        std::process::exit(2);
+    };
+    let unit = if unit == "ns" { Unit::Ns } else { Unit::Us };
+    let options = ImportOptions { unit: Some(unit), command: None };
+    let file = File::open(&path).expect("the file can be opened");
+    let size = file.metadata().expect("the file has a size").len() as f64;
+    let begun = Instant::now();
+    let mut content = Content::open(file).expect("the file can be read");
+    let imported = import(&mut content, &path, None, &options).expect("the file can be imported");
+    let wall = begun.elapsed().as_secs_f64();
+    // On a machine that others use too, only the time on the CPU says what importing costs (proc(5), schedstat).
+    let schedule = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let seconds =
+        schedule.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(wall, |ns| ns / 1e9);
+    let readings: u64 = imported.run.series.iter().map(|series| series.tally.recorded).sum();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: unknown");
+    println!(
+        "{}: {readings} readings, {seconds:.2} s of CPU time ({wall:.2} s in all), {:.0} MB/s, {:.1} ns a reading, {}",
+        imported.format,
+        size / 1e6 / seconds,
+        seconds * 1e9 / readings.max(1) as f64,
+        peak.split_whitespace().collect::<Vec<_>>().join(" ")
+    );
+}
