@@ -35,20 +35,17 @@ pub enum AnswerBy {
     Events,
     /// It asks for the line's value without pause.
     Busy,
-    /// It waits with poll(2) for the line's file of the old sysfs interface.
-    Sysfs,
 }
 
 impl AnswerBy {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 3] = [Self::Events, Self::Busy, Self::Sysfs];
+    pub const ALL: [Self; 2] = [Self::Events, Self::Busy];
 
     /// Its name on the command line, in recipes and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "events",
             Self::Busy => "busy",
-            Self::Sysfs => "sysfs",
         }
     }
 
@@ -60,7 +57,7 @@ impl AnswerBy {
                 (Point::Edge, Point::Running),
                 (Point::Running, Point::Answered),
             ],
-            Self::Busy | Self::Sysfs => &[(Point::Running, Point::Answered)],
+            Self::Busy => &[(Point::Running, Point::Answered)],
         }
     }
 }

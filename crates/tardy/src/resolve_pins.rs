@@ -125,7 +125,9 @@ pub(crate) fn beforehand(plan: &Plan, facts: &Facts) -> Vec<String> {
         told.push(format!("{what}: {}{name}, {}: {pin}", line.place(), line.label));
     }
     let of_the_lab = reaction.output.label == CHIP_LABEL;
-    if let Some(name) = reaction.output.name.as_deref().filter(|name| !of_the_lab && header::is_something_else(Some(name))) {
+    if let Some(name) =
+        reaction.output.name.as_deref().filter(|name| !of_the_lab && header::is_something_else(Some(name)))
+    {
         told.push(format!(
             "warning: the line that will be driven, {}, is named {name}: that sounds like something on the board, and not \
              like a pin for a wire",

@@ -72,7 +72,7 @@ fn chip(name: String) -> ChipState {
     }
 }
 
-/// The chip of a machine that does not exist (`--fake`): a board's, with a lamp on its line 2.
+/// The chip of a machine that does not exist (`--fake`): a Raspberry Pi's, with a lamp on its line 2.
 pub fn fake() -> Vec<ChipState> {
     let line = |offset: u32| {
         let lamp = offset == 2;
@@ -85,7 +85,12 @@ pub fn fake() -> Vec<ChipState> {
         }
     };
     let lines = (0..28).map(line).chain([LineState { name: "WLAN_ON".to_owned(), ..line(28) }]).collect();
-    vec![ChipState { name: "gpiochip0".to_owned(), label: "pinctrl-fake".to_owned(), lines, trouble: None }]
+    vec![ChipState {
+        name: "gpiochip0".to_owned(),
+        label: "pinctrl-bcm2835".to_owned(),
+        lines,
+        trouble: None,
+    }]
 }
 
 /// The line `text` of a machine that cannot be asked: a lab's guest that has not been booted.

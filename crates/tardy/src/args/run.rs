@@ -175,7 +175,7 @@ pub(crate) struct GpioFlags {
     /// The line that answers; it is driven.
     #[arg(long = "out", value_name = "CHIP:LINE")]
     output_line: Option<String>,
-    /// How the thread learns of an edge: events, busy, sysfs; several are measured in turn [default: events]
+    /// How the thread learns of an edge: events, busy; several are measured in turn [default: events]
     #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
     answer_by: Option<Vec<String>>,
 }

@@ -56,7 +56,7 @@ impl<'a> ReactionProbe<'a> {
         if !fake {
             let input = match plan.answer_by {
                 AnswerBy::Events => gpio::input_with_events(&plan.input)?,
-                AnswerBy::Busy | AnswerBy::Sysfs => gpio::input(&plan.input)?,
+                AnswerBy::Busy => gpio::input(&plan.input)?,
             };
             self.lines = Some(Lines { input, output: gpio::output_low(&plan.output)? });
         }
@@ -83,7 +83,7 @@ impl<'a> ReactionProbe<'a> {
         let output = OneLine::of(lines.output.as_fd());
         match self.plan.answer_by {
             AnswerBy::Events => self.answer(ByEvents::new(&lines.input), output, start_ns),
-            AnswerBy::Busy | AnswerBy::Sysfs => {
+            AnswerBy::Busy => {
                 let block = self.map.block(self.order.first_block);
                 self.answer(ByAsking::new(&lines.input, block)?, output, start_ns)
             }

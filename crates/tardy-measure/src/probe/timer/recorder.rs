@@ -552,7 +552,7 @@ mod tests {
             let series = recorded(&lates, |copy| {
                 let totals = (0..32).filter(|cell| done >> cell & 1 == 0);
                 totals.for_each(|cell| copy[cell] = before[cell]);
-                mend(copy);
+                mend(copy, true);
             });
             let missed = series.tally.missed.get().unwrap();
             prop_assert_eq!(series.tally.recorded, series.measured.total());
