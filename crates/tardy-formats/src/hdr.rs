@@ -83,6 +83,10 @@ pub(crate) fn decode(text: &str, place: &str) -> Result<Vec<(u64, u64, u64)>> {
         return Err(wrong("is not a histogram of version 2"));
     }
     let length = word(&payload, 4)? as usize;
+    let ratio = f64::from_bits(u64::from(word(&payload, 32)?) << 32 | u64::from(word(&payload, 36)?));
+    if word(&payload, 8)? != 0 || ratio != 1.0 {
+        return Err(wrong("is shifted or scaled (normalising offset, double ratio), which is not read"));
+    }
     let digits = word(&payload, 12)?;
     let lowest = u64::from(word(&payload, 16)?) << 32 | u64::from(word(&payload, 20)?);
     let layout =

@@ -33,6 +33,10 @@ struct Line {
 
 /// The drawing's lines, at most `width` wide; none for an empty histogram.
 pub fn lines(histogram: &Histogram, counted: &str, width: usize) -> Vec<String> {
+    // One open bin says how many there were, and nothing of where they lie.
+    if matches!(histogram.bins(), [one] if one.upper_ns == i64::MAX) {
+        return Vec::new();
+    }
     let bins = rebinned(histogram);
     let Some(most) = bins.iter().map(|bin| bin.count).max().filter(|most| *most > 0) else {
         return Vec::new();
@@ -129,6 +133,12 @@ fn edges(steps: &[f64]) -> impl Iterator<Item = f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_has_no_distribution_is_not_drawn() {
+        let open = Histogram::from_bins(vec![(0, i64::MAX, 496).into()]).unwrap();
+        assert_eq!(lines(&open, "wake-ups", 80), Vec::<String>::new());
+    }
 
     proptest! {
         #[test]
