@@ -51,7 +51,7 @@ pub fn text(done: &Done, diagnosis: &Diagnosis, colour: bool) -> String {
         }
         paper.text.push('\n');
         let legend = format!(
-            "A ratio below 1 is earlier with the change; in brackets its 95 % interval. p is the probability that a \
+            "A ratio is the middle one of those of the rounds and of their pairs (Hodges-Lehmann), and not that of the two medians; below 1 is earlier with the change; in brackets its 95 % interval. p is the probability that a \
              change which does nothing comes out as far from 1, corrected for {} tests at once (signed ranks, Holm). \
              docs/check.md says more.",
             diagnosis.tests

@@ -142,6 +142,9 @@ fn supports(verdict: &Verdict) -> String {
     if bound.upper > NO_BOUND_FROM {
         let (late, of) = (count(bound.late), count(bound.wakeups));
         let label = harmless(&bound.label);
+        if verdict.late_at_least < verdict.late_at_most / 2 {
+            return "How many were late is not known: there is no histogram that tells, or its rows are too wide.".to_owned();
+        }
         return if bound.late as f64 >= 0.9 * bound.wakeups as f64 {
             format!("Nearly all wake-ups on {label} were late, {late} of {of}: there is no share to bound.")
         } else {

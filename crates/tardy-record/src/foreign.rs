@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Knowable;
 use crate::plan::Policy;
+use crate::series::Level;
 
 /// What stands for the loads of a run whose file does not say what ran meanwhile.
 pub const LOADS_UNKNOWN: &str = "unknown";
@@ -31,6 +32,9 @@ pub struct ForeignPlan {
     pub period_ns: Knowable<u64>,
     /// How long it measured, in ns.
     pub duration_ns: Knowable<u64>,
+    /// At which level it is to measure, where tardy runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
     /// The words that tardy runs it with; empty where its file was imported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<String>,

@@ -110,6 +110,17 @@ pub fn adopt_orphans() -> bool {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) == 0 }
 }
 
+/// Sends `signal` to every process of the group that `leader` leads or led.
+///
+/// # Errors
+/// If there is none any more, or it is another user's.
+pub fn send_to_group(leader: u32, signal: i32) -> io::Result<()> {
+    let leader = libc::pid_t::try_from(leader).ok().filter(|leader| *leader > 1);
+    let Some(leader) = leader else { return Err(io::Error::from_raw_os_error(libc::EINVAL)) };
+    // SAFETY: killpg takes integers only.
+    if unsafe { libc::killpg(leader, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Sends `signal` to the process `pid`, and to no group.
 pub fn send(pid: u32, signal: i32) -> io::Result<()> {
     let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1);

@@ -194,6 +194,7 @@ fn co_kernel(timer: &TimerPlan, span: Span, machine: &Machine) -> Result<Vec<Par
             period_ns: Knowable::Known(period_us * 1000),
             duration_ns: Knowable::Known(seconds * 1_000_000_000),
             run,
+            level: Some(level),
             gravity: core.gravity().map(str::to_owned),
             ..ForeignPlan::default()
         };

@@ -25,12 +25,16 @@ pub enum Change {
     /// Interrupts go to the CPUs that are not measured.
     Interrupts,
     /// Interrupt threads come before the probe.
+    #[serde(rename = "irq-threads-up")]
     InterruptThreadsRaised,
     /// Interrupt threads come after the probe.
+    #[serde(rename = "irq-threads-down")]
     InterruptThreadsLowered,
     /// The threads that expire timers on RT kernels come before the probe.
+    #[serde(rename = "ktimers-up")]
     TimerThreadsRaised,
     /// They come after the probe.
+    #[serde(rename = "ktimers-down")]
     TimerThreadsLowered,
     /// Timers stay on the CPU that they were set on.
     TimerMigration,

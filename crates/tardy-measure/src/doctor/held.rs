@@ -54,6 +54,7 @@ impl Held {
             let what = changed.setting().in_words();
             match changed.put_back() {
                 Ok(Undone::Done) => {}
+                Ok(Undone::WasSo) => remarks.push(format!("{what}, has been put back by somebody else meanwhile")),
                 Ok(Undone::LeftAlone(what)) => {
                     remarks.push(format!("left alone: {what}; somebody else has changed it since"));
                 }

@@ -153,6 +153,10 @@ mod tests {
         files.write("/x", "3").unwrap();
         assert!(matches!(changed.put_back(), Ok(Undone::LeftAlone(what)) if what.contains("now it is '3'")));
         assert_eq!(files.text("/x").unwrap(), "3");
+        fs::write(root.path().join("x"), "1\n").unwrap();
+        let changed = Changed::make_exactly(&place, &files, "/x", "2").unwrap().unwrap();
+        fs::write(root.path().join("x"), "1\n").unwrap();
+        assert_eq!(changed.put_back(), Ok(Undone::WasSo), "whoever measured with it is told");
         assert_eq!(fs::read_dir(root.path().join("journal")).unwrap().count(), 0);
     }
 }

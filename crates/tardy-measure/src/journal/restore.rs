@@ -86,7 +86,7 @@ fn one(place: &Place, files: &KernelFiles, path: &Path) -> Restored {
             }
             let _ = fs::remove_file(path);
             match undone {
-                Undone::Done => Fate::Undone,
+                Undone::Done | Undone::WasSo => Fate::Undone,
                 Undone::LeftAlone(what) => Fate::LeftAlone { what },
             }
         }

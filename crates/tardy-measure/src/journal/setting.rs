@@ -44,6 +44,8 @@ pub enum Setting {
 pub enum Undone {
     /// It is as it was.
     Done,
+    /// It was as it had been before there was anything to undo: it was never changed, or somebody else put it back.
+    WasSo,
     /// Somebody else has changed it meanwhile, so it stays as they have left it; in words.
     LeftAlone(String),
 }
@@ -88,7 +90,7 @@ impl Setting {
                 if let Some(new) = new {
                     let now = files.text(path).map_err(|error| error.to_string())?;
                     if now == *old {
-                        return Ok(Undone::Done);
+                        return Ok(Undone::WasSo);
                     }
                     if now != *new {
                         let what = format!("{path} was '{old}', tardy wrote '{new}', and now it is '{now}'");

@@ -3,14 +3,17 @@
 
 use std::io::{PipeReader, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tardy_formats::ImportOptions;
+use tardy_record::Series;
 use tardy_record::event::EventKind;
 use tardy_record::foreign::ForeignPlan;
 use tardy_record::plan::PhasePlan;
 use tardy_record::run::Phase;
+use tardy_record::series::{Level, SeriesKind};
+use tardy_record::units::format_duration_ns;
 use tardy_sys::child::{self, signal};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::wait_readable;
@@ -23,11 +26,13 @@ use crate::co_kernel::LATMUS_PLOT;
 use crate::watch::Occasion;
 
 /// How long it may take beyond what it was told: it warms up, and prints its histogram.
-const GRACE_NS: u64 = 30_000_000_000;
+const GRACE_NS: u64 = 15_000_000_000;
 /// How long it may take to end when it is asked to.
 const STOP_GRACE_NS: u64 = 5_000_000_000;
 /// How often a program that has said its last word is looked at.
 const END_LOOK_NS: u64 = 5_000_000;
+/// It must have measured for at least this share of the time asked for: its last second may be cut off.
+const MEASURED_MIN: f64 = 0.8;
 /// More than any histogram of it: a program that prints without end must not fill the memory.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
@@ -51,8 +56,17 @@ pub(super) fn run(
     house.checkpoint();
     house.loads_begin(index);
     let until_ns = begin_ns + plan.planned_ns() + GRACE_NS;
-    let mut watch =
-        Watch { house, index, plan, begin_ns, until_ns, program, output: Vec::new(), stopping: false };
+    let mut watch = Watch {
+        house,
+        index,
+        plan,
+        begin_ns,
+        until_ns,
+        program,
+        output: Vec::new(),
+        stopping: false,
+        killed: false,
+    };
     let end = watch.until_the_end()?;
     watch.take_over(foreign);
     Ok(end)
@@ -74,6 +88,8 @@ impl Program {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
         child::prepare(&mut command, &[]);
+        // What it starts itself goes with it.
+        command.process_group(0);
         command.stdout(writer.try_clone().map_err(cannot)?).stderr(writer);
         let child = command.spawn().map_err(cannot)?;
         Ok(Self { child, output })
@@ -97,24 +113,30 @@ impl Program {
 }
 
 impl Program {
-    /// How it ended. One that has closed its output and does not end is killed.
+    /// Whether it has ended: whatever it started may still hold its output.
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// How it ended. One that has closed its output and does not end is killed, and so is what it leaves behind.
     fn end(&mut self) -> Option<ExitStatus> {
         let end_ns = monotonic_ns() + STOP_GRACE_NS;
-        while monotonic_ns() < end_ns {
-            if let Some(status) = self.child.try_wait().ok()? {
-                return Some(status);
-            }
+        while monotonic_ns() < end_ns && !self.has_ended() {
             // The end of a process cannot be waited for together with a time; it is due at any moment.
             let _ = wait_readable(&[], END_LOOK_NS);
         }
-        let _ = self.child.kill();
+        self.kill();
         self.child.wait().ok()
+    }
+
+    fn kill(&mut self) {
+        let _ = child::send_to_group(self.child.id(), signal::KILL);
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        self.kill();
         let _ = self.child.wait();
     }
 }
@@ -129,6 +151,7 @@ struct Watch<'h, 'o, 'p> {
     program: Program,
     output: Vec<u8>,
     stopping: bool,
+    killed: bool,
 }
 
 impl Watch<'_, '_, '_> {
@@ -141,15 +164,16 @@ impl Watch<'_, '_, '_> {
             let ready = wait_readable(&fds, next_tick_ns.saturating_sub(now_ns))
                 .map_err(|error| error.to_string())?;
             if ready[0] && self.house.signals.take().is_some() && !self.stop() {
+                self.give_up("was asked twice to end, and was killed");
                 break;
             }
-            if ready[1] && self.program.read(&mut self.output) {
+            let ended = self.program.has_ended();
+            if (ready[1] || ended) && self.program.read(&mut self.output) || ended {
                 break;
             }
             let now_ns = self.house.clock.now_ns();
             if now_ns >= self.until_ns {
-                let reason = format!("{} did not end in time, and was killed", self.name());
-                self.spoil(reason);
+                self.give_up("did not end in time, and was killed");
                 break;
             }
             if now_ns >= next_tick_ns {
@@ -172,8 +196,12 @@ impl Watch<'_, '_, '_> {
         true
     }
 
-    fn name(&self) -> String {
-        self.plan.probe.foreign().map_or_else(String::new, |foreign| foreign.tool.clone())
+    /// Kills the program, of which the phase says so.
+    fn give_up(&mut self, what: &str) {
+        self.killed = true;
+        self.program.kill();
+        let tool = self.plan.probe.foreign().map_or("the program", |foreign| foreign.tool.as_str());
+        self.spoil(format!("{tool} {what}"));
     }
 
     fn spoil(&mut self, reason: String) {
@@ -210,6 +238,7 @@ impl Watch<'_, '_, '_> {
         if let Some(status) = ended
             && !status.success()
             && !self.stopping
+            && !self.killed
         {
             let how = status.code().map_or_else(
                 || format!("signal {}", status.signal().unwrap_or_default()),
@@ -249,11 +278,40 @@ impl Watch<'_, '_, '_> {
             phase.remarks.extend(imported.remarks);
             phase.spoilt_by.extend(imported.spoilt_by);
         }
-        self.house.run.series.extend(run.series.into_iter().map(|mut series| {
+        for mut series in run.series {
+            self.hold_against_plan(foreign, &series);
             series.phase = self.index;
-            series
-        }));
+            if let SeriesKind::Foreign(kind) = &mut series.kind {
+                // What answers for the machine is the task that a program is; the levels below it stand beside.
+                kind.beside = series.level != Level::UserThread;
+            }
+            self.house.run.series.push(series);
+        }
         Ok(())
+    }
+
+    /// What the program says that it measured must be what it was asked for.
+    fn hold_against_plan(&mut self, foreign: &ForeignPlan, series: &Series) {
+        let tool = &foreign.tool;
+        if let Some(level) = foreign.level.filter(|level| *level != series.level) {
+            self.spoil(format!(
+                "{tool} was asked for the {}, and says it is the {}",
+                level.name(),
+                series.level.name()
+            ));
+        }
+        let interval_ns = series.foreign().and_then(|kind| kind.interval_ns.get());
+        if let (Some(asked), Some(told)) = (foreign.period_ns.get(), interval_ns)
+            && asked != told
+        {
+            let [asked, told] = [asked, told].map(format_duration_ns);
+            self.spoil(format!("{tool} was asked for a period of {asked}, and says it is {told}"));
+        }
+        let asked_ns = foreign.duration_ns.get().unwrap_or(0);
+        if !self.stopping && (series.counted_ns as f64) < asked_ns as f64 * MEASURED_MIN {
+            let [asked, told] = [asked_ns, series.counted_ns].map(format_duration_ns);
+            self.spoil(format!("{tool} was asked to measure for {asked}, and measured for {told}"));
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::resolve::{Extras, Machine, Pins, UsageError, resolve, wrong};
 use crate::resolve_pins;
+use crate::unused_options;
 
 /// Measures.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
@@ -104,6 +105,16 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
         arguments.gpio.table(),
     );
     let recipe = recipe.with_phases(arguments.run.phases())?;
+    // Parts may have probes of their own, and what one cannot heed another can.
+    if recipe.phase.is_empty() {
+        let probe = recipe.run.probe.as_deref().unwrap_or("timer");
+        unused_options::check(
+            probe,
+            &arguments.timer.table(),
+            &arguments.noise.table(),
+            arguments.samples.is_some(),
+        )?;
+    }
     let allowed = match arguments.fake {
         // The fake measures a machine that does not exist; it shall be the same one everywhere.
         Some(_) => vec![0, 1],

@@ -87,3 +87,28 @@ fn what_is_missing_is_told_beforehand() {
     let shown = bench.run(&["run", "--probe", "xenomai", "--fake", "1"]).exits(2);
     assert!(shown.err.contains("not made up"), "{}", shown.err);
 }
+
+#[test]
+fn what_it_says_it_measured_is_held_against_what_was_asked() {
+    let spoilt_by = |bench: &Bench, phase: usize| {
+        let run = bench.json("x.run.json");
+        run["phases"][phase]["spoilt_by"][0].as_str().unwrap_or_default().to_owned()
+    };
+    let bench = Bench::new();
+    // The same level whatever is asked for.
+    run(&bench, "#!/bin/sh\ncat \"$(dirname \"$0\")/../../../captured.txt\"\n").exits(5);
+    let expected = "Xenomai latency was asked for the kernel thread, and says it is the user thread";
+    assert_eq!((spoilt_by(&bench, 0).as_str(), spoilt_by(&bench, 1).as_str()), ("", expected));
+    let bench = Bench::new();
+    let short =
+        SPEAKS.replace("captured.txt\"", "captured.txt\" | sed 's|00:00:04/00:00:04|00:00:01/00:00:01|'");
+    run(&bench, &short).exits(5);
+    assert_eq!(spoilt_by(&bench, 0), "Xenomai latency was asked to measure for 3s, and measured for 1s");
+}
+
+#[test]
+fn what_it_leaves_behind_is_not_waited_for() {
+    let bench = Bench::new();
+    let script = SPEAKS.replace("case \"$1\"", "sleep 1000 &\ncase \"$1\"");
+    run(&bench, &script).exits(0);
+}
