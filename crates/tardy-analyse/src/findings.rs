@@ -17,6 +17,7 @@ use crate::name::Readings;
 use crate::noise::{self, NoisePhase};
 use crate::phase_lock::{self, InStep};
 use crate::published::{self, BesidePublished, Placed, PublishedResult};
+use crate::reactions::{self, Reaction};
 use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
 use crate::verdict::{self, Verdict};
@@ -61,6 +62,9 @@ pub struct Findings {
     /// What took the CPUs, for each phase that looked for it; empty where none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<NoisePhase>,
+    /// From the edge to the answer, span by span; empty where no pin was answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reactions: Vec<Reaction>,
     /// Timers in step with what was found there; empty where none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_step: Vec<InStep>,
@@ -127,6 +131,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         flows: flows::of(run),
         in_step: phase_lock::of(run, &noise),
         noise,
+        reactions: reactions::of(run),
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),

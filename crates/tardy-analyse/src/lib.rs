@@ -26,6 +26,7 @@ pub mod phase_lock;
 pub mod pool;
 pub mod published;
 pub mod quantile;
+pub mod reactions;
 pub mod readiness;
 pub mod rounds;
 pub mod row;

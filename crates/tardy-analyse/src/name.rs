@@ -25,6 +25,8 @@ pub enum Readings {
     Frames,
     /// In which a loop stood still.
     Gaps,
+    /// On a pin.
+    Reactions,
     /// Of another tool that looks for noise.
     Samples,
 }
@@ -35,6 +37,7 @@ impl Readings {
         match (&series.kind, series.quantity) {
             (SeriesKind::Flow(_), _) => Self::Frames,
             (SeriesKind::Gaps(_), _) => Self::Gaps,
+            (SeriesKind::Reaction(_), _) => Self::Reactions,
             (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,
             (_, Quantity::Latency) => Self::WakeUps,
@@ -55,6 +58,7 @@ impl Readings {
             Self::Periods => "periods",
             Self::Frames => "frames",
             Self::Gaps => "gaps",
+            Self::Reactions => "reactions",
             Self::Samples => "samples",
         }
     }

@@ -5,6 +5,7 @@
 //! is held against exactly one experiment, and a summary of many runs has no room for tables of each kind.
 
 use serde::Serialize;
+use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
 use tardy_record::{Run, Series};
@@ -42,6 +43,9 @@ pub struct Key {
     pub probe: &'static str,
     /// Who wrote the trace that it comes from; absent for a thread that no trace watched.
     pub source: Option<TraceSource>,
+    /// How the thread learnt of the edges that it answered; absent where it answered none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<AnswerBy>,
     /// At which level.
     pub level: Level,
 }
@@ -76,6 +80,11 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
     if series.quantity != Quantity::Latency {
         return None;
     }
+    let reaction = series.reaction();
+    // Of the wire, what an oscilloscope shows; inside, the whole way.
+    if reaction.is_some_and(|reaction| reaction.beside && reaction.from != Point::Due) {
+        return None;
+    }
     let plan = run.plan.phases.get(series.phase)?;
     let source = match (&plan.probe, series.trace()) {
         (_, Some(trace)) => Some(trace.source),
@@ -86,7 +95,14 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
     // timerlat wakes a thread of its own, in a way of its own.
     let wake =
         if source == Some(TraceSource::Timerlat) { None } else { plan.probe.timer().map(|timer| timer.wake) };
-    Some(Key { loads: plan.loads.clone(), wake, probe: plan.probe.name(), source, level: series.level })
+    Some(Key {
+        loads: plan.loads.clone(),
+        wake,
+        probe: plan.probe.name(),
+        source,
+        answer_by: reaction.map(|reaction| reaction.answer_by),
+        level: series.level,
+    })
 }
 
 fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Outcome> {
@@ -127,7 +143,8 @@ pub fn labels(keys: &[&Key]) -> Vec<String> {
         Some(source) => format!("by {}", source.name()),
         None => "untraced".to_owned(),
     };
-    let parts: [&dyn Fn(&Key) -> String; 4] = [&level, &source, &wake, &loads];
+    let answer = |key: &Key| key.answer_by.map_or_else(String::new, |way| format!("by {}", way.name()));
+    let parts: [&dyn Fn(&Key) -> String; 5] = [&level, &source, &wake, &answer, &loads];
     let telling: Vec<&dyn Fn(&Key) -> String> = parts.into_iter().filter(|part| differ(*part)).collect();
     let label = |key: &&Key| {
         let texts: Vec<String> =

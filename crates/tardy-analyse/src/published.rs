@@ -221,6 +221,10 @@ fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Ve
     if chosen.iter().any(|(_, one)| one.key.source == Some(TraceSource::Events)) {
         chosen.retain(|(_, one)| one.key.source == Some(TraceSource::Events));
     }
+    // Of a reaction what the wire shows, where something watched it: the articles had an oscilloscope.
+    if kind.reaction && chosen.iter().any(|(_, one)| one.key.level == Level::Wire) {
+        chosen.retain(|(_, one)| one.key.level == Level::Wire);
+    }
     let rank = |one: &Outcome| circumstances::load(published, &one.key.loads).rank();
     let best = chosen.iter().map(|(_, one)| rank(one)).min();
     chosen.retain(|(_, one)| Some(rank(one)) == best);
@@ -229,6 +233,8 @@ fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Ve
 
 /// What kind of measurement a published result is of.
 struct Kind {
+    /// Pins are answered, and no timer is waited for.
+    reaction: bool,
     wake: Option<Wake>,
     level: Level,
     /// The levels of Xenomai's `latency` stand beside those of a traced thread.
@@ -240,7 +246,13 @@ impl Kind {
     fn of(published: &PublishedResult) -> Option<Self> {
         match published.probe.as_deref() {
             None => {}
-            Some("tsn-flow") => return Some(Self { wake: None, level: Level::Wire, traced: false }),
+            Some("tsn-flow") => {
+                return Some(Self { reaction: false, wake: None, level: Level::Wire, traced: false });
+            }
+            // With an oscilloscope.
+            Some("gpio-reaction") => {
+                return Some(Self { reaction: true, wake: None, level: Level::Wire, traced: false });
+            }
             Some(_) => return None,
         }
         let level = match published.level.as_deref() {
@@ -251,11 +263,14 @@ impl Kind {
             None => None,
             Some(name) => Some(Wake::ALL.into_iter().find(|wake| wake.name() == name)?),
         };
-        Some(Self { wake, level, traced: published.level.is_some() })
+        Some(Self { reaction: false, wake, level, traced: published.level.is_some() })
     }
 
     fn fits(&self, outcome: &Outcome) -> bool {
         let key = &outcome.key;
+        if self.reaction || key.answer_by.is_some() {
+            return self.reaction && key.answer_by.is_some();
+        }
         key.level == self.level
             && (key.source.is_some() || !self.traced)
             && (self.wake.is_none() || key.wake == self.wake)

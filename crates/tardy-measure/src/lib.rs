@@ -8,6 +8,7 @@
 pub mod co_kernel;
 pub mod doctor;
 pub mod facts;
+pub mod gpio;
 pub mod journal;
 pub mod load;
 pub mod probe;

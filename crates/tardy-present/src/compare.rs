@@ -108,13 +108,18 @@ pub(crate) fn pooled(row: &RowPair) -> String {
 fn all_of(readings: Readings) -> &'static str {
     match readings {
         Readings::Frames => "all flows",
+        Readings::Reactions => "all reactions",
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
     }
 }
 
 /// How far the distributions lie apart, in words.
 pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> String {
-    let (one, more) = if readings == Readings::Gaps { ("gap", "longer") } else { ("wake-up", "later") };
+    let (one, more) = match readings {
+        Readings::Gaps => ("gap", "longer"),
+        Readings::Reactions => ("reaction", "later"),
+        _ => ("wake-up", "later"),
+    };
     format!(
         "Of a {one} of each, the candidate's is the {more} one in {} of cases (half is no difference). The two \
          distribution functions are at most {} apart; on average values moved by {} {unit}.",

@@ -18,6 +18,7 @@ pub mod notes;
 mod paper;
 pub mod plot;
 pub mod published;
+mod reactions;
 pub mod report;
 pub mod sentence;
 pub mod summary;

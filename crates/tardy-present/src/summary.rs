@@ -13,7 +13,7 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, causes, flows, imported, lab, levels, noise, notes, published, sentence};
+use crate::{bars, causes, flows, imported, lab, levels, noise, notes, published, reactions, sentence};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -58,6 +58,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     blocks.extend(noise_blocks(findings, width, ink));
     blocks.push(folded_all(&notes::of(run, findings), width, |line| ink.faint(line)));
     blocks.push(levels_block(findings, width, ink));
+    blocks.push(reactions_block(findings, width, ink));
     blocks.push(causes_block(run, findings, width, ink));
     blocks.push(wakes_block(findings, width));
     blocks.push(rounds_block(findings, width));
@@ -151,6 +152,7 @@ pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> St
     how.dedup();
     match how.as_slice() {
         [] if phase.probe == "noise" => parts.extend(gaps_title(run, phase)),
+        [] if phase.probe == "gpio-reaction" => parts.extend(reactions::title(run, phase.phase)),
         [] if phase.probe == "foreign" => parts.extend(imported::title(run, phase)),
         [] if !matches!(phase.probe, "timer" | "kernel") => {
             let name = if phase.label.contains(phase.probe) && phases > 1 { "" } else { phase.probe };
@@ -211,6 +213,19 @@ fn levels_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
         vec!["Where it got late: levels side by side, all CPUs and rounds".to_owned(), String::new()];
     lines.extend(table.lines(width));
     lines.extend(folded_all(&levels::notes(found), width, |line| ink.faint(line)));
+    lines
+}
+
+/// The way from the edge to the answer.
+fn reactions_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
+    if findings.reactions.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new(&reactions::HEADS);
+    reactions::rows(findings).into_iter().for_each(|row| table.push(row));
+    let mut lines = vec![reactions::TITLE.to_owned(), String::new()];
+    lines.extend(table.lines(width));
+    lines.extend(folded_all(&reactions::notes(findings), width, |line| ink.faint(line)));
     lines
 }
 

@@ -25,6 +25,7 @@ pub mod layout;
 pub mod load;
 pub mod moment;
 pub mod per_cpu;
+pub mod pins;
 pub mod plan;
 pub mod run;
 pub mod samples;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::ForeignPlan;
+use crate::pins::ReactionPlan;
 
 /// A recipe as resolved for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,7 +106,7 @@ impl PhasePlan {
             }
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
             ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
-            ProbePlan::Noise(_) | ProbePlan::Foreign(_) => None,
+            ProbePlan::Noise(_) | ProbePlan::Reaction(_) | ProbePlan::Foreign(_) => None,
         }
     }
 }
@@ -137,6 +138,8 @@ pub enum ProbePlan {
     Switch(SwitchPlan),
     /// A loop that notices whenever it stood still.
     Noise(NoisePlan),
+    /// A thread that answers edges on a pin.
+    Reaction(ReactionPlan),
     /// Another tool, whose file was imported.
     Foreign(ForeignPlan),
 }
@@ -146,7 +149,7 @@ impl ProbePlan {
     pub fn timer(&self) -> Option<&TimerPlan> {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
-            Self::Tracer(_) | Self::Switch(_) | Self::Noise(_) | Self::Foreign(_) => None,
+            Self::Tracer(_) | Self::Switch(_) | Self::Noise(_) | Self::Reaction(_) | Self::Foreign(_) => None,
         }
     }
 
@@ -158,6 +161,7 @@ impl ProbePlan {
             Self::Tracer(plan) => plan.tracer.name(),
             Self::Switch(_) => "switch",
             Self::Noise(_) => "noise",
+            Self::Reaction(_) => "gpio-reaction",
             Self::Foreign(_) => "foreign",
         }
     }
@@ -171,6 +175,7 @@ impl ProbePlan {
             Self::Tracer(tracer) => tracer.cpus.clone(),
             Self::Switch(_) | Self::Foreign(_) => Vec::new(),
             Self::Noise(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
+            Self::Reaction(reaction) => vec![reaction.cpu],
         }
     }
 
@@ -182,7 +187,7 @@ impl ProbePlan {
             }
             Self::Tracer(tracer) => tracer.period_ns,
             Self::Switch(switch) => switch.flows.iter().filter_map(|flow| flow.period_ns).max().unwrap_or(0),
-            Self::Noise(_) => 0,
+            Self::Noise(_) | Self::Reaction(_) => 0,
             Self::Foreign(plan) => plan.period_ns.get().unwrap_or(0),
         }
     }

@@ -10,6 +10,7 @@ use crate::flow::FlowSeries;
 use crate::foreign::ForeignSeries;
 use crate::gaps::GapSeries;
 use crate::moment::{CauseTrace, Moment};
+use crate::pins::ReactionSeries;
 use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
@@ -123,6 +124,14 @@ impl Series {
         }
     }
 
+    /// The fields of a series of reactions, if this is one.
+    pub fn reaction(&self) -> Option<&ReactionSeries> {
+        match &self.kind {
+            SeriesKind::Reaction(reaction) => Some(reaction),
+            _ => None,
+        }
+    }
+
     /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames counts as CPU 0's, and
     /// another tool's thread whose CPU nobody knows has its own number.
     pub fn cpu(&self) -> u32 {
@@ -132,6 +141,7 @@ impl Series {
             SeriesKind::Noise(noise) => noise.cpu,
             SeriesKind::Flow(_) => 0,
             SeriesKind::Gaps(gaps) => gaps.cpu,
+            SeriesKind::Reaction(reaction) => reaction.cpu,
             SeriesKind::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
         }
     }
@@ -140,6 +150,7 @@ impl Series {
     /// level. Such a series is no measurement of its own: neither its cycles nor its latenesses are added to a run's.
     pub fn stands_beside(&self) -> bool {
         self.trace().is_some_and(|trace| trace.beside)
+            || self.reaction().is_some_and(|reaction| reaction.beside)
     }
 
     /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held
@@ -200,7 +211,8 @@ pub struct Tally {
     pub attempted: Knowable<u64>,
     /// How many there were.
     pub recorded: u64,
-    /// Deadlines that passed while a late wake-up was waited for; of a flow, frames that were lost.
+    /// Deadlines that passed while a late wake-up was waited for; of a flow, frames that were lost; of reactions, edges
+    /// that the next one overtook before they were answered.
     pub missed: Knowable<u64>,
     /// Readings that were taken and could not be kept.
     pub dropped: Knowable<u64>,
@@ -250,6 +262,8 @@ pub enum SeriesKind {
     Flow(Box<FlowSeries>),
     /// Gaps that a loop noticed.
     Gaps(Box<GapSeries>),
+    /// Reactions on a pin.
+    Reaction(ReactionSeries),
     /// What another tool measured.
     Foreign(Box<ForeignSeries>),
 }

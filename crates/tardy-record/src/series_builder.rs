@@ -135,6 +135,11 @@ impl SeriesBuilder {
         self.dropped += count;
     }
 
+    /// Adds readings that never came, of which nothing but their number is known: there is no schedule to fill in.
+    pub fn miss_readings(&mut self, count: u64) {
+        self.missed += count;
+    }
+
     /// How many readings there were.
     pub fn recorded(&self) -> u64 {
         self.recorded

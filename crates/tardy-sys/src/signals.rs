@@ -1,8 +1,10 @@
 //! Signals as something to wait for: SIGINT and SIGTERM end a run properly.
 
 mod exchange;
+mod interruption;
 
 pub use exchange::{Exchange, Turn};
+pub use interruption::{be_interruptible, interrupt};
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

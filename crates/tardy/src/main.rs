@@ -9,6 +9,7 @@ mod published;
 mod recipe;
 mod resolve;
 mod resolve_loads;
+mod resolve_pins;
 mod resolve_probe;
 mod unused_options;
 
@@ -68,6 +69,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Import(arguments) => commands::import::run(&arguments),
         Command::Cyclictest { words } => cyclictest::run(words),
+        Command::Gpio(command) => commands::gpio::run(&command),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),
         Command::Restore(arguments) => commands::restore::run(&arguments),
@@ -75,6 +77,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),
         Command::Probe => commands::inner::probe(),
+        Command::PinsGuard { chip, offset } => commands::inner::pins_guard(&chip, offset),
         Command::Guest => commands::inner::guest(),
         Command::ThreadCost { priority, cycles, command } => {
             commands::inner::thread_cost(&command, priority, cycles)

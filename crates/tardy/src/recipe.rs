@@ -46,6 +46,8 @@ pub(crate) struct Recipe {
     pub(crate) timer: TimerTable,
     #[serde(default)]
     pub(crate) noise: NoiseTable,
+    #[serde(default)]
+    pub(crate) gpio: GpioTable,
     /// Parts of the run one after the other, such as first idle and then loaded; none: one part, as `[run]` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) phase: Vec<PhaseTable>,
@@ -100,6 +102,17 @@ pub(crate) struct NoiseTable {
     pub(crate) threshold: Option<String>,
     pub(crate) policy: Option<String>,
     pub(crate) priority: Option<u32>,
+}
+
+/// `[gpio]`: what only the reaction probe needs to know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GpioTable {
+    #[serde(rename = "in")]
+    pub(crate) input: Option<String>,
+    #[serde(rename = "out")]
+    pub(crate) output: Option<String>,
+    pub(crate) answer_by: Option<Vec<String>>,
 }
 
 /// `[[phase]]`: what a part of the run has of its own; everything else is `[run]`'s.
@@ -257,7 +270,13 @@ impl Recipe {
     }
 
     /// What the flags say, over what the recipe says. A length or a load on the command line is for every part.
-    pub(crate) fn overridden_by(mut self, run: RunTable, timer: TimerTable, noise: NoiseTable) -> Self {
+    pub(crate) fn overridden_by(
+        mut self,
+        run: RunTable,
+        timer: TimerTable,
+        noise: NoiseTable,
+        gpio: GpioTable,
+    ) -> Self {
         for phase in &mut self.phase {
             if run.duration.is_some() || run.loops.is_some() {
                 (phase.duration, phase.loops) = (None, None);
@@ -285,6 +304,7 @@ impl Recipe {
             self.noise.priority = None;
         }
         take!(noise: threshold, policy, priority);
+        take!(gpio: input, output, answer_by);
         take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
         self
     }
@@ -343,7 +363,8 @@ mod tests {
         let recipe = Recipe::find("rpi3-4.9").unwrap();
         assert!(recipe.run.loops.is_some());
         let run = RunTable { duration: Some("10s".into()), ..RunTable::default() };
-        let recipe = recipe.overridden_by(run, TimerTable::default(), NoiseTable::default());
+        let recipe =
+            recipe.overridden_by(run, TimerTable::default(), NoiseTable::default(), GpioTable::default());
         assert_eq!((recipe.run.duration.as_deref(), recipe.run.loops), (Some("10s"), None));
     }
 

@@ -4,12 +4,14 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use tardy_measure::co_kernel::CoKernel;
+use tardy_measure::gpio::chips::ChipState;
 use tardy_measure::trace::tracefs::Offer;
 use tardy_record::plan::{CausesPlan, ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use thiserror::Error;
 
 use crate::recipe::{PhaseTable, Recipe, TimerTable};
+use crate::resolve_pins::GPIO_REACTION;
 use crate::{resolve_loads, resolve_probe};
 
 /// How many thresholds a series counts; the probe has room for so many.
@@ -40,6 +42,17 @@ pub(crate) struct Machine {
     pub(crate) trace: Offer,
     /// Its co-kernel and that one's program, or in words what is missing.
     pub(crate) co_kernel: Result<CoKernel, String>,
+    /// Its GPIO chips.
+    pub(crate) pins: Pins,
+}
+
+/// What is known of a machine's GPIO chips.
+#[derive(Clone, Debug)]
+pub(crate) enum Pins {
+    /// These are all.
+    Known(Vec<ChipState>),
+    /// Nothing: it has not been booted.
+    Elsewhere,
 }
 
 /// What the command line adds beside the recipe's keys.
@@ -117,13 +130,15 @@ fn phases(
     for (name, recipe) in parts(recipe)? {
         let loads = resolve_loads::loads(&recipe)?;
         let span = span(&recipe, scale)?;
-        // A loop does not wait, and another program waits in its own way: there is one way of each.
-        let is_noise = recipe.run.probe.as_deref() == Some("noise");
-        let one_way = is_noise || recipe.run.probe.as_deref() == Some("xenomai");
-        for timer in &timers[..if one_way { 1 } else { timers.len() }] {
+        // A loop does not wait, another program waits in its own way, and edges are waited for in ways of their own.
+        let probe = recipe.run.probe.as_deref();
+        let has_no_wake = matches!(probe, Some("noise" | "xenomai" | GPIO_REACTION));
+        for timer in &timers[..if has_no_wake { 1 } else { timers.len() }] {
             for round in 1..=rounds {
-                for part in resolve_probe::parts(&recipe, timer, span, housekeeping_cpu, machine)? {
-                    let alone = is_noise || timers.len() == 1 && part.label == timer.wake.name();
+                let parts = resolve_probe::parts(&recipe, timer, span, housekeeping_cpu, machine)?;
+                let only_part = matches!(probe, Some("noise" | GPIO_REACTION)) && parts.len() == 1;
+                for part in parts {
+                    let alone = only_part || timers.len() == 1 && part.label == timer.wake.name();
                     let label =
                         phase_label(name.as_deref(), &part.label, alone, (rounds > 1).then_some(round));
                     let (loads, span, probe) = (loads.clone(), part.span, part.probe);
@@ -411,16 +426,17 @@ pub(crate) fn positive(key: &'static str, text: &str) -> Result<u64, UsageError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::{NoiseTable, RunTable};
+    use crate::recipe::{GpioTable, NoiseTable, RunTable};
 
     const EXTRAS: Extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
 
     fn machine() -> Machine {
-        Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none(), co_kernel: Err("none here".to_owned()) }
+        let co_kernel = Err("none here".to_owned());
+        Machine { allowed: vec![0, 1, 2, 3], trace: Offer::none(), co_kernel, pins: Pins::Known(Vec::new()) }
     }
 
     fn of(run: RunTable, timer: TimerTable) -> Result<Plan, String> {
-        let recipe = Recipe::default().overridden_by(run, timer, NoiseTable::default());
+        let recipe = Recipe::default().overridden_by(run, timer, NoiseTable::default(), GpioTable::default());
         resolve(&recipe, EXTRAS, &machine()).map_err(|error| error.to_string())
     }
 
@@ -470,14 +486,20 @@ mod tests {
         let run = RunTable { duration: text("2s"), ..RunTable::default() };
         let recipe = Recipe {
             phase: vec![part("idle", None, &["none"]), part("loaded", Some(7), &["copy", "listing"])],
-            ..Recipe::default().overridden_by(run, TimerTable::default(), NoiseTable::default())
+            ..Recipe::default().overridden_by(
+                run,
+                TimerTable::default(),
+                NoiseTable::default(),
+                GpioTable::default(),
+            )
         };
         let phases = resolve(&recipe, EXTRAS, &machine()).unwrap().phases;
         let told: Vec<_> =
             phases.iter().map(|phase| (phase.label.as_str(), phase.span, phase.loads.len())).collect();
         assert_eq!(told, [("idle", Span::DurationNs(2_000_000_000), 0), ("loaded", Span::Loops(7), 2)]);
         let flags = RunTable { loops: Some(3), load: Some(vec!["doload".into()]), ..RunTable::default() };
-        let phases = recipe.overridden_by(flags, TimerTable::default(), NoiseTable::default());
+        let phases =
+            recipe.overridden_by(flags, TimerTable::default(), NoiseTable::default(), GpioTable::default());
         let phases = resolve(&phases, EXTRAS, &machine()).unwrap().phases;
         assert!(phases.iter().all(|phase| phase.span == Span::Loops(3) && phase.loads == ["doload"]));
     }
@@ -519,7 +541,12 @@ mod tests {
     #[test]
     fn a_deadline_task_is_pinned_only_where_the_kernel_allows_it() {
         let table = TimerTable { policy: text("deadline"), ..TimerTable::default() };
-        let recipe = Recipe::default().overridden_by(RunTable::default(), table, NoiseTable::default());
+        let recipe = Recipe::default().overridden_by(
+            RunTable::default(),
+            table,
+            NoiseTable::default(),
+            GpioTable::default(),
+        );
         let pinned = |allowed: Vec<u32>| {
             let plan = resolve(&recipe, EXTRAS, &Machine { allowed, ..machine() }).unwrap();
             plan.phases[0].probe.timer().unwrap().threads[0].pinned

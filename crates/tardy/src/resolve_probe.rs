@@ -3,6 +3,7 @@
 use tardy_measure::co_kernel::CoKernel;
 use tardy_record::Knowable;
 use tardy_record::foreign::{ForeignPlan, LatePeriods};
+use tardy_record::pins::ReactionPlan;
 use tardy_record::plan::{
     ClockId, KernelPlan, NoisePlan, NoiseThread, Policy, ProbePlan, Span, TimerPlan, Tracer, TracerPlan, Wake,
 };
@@ -11,6 +12,7 @@ use tardy_record::units::format_duration_ns;
 
 use crate::recipe::Recipe;
 use crate::resolve::{Machine, UsageError, choice, positive, wrong};
+use crate::resolve_pins::{self, GPIO_REACTION};
 
 /// The plain phase that the events' own cost is measured against is no longer than this.
 const PLAIN_NS_MAX: u64 = 10_000_000_000;
@@ -68,11 +70,17 @@ pub(crate) fn parts(
             Ok(vec![part("noise", span, noise)])
         }
         "xenomai" => co_kernel(timer, span, machine),
+        GPIO_REACTION => {
+            let ways = resolve_pins::reactions(recipe, timer, housekeeping_cpu, machine)?;
+            let reaction = |plan: ReactionPlan| part(plan.answer_by.name(), span, ProbePlan::Reaction(plan));
+            Ok(ways.into_iter().map(reaction).collect())
+        }
         other => {
             let known = [Tracer::Timerlat, Tracer::Osnoise, Tracer::Hwlat];
             let Some(tracer) = known.into_iter().find(|tracer| tracer.name() == other) else {
-                let reason =
-                    format!("'{other}' is none of timer, kernel, noise, xenomai, timerlat, osnoise, hwlat");
+                let reason = format!(
+                    "'{other}' is none of timer, kernel, noise, {GPIO_REACTION}, xenomai, timerlat, osnoise, hwlat"
+                );
                 return Err(wrong("probe", reason));
             };
             machine.trace.tracer(tracer).map_err(|reason| wrong("probe", reason))?;

@@ -2,6 +2,7 @@
 
 use crate::recipe::{NoiseTable, TimerTable};
 use crate::resolve::{UsageError, wrong};
+use crate::resolve_pins::GPIO_REACTION;
 
 /// What was typed of each option that is not for every probe.
 type Typed = (&'static str, bool);
@@ -35,6 +36,10 @@ pub(crate) fn check(
             first(&of_timers).or_else(|| first(&[("interval", timer.interval.is_some())])),
             "the noise probe is a loop that waits for nothing; this is for --probe timer",
         ),
+        GPIO_REACTION => (
+            first(&of_timers).or_else(|| first(&[("interval", timer.interval.is_some())])),
+            "edges come when they come; this is for --probe timer",
+        ),
         "xenomai" => (
             first(&of_timers).or_else(|| first(&[("dma_latency", timer.dma_latency.is_some())])),
             "the co-kernel's own program has no such thing; this is for --probe timer",
@@ -61,6 +66,7 @@ mod tests {
         assert_eq!(refused("noise", &dithered, &fine, false), Some("dither"));
         assert_eq!(refused("noise", &no_timer, &fine, true), Some("samples"));
         assert_eq!(refused("noise", &no_timer, &fine, false), None);
+        assert_eq!(refused("gpio-reaction", &dithered, &no_noise, false), Some("dither"));
         assert_eq!(refused("xenomai", &dithered, &no_noise, false), Some("dither"));
     }
 }

@@ -1,9 +1,11 @@
 //! The settings that tardy changes, as the journal has them.
 
 use serde::{Deserialize, Serialize};
+use tardy_record::pins::Line;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::ThreadRank;
+use crate::gpio;
 use crate::switch::Step;
 
 /// A setting that was changed, with what it takes to undo that.
@@ -17,6 +19,11 @@ pub enum Setting {
     },
     /// A change to the network.
     Network(Step),
+    /// A line of a GPIO chip that was made an output, and was an input or nobody's before.
+    Pin {
+        /// The line.
+        line: Line,
+    },
     /// A file of /proc/sys, /proc/irq, /sys or tracefs whose text was replaced.
     File {
         /// The file.
@@ -49,6 +56,7 @@ impl Setting {
         match self {
             Self::TraceInstance { path } => format!("trace instance {path}"),
             Self::Network(step) => step.in_words(),
+            Self::Pin { line } => format!("GPIO line {} ({}), which was no output", line.place(), line.label),
             Self::File { path, old, .. } => format!("{path}, which was '{old}'"),
             Self::Thread(thread) => thread.in_words(),
         }
@@ -76,6 +84,7 @@ impl Setting {
                     _ => Ok(Undone::Done),
                 }
             }
+            Self::Pin { line } => gpio::put_back(line).map(|()| Undone::Done),
             Self::Network(step) => step.undo().map(|()| Undone::Done),
             Self::File { path, old, new } => {
                 if let Some(new) = new {
@@ -102,7 +111,7 @@ impl Setting {
                 &["/sys/kernel/tracing/instances/tardy-", "/sys/kernel/debug/tracing/instances/tardy-"],
             ),
             // These look for themselves.
-            Self::Network(_) | Self::Thread(_) => return Ok(()),
+            Self::Network(_) | Self::Thread(_) | Self::Pin { .. } => return Ok(()),
             Self::File { path, .. } => (path, &["/proc/sys/", "/proc/irq/", "/sys/"]),
         };
         let sound =

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tardy_record::pins::ReactionPlan;
 use tardy_record::plan::{NoisePlan, Policy, Span, TimerPlan};
 
 /// What the probe is told first.
@@ -39,6 +40,8 @@ pub enum Work {
     Timer(TimerPlan),
     /// When loops stand still.
     Noise(NoisePlan),
+    /// How a thread answers edges on a pin.
+    Reaction(ReactionPlan),
 }
 
 impl Work {
@@ -47,6 +50,15 @@ impl Work {
         match self {
             Self::Timer(timer) => timer.threads.len(),
             Self::Noise(noise) => noise.threads.len(),
+            Self::Reaction(_) => 1,
+        }
+    }
+
+    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one.
+    pub fn block_count(&self) -> usize {
+        match self {
+            Self::Reaction(reaction) => reaction.answer_by.spans().len(),
+            _ => self.thread_count(),
         }
     }
 
@@ -55,6 +67,7 @@ impl Work {
         match self {
             Self::Timer(timer) => timer.memory_locked,
             Self::Noise(noise) => noise.memory_locked,
+            Self::Reaction(reaction) => reaction.memory_locked,
         }
     }
 
@@ -63,6 +76,7 @@ impl Work {
         match self {
             Self::Timer(timer) => timer.dma_latency_us,
             Self::Noise(noise) => noise.dma_latency_us,
+            Self::Reaction(reaction) => reaction.dma_latency_us,
         }
     }
 }

@@ -13,8 +13,10 @@ use tardy_sys::shared_map::SharedMap;
 use tardy_sys::signals;
 use tardy_sys::waiting::IntervalTimer;
 
+use super::end_in_time;
 use super::noise::NoiseProbe;
 use super::order::{Go, Granted, Order, Reply, Work};
+use super::reaction::ReactionProbe;
 use super::timer::{Prepared, TimerThread};
 
 /// Enough for the measuring loop, whose stack is touched beforehand; small, since all of it is locked.
@@ -37,6 +39,7 @@ fn run() -> Result<(), String> {
     child::tie_to_parent(order.house_pid, child::signal::KILL)
         .map_err(|error| format!("the house is gone: {error}"))?;
     signals::ignore_end_signals().map_err(|error| format!("signals cannot be blocked: {error}"))?;
+    signals::be_interruptible().map_err(|error| format!("SIGUSR1 cannot be handled: {error}"))?;
     IntervalTimer::claim().map_err(|error| format!("SIGALRM cannot be blocked: {error}"))?;
     let map = SharedMap::open(&order.map).map_err(|error| error.to_string())?;
     let mut refused = Vec::new();
@@ -72,13 +75,15 @@ fn name(work: &Work) -> &'static str {
     match work {
         Work::Timer(_) => "timer",
         Work::Noise(_) => "noise",
+        Work::Reaction(_) => "reaction",
     }
 }
 
-/// A measuring thread of either kind.
+/// A measuring thread of any kind.
 enum Measuring<'a> {
     Timer(TimerThread<'a>),
     Noise(NoiseProbe<'a>),
+    Reaction(ReactionProbe<'a>),
 }
 
 impl<'a> Measuring<'a> {
@@ -86,6 +91,7 @@ impl<'a> Measuring<'a> {
         match &order.work {
             Work::Timer(timer) => Self::Timer(TimerThread::new(map, order, timer, index)),
             Work::Noise(noise) => Self::Noise(NoiseProbe::new(map, order, noise, index)),
+            Work::Reaction(reaction) => Self::Reaction(ReactionProbe::new(map, order, reaction)),
         }
     }
 
@@ -93,6 +99,7 @@ impl<'a> Measuring<'a> {
         match self {
             Self::Timer(timer) => timer.prepare(),
             Self::Noise(noise) => noise.prepare(),
+            Self::Reaction(reaction) => reaction.prepare(),
         }
     }
 
@@ -100,6 +107,7 @@ impl<'a> Measuring<'a> {
         match self {
             Self::Timer(timer) => timer.measure(start_ns),
             Self::Noise(noise) => noise.measure(start_ns),
+            Self::Reaction(reaction) => reaction.measure(start_ns),
         }
     }
 
@@ -107,6 +115,7 @@ impl<'a> Measuring<'a> {
         match self {
             Self::Timer(timer) => timer.account(prepared),
             Self::Noise(noise) => noise.account(prepared),
+            Self::Reaction(reaction) => reaction.account(prepared),
         }
     }
 }
@@ -115,6 +124,8 @@ impl<'a> Measuring<'a> {
 fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
     let go = (Mutex::new(None), Condvar::new());
     let count = order.work.thread_count();
+    let (ended, mut lives) =
+        io::pipe().map(|(ended, lives)| (ended, Some(lives))).map_err(|error| format!("no pipe: {error}"))?;
     thread::scope(|scope| {
         let (ready, prepared) = mpsc::channel();
         let mut measuring = Vec::new();
@@ -122,7 +133,10 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
             let (ready, go) = (ready.clone(), &go);
             let builder =
                 thread::Builder::new().name(format!("{}{index}", name(&order.work))).stack_size(STACK_BYTES);
+            // Closed with the thread, which is how its end is seen: nobody writes into it.
+            let lives = lives.take();
             let body = move || -> io::Result<()> {
+                let _lives = lives;
                 let mut thread = Measuring::new(map, order, index);
                 let prepared = match thread.prepare() {
                     Ok(prepared) => prepared,
@@ -143,18 +157,27 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         }
         drop(ready);
         let threads = all_ready(&prepared, count, &mut refused);
+        let mut first_tid = 0;
         let started = threads.and_then(|threads| {
-            let (threads, tids) = threads.into_iter().unzip();
+            let (threads, tids): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+            first_tid = tids.first().copied().unwrap_or(0);
             say(&Reply::Ready { threads, tids, refused })?;
             hear::<Go>()
         });
         *go.0.lock().expect("no thread panics while it holds the lock") =
             Some(started.as_ref().ok().map(|go| go.start_ns));
         go.1.notify_all();
+        // A fake waits for nothing, and its times are not the clock's.
+        if let (Work::Reaction(_), Ok(go), None) = (&order.work, &started, order.fake) {
+            end_in_time::see_to_the_end(map, order, first_tid, go.start_ns, &ended);
+        }
         for thread in measuring {
             let outcome =
                 thread.join().map_err(|_| "a measuring thread panicked; please report it".to_owned())?;
-            outcome.map_err(|error| format!("the wait failed: {error}; try another --wake or --clock"))?;
+            outcome.map_err(|error| match &order.work {
+                Work::Reaction(_) => format!("the reaction failed: {error}"),
+                _ => format!("the wait failed: {error}; try another --wake or --clock"),
+            })?;
         }
         started.map(|_| ())
     })

@@ -168,7 +168,9 @@ impl Watch<'_, '_, '_> {
                 break;
             }
             let ended = self.program.has_ended();
-            if (ready[1] || ended) && self.program.read(&mut self.output) || ended {
+            // What it printed last is read even where it has ended.
+            let closed = (ready[1] || ended) && self.program.read(&mut self.output);
+            if closed || ended {
                 break;
             }
             let now_ns = self.house.clock.now_ns();

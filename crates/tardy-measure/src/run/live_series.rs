@@ -97,7 +97,7 @@ impl<'a> LiveSeries<'a> {
     pub(super) fn read_remains(&mut self) {
         let mut copy = Vec::new();
         if !self.block.read(&mut copy) {
-            mend(&mut copy);
+            mend(&mut copy, self.place.of.has_schedule());
         }
         self.copy = copy;
     }
@@ -174,6 +174,8 @@ impl<'a> LiveSeries<'a> {
 
     /// What the thread cost, once it has ended.
     pub(super) fn cost(&self) -> Option<ThreadCost> {
-        self.cells().filter(|cells| cells.done()).map(|cells| cells.cost(self.place))
+        self.cells()
+            .filter(|cells| cells.done() && !self.place.of.is_beside())
+            .map(|cells| cells.cost(self.place))
     }
 }

@@ -22,6 +22,8 @@ mod sample_file;
 mod surroundings;
 mod tracer_phase;
 mod tracer_series;
+mod wire_series;
+mod wire_watch;
 
 pub use conduct::conduct;
 pub use observer::{Observer, Standing};

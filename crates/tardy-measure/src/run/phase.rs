@@ -20,6 +20,8 @@ use super::observer::Standing;
 use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
 use super::tracer_phase;
+use super::wire_watch::{self, WireWatch};
+use crate::gpio::PinGuard;
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{Granted, Order, Reply, Work};
 use crate::probe::sample_ring;
@@ -52,16 +54,18 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         ProbePlan::Timer(timer) => Work::Timer(timer.clone()),
         ProbePlan::Kernel(kernel) => Work::Timer(kernel.timer.clone()),
         ProbePlan::Noise(noise) => Work::Noise(noise.clone()),
+        ProbePlan::Reaction(reaction) => Work::Reaction(reaction.clone()),
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
         ProbePlan::Foreign(foreign) => return foreign_phase::run(house, index, &plan, foreign),
         ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
     };
     house.start_loads(&plan)?;
-    let map = make_map(house, index, &work)?;
+    let map = make_map(house, index, &plan, &work)?;
     map.header(HEADER_RUN_START).set(house.clock.start_ns());
     house.watchers.read_before(house.clock.now_ns());
     let mut causes = trace_for_causes(house, &map, &work);
     let stop_trace = causes.as_ref().and_then(CauseWatch::stop_file);
+    let guard = watch_over_pins(house, &plan)?;
     let mut probes = start_probes(house, &map, index, &plan, &work, stop_trace.as_ref())?;
     let mut live = live_series(house, &map, index, &plan, &work);
     let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
@@ -74,6 +78,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         }
         _ => None,
     };
+    let wire = WireWatch::open(house, &map, index, &plan).inspect_err(|_| drop(map.remove()))?;
     let start_ns = house.clock.start_ns() + house.clock.now_ns() + START_DELAY_NS;
     if let Some(levels) = &mut levels {
         levels.set_start(start_ns);
@@ -96,6 +101,8 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         drain: plan.probe.timer().and_then(|timer| SampleDrain::new(&map, index, timer, house_start_ns)),
         levels,
         causes,
+        wire,
+        guard,
         plan: &plan,
         index,
         counts_from_ns: Some(counted_from_ns),
@@ -117,7 +124,7 @@ fn trace_for_causes<'m>(house: &mut House<'_>, map: &'m SharedMap, work: &Work) 
     .ok()
 }
 
-fn make_map(house: &House<'_>, index: usize, work: &Work) -> Result<SharedMap, String> {
+fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> Result<SharedMap, String> {
     let path = map_place::of_phase(&house.run.origin.id, index)
         .ok_or("the run has no usable id; please report it")?;
     let slots = match work {
@@ -126,8 +133,10 @@ fn make_map(house: &House<'_>, index: usize, work: &Work) -> Result<SharedMap, S
             if house.takes_samples() { sample_ring::slots_for(shortest_ns) } else { 0 }
         }
         Work::Noise(_) => sample_ring::GAP_SLOTS,
+        Work::Reaction(_) if wire_watch::has_log(house, &plan.probe) => sample_ring::GAP_SLOTS,
+        Work::Reaction(_) => 0,
     };
-    SharedMap::create_with_rings(&path, work.thread_count(), CELLS, slots).map_err(|error| match error {
+    SharedMap::create_with_rings(&path, work.block_count(), CELLS, slots).map_err(|error| match error {
         MapError::Io { .. } if slots > 0 && house.takes_samples() => format!(
             "{error}; tardy counts in /dev/shm and hands samples over there, at least 4 s of them for each CPU: \
              make room, or leave --samples out"
@@ -137,6 +146,16 @@ fn make_map(house: &House<'_>, index: usize, work: &Work) -> Result<SharedMap, S
         }
         MapError::Foreign { .. } => error.to_string(),
     })
+}
+
+/// Somebody who puts the output back, whatever becomes of this process and the probe.
+fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuard>, String> {
+    match &plan.probe {
+        ProbePlan::Reaction(reaction) if house.request.fake.is_none() => {
+            PinGuard::watch(&house.request.exe, &reaction.output).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// One probe process, or one for each thread where the method's timer belongs to the process.
@@ -203,6 +222,10 @@ fn live_series<'a>(
             };
             threads.iter().enumerate().map(gaps).collect()
         }
+        Work::Reaction(reaction) => {
+            let spans = 0..reaction.answer_by.spans().len();
+            spans.map(|span| series(span, place(Of::Reaction { reaction, span }, reaction.policy))).collect()
+        }
     }
 }
 
@@ -229,7 +252,12 @@ fn get_ready(
         match probe.reply()? {
             Reply::Ready { threads, tids, refused } => {
                 all_tids.extend(tids);
+                let last = threads.last().copied();
                 threads.into_iter().zip(&mut next).for_each(|(granted, series)| series.set_granted(granted));
+                // One thread's, all of them.
+                if let (ProbePlan::Reaction(_), Some(granted)) = (&plan.probe, last) {
+                    next.by_ref().for_each(|series| series.set_granted(granted));
+                }
                 remarks.extend(refused);
             }
             Reply::Failed { reason } => return Err(reason),
@@ -269,6 +297,10 @@ struct Watch<'h, 'o, 'm> {
     levels: Option<LevelWatch>,
     /// If the kernel is traced for causes.
     causes: Option<CauseWatch<'m>>,
+    /// If the stimulus keeps a log of its own.
+    wire: Option<WireWatch<'m>>,
+    /// If a pin is driven.
+    guard: Option<PinGuard>,
     plan: &'m PhasePlan,
     index: usize,
     /// When the counted part begins, until it has.
@@ -325,6 +357,7 @@ impl Watch<'_, '_, '_> {
     /// Asks the probes to end; at the second time, ends them.
     fn stop(&mut self) {
         (0..self.map.block_count()).for_each(|block| self.map.block(block).ask_to_end());
+        self.probes.iter_mut().for_each(ProbeChild::say_end);
         if self.stopping_since.is_some() {
             self.probes.clear();
         } else {
@@ -381,6 +414,7 @@ impl Watch<'_, '_, '_> {
             series.cut_slice(false);
             series.annotate_worst(&changes);
         }
+        self.collect_wire();
         if let Some(levels) = &mut self.levels {
             levels.count(&self.live);
             levels.annotate_worst(now_ns, &changes);
@@ -394,6 +428,13 @@ impl Watch<'_, '_, '_> {
             self.refresh();
             self.house.checkpoint();
         }
+    }
+
+    /// Takes what the wire noted, once the cells say from when the thread counts.
+    fn collect_wire(&mut self) {
+        let Some(wire) = &mut self.wire else { return };
+        let collected = wire.collect(&self.live[0]);
+        self.note_trouble(collected);
     }
 
     /// Notes, once, that the kernel's trace could not be read.
@@ -458,6 +499,7 @@ impl Watch<'_, '_, '_> {
             run.series.push(series);
         }
         run.series.extend(self.levels.iter().flat_map(LevelWatch::series));
+        run.series.extend(self.wire.iter().flat_map(|wire| wire.series(self.live[0].granted())));
         let counted: Vec<_> = self.live.iter().filter_map(LiveSeries::cells).collect();
         if let Some(from_ns) = counted.iter().map(|cells| cells.counted_from_ns()).min() {
             run.phases[self.index].start_ns = from_ns.saturating_sub(self.house.clock.start_ns());
@@ -480,6 +522,13 @@ impl Watch<'_, '_, '_> {
             series.read_remains();
             let counted_to = series.cells().map_or(0, |cells| cells.counted_to_ns());
             self.house.clock.advance_to(counted_to.saturating_sub(self.house.clock.start_ns()));
+        }
+        self.collect_wire();
+        let put_back = self.guard.take().map_or(Ok(()), PinGuard::release);
+        if let Err(reason) = put_back {
+            let warning = format!("{reason}; run `tardy restore`");
+            self.house.observer.say(&warning);
+            self.house.note(EventKind::Warning, &warning, 0);
         }
         self.take_samples();
         self.begin_to_count();

@@ -8,7 +8,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tardy_record::file::{self, RunFileError, SIZE_MAX};
-use tardy_record::plan::{Policy, ProbePlan};
+use tardy_record::pins::ReactionPlan;
+use tardy_record::plan::{NoiseThread, Policy, ProbePlan};
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::{Run, Series, samples, validity};
@@ -171,6 +172,9 @@ fn adopt_what_the_house_knew(series: &mut Series, known: &Series) {
 fn threads(probe: &ProbePlan) -> Vec<Of<'_>> {
     match probe {
         ProbePlan::Noise(noise) => noise.threads.iter().map(Of::Noise).collect(),
+        ProbePlan::Reaction(reaction) => {
+            (0..reaction.answer_by.spans().len()).map(|span| Of::Reaction { reaction, span }).collect()
+        }
         probe => {
             let timer = probe.timer().into_iter();
             timer.flat_map(|timer| timer.threads.iter().map(|thread| Of::Timer { timer, thread })).collect()
@@ -180,8 +184,15 @@ fn threads(probe: &ProbePlan) -> Vec<Of<'_>> {
 
 /// Whether `known` is what a thread has counted so far.
 fn is_of(known: &Series, phase: usize, of: Of<'_>) -> bool {
-    let counted = known.timer().is_some() || known.gaps().is_some();
-    known.phase == phase && counted && known.cpu() == of.cpu()
+    let same = match of {
+        Of::Timer { .. } => known.timer().is_some(),
+        Of::Noise(_) => known.gaps().is_some(),
+        Of::Reaction { reaction, span } => {
+            let (from, to) = reaction.answer_by.spans()[span];
+            known.reaction().is_some_and(|known| (known.from, known.to) == (from, to))
+        }
+    };
+    known.phase == phase && same && known.cpu() == of.cpu()
 }
 
 /// The times of gaps are in no map: those of the last checkpoint stay.
@@ -202,6 +213,9 @@ fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a
         Some(SeriesKind::Timer(known)) => {
             Granted { policy: known.policy, priority: known.priority, pinned: known.pinned }
         }
+        Some(SeriesKind::Reaction(known)) => {
+            Granted { policy: known.policy, priority: known.priority, pinned: true }
+        }
         Some(SeriesKind::Gaps(known)) => {
             Granted { policy: known.policy, priority: known.priority, pinned: true }
         }
@@ -212,9 +226,10 @@ fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a
             Of::Timer { timer, thread } => {
                 Granted { policy: timer.policy, priority: thread.priority, pinned: thread.pinned }
             }
-            Of::Noise(thread) => Granted {
+            Of::Noise(NoiseThread { priority, .. })
+            | Of::Reaction { reaction: ReactionPlan { priority, .. }, .. } => Granted {
                 policy: asked_policy(run, phase).filter(|_| !refused).unwrap_or(Policy::Other),
-                priority: if refused { 0 } else { thread.priority },
+                priority: if refused { 0 } else { *priority },
                 pinned: true,
             },
         },
@@ -225,6 +240,7 @@ fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a
 fn asked_policy(run: &Run, phase: usize) -> Option<Policy> {
     match &run.plan.phases.get(phase)?.probe {
         ProbePlan::Noise(noise) => Some(noise.policy),
+        ProbePlan::Reaction(reaction) => Some(reaction.policy),
         probe => probe.timer().map(|timer| timer.policy),
     }
 }

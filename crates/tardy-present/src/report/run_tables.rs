@@ -303,6 +303,7 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
         ProbePlan::Noise(noise) => {
             distinct(noise.threads.iter().map(|thread| u64::from(thread.priority)).collect())
         }
+        ProbePlan::Reaction(reaction) => vec![u64::from(reaction.priority)],
         _ => distinct(threads.iter().map(|thread| u64::from(thread.priority)).collect()),
     };
     let intervals = match &phase.probe {
@@ -316,6 +317,7 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
     let of_timer = |part: fn(&TimerPlan) -> &'static str| timer.map_or("–", part).to_owned();
     let policy = match &phase.probe {
         ProbePlan::Noise(noise) => noise.policy.name().to_owned(),
+        ProbePlan::Reaction(reaction) => reaction.policy.name().to_owned(),
         _ => of_timer(|timer| timer.policy.name()),
     };
     let span = match phase.span {

@@ -15,7 +15,7 @@ use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
 use crate::plot::{self, curve};
-use crate::{causes, flows, lab, levels, noise, notes, sentence, summary};
+use crate::{causes, flows, lab, levels, noise, notes, reactions, sentence, summary};
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -39,6 +39,7 @@ pub(super) struct RunView {
     phases: Vec<PhaseView>,
     wakes: Vec<Vec<String>>,
     levels: Option<LevelsView>,
+    reactions: Option<LevelsView>,
     causes: Option<CausesView>,
     published: Option<PublishedView>,
     lab: Vec<[String; 2]>,
@@ -144,6 +145,7 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
         phases: findings.phases.iter().map(|phase| phase_view(run, phase, findings.phases.len())).collect(),
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         levels: findings.levels.as_ref().map(levels_view),
+        reactions: (!findings.reactions.is_empty()).then(|| reactions_view(findings)),
         causes: causes_view(run, findings, &plot_id, marks),
         published: published_view::of(findings),
         lab: run.lab.as_ref().map(lab::rows).unwrap_or_default(),
@@ -392,6 +394,13 @@ fn levels_view(found: &tardy_analyse::levels::Levels) -> LevelsView {
     let rows = levels::rows(found).into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
     let notes = levels::notes(found).into_iter().map(typographic).collect();
     LevelsView { table: TableView { heads, rows }, notes }
+}
+
+fn reactions_view(findings: &Findings) -> LevelsView {
+    let mut heads = reactions::HEADS.to_vec();
+    heads[0] = "span, µs";
+    let notes = reactions::notes(findings).into_iter().map(typographic).collect();
+    LevelsView { table: TableView { heads, rows: reactions::rows(findings) }, notes }
 }
 
 fn rounds(findings: &Findings) -> Vec<Vec<String>> {

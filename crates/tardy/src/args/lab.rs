@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::run::{NoiseFlags, RunFlags, TimerFlags};
+use super::run::{GpioFlags, NoiseFlags, RunFlags, TimerFlags};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
@@ -68,6 +68,8 @@ pub(crate) struct ExperimentArgs {
     pub(crate) timer: TimerFlags,
     #[command(flatten)]
     pub(crate) noise: NoiseFlags,
+    #[command(flatten)]
+    pub(crate) gpio: GpioFlags,
 
     /// Multiply every duration and loop count.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "What to run")]

@@ -66,6 +66,9 @@ pub(crate) enum Command {
     },
     /// What there is to compare with: published results.
     List(ListArgs),
+    /// Lines of GPIO chips: which there are, and who has them.
+    #[command(subcommand)]
+    Gpio(GpioCommand),
     /// The same experiment on emulated machines with real kernels, the same to the byte every time.
     #[command(subcommand)]
     Lab(LabCommand),
@@ -90,6 +93,14 @@ pub(crate) enum Command {
     /// The probe process.
     #[command(name = "__probe", hide = true)]
     Probe,
+    /// Gives a GPIO line back as an input when tardy is gone.
+    #[command(name = "__pins", hide = true)]
+    PinsGuard {
+        /// The chip.
+        chip: String,
+        /// The line.
+        offset: u32,
+    },
     /// The first program of a lab's guest.
     #[command(name = "__guest", hide = true)]
     Guest,
@@ -123,6 +134,21 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+}
+
+/// `tardy gpio …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GpioCommand {
+    /// Chips, lines, and who has them.
+    List(GpioListArgs),
+}
+
+/// `tardy gpio list`.
+#[derive(Debug, Args)]
+pub(crate) struct GpioListArgs {
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tardy restore`.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::recipe::{NoiseTable, RunTable, TimerTable};
+use crate::recipe::{GpioTable, NoiseTable, RunTable, TimerTable};
 
 /// `tardy run`.
 #[derive(Debug, Args)]
@@ -19,6 +19,8 @@ pub(crate) struct RunArgs {
     pub(crate) timer: TimerFlags,
     #[command(flatten)]
     pub(crate) noise: NoiseFlags,
+    #[command(flatten)]
+    pub(crate) gpio: GpioFlags,
 
     /// Multiply every duration and loop count, to try a long recipe out.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "What to run")]
@@ -66,7 +68,9 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "What to run")]
 pub(crate) struct RunFlags {
     /// What measures: timer; kernel: where on the way from the timer's interrupt to the thread it gets late; noise: a
-    /// loop that notices whenever it stood still (docs/noise.md); xenomai: a co-kernel's own program at its three levels; timerlat, osnoise, hwlat: the kernel's own tracers
+    /// loop that notices whenever it stood still (docs/noise.md); gpio-reaction: a thread that answers edges of one pin on
+    /// another (docs/pins.md); xenomai: a co-kernel's own program at its three levels; timerlat, osnoise, hwlat: the
+    /// kernel's own tracers
     /// (docs/levels.md) [default: timer]
     #[arg(long, value_name = "WHAT")]
     probe: Option<String>,
@@ -159,6 +163,32 @@ pub(crate) struct NoiseFlags {
     /// Shorter gaps are not noise, from 50ns up [default: 500ns]
     #[arg(long, value_name = "TIME")]
     threshold: Option<String>,
+}
+
+/// The `[gpio]` keys of a recipe as flags.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pins")]
+pub(crate) struct GpioFlags {
+    /// The line whose rising edges are answered: gpiochip0:17, its chip's label instead, or the line's name (docs/pins.md)
+    #[arg(long = "in", value_name = "CHIP:LINE")]
+    input_line: Option<String>,
+    /// The line that answers; it is driven.
+    #[arg(long = "out", value_name = "CHIP:LINE")]
+    output_line: Option<String>,
+    /// How the thread learns of an edge: events, busy; several are measured in turn [default: events]
+    #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
+    answer_by: Option<Vec<String>>,
+}
+
+impl GpioFlags {
+    /// As a recipe would say it.
+    pub(crate) fn table(&self) -> GpioTable {
+        GpioTable {
+            input: self.input_line.clone(),
+            output: self.output_line.clone(),
+            answer_by: self.answer_by.clone(),
+        }
+    }
 }
 
 impl NoiseFlags {

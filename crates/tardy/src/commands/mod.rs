@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod generate;
+pub(crate) mod gpio;
 pub(crate) mod import;
 pub(crate) mod inner;
 pub(crate) mod lab;

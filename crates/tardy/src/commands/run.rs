@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::phase_lock;
 use tardy_measure::co_kernel::CoKernel;
 use tardy_measure::facts;
+use tardy_measure::gpio::chips;
 use tardy_measure::load;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
@@ -22,13 +23,15 @@ use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::recipe::Recipe;
-use crate::resolve::{Extras, Machine, UsageError, resolve, wrong};
+use crate::resolve::{Extras, Machine, Pins, UsageError, resolve, wrong};
+use crate::resolve_pins;
 use crate::unused_options;
 
 /// Measures.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     let plan = plan(arguments)?;
     if arguments.dry_run {
+        resolve_pins::beforehand(&plan, &facts(arguments)).iter().for_each(|line| output::tell(line));
         output::print_json(&plan)?;
         return Ok(Exit::Done);
     }
@@ -49,6 +52,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         fake: arguments.fake,
         plan,
     };
+    resolve_pins::beforehand(&request.plan, &request.facts).iter().for_each(|line| output::tell(line));
     for warning in noise::in_step(&phase_lock::beforehand(&request.plan, &request.facts)) {
         output::tell(&warning);
     }
@@ -94,8 +98,12 @@ fn check_programs(plan: &Plan) -> Result<(), UsageError> {
 
 fn plan(arguments: &RunArgs) -> Result<Plan> {
     let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
-    let recipe =
-        recipe.overridden_by(arguments.run.table(), arguments.timer.table(), arguments.noise.table());
+    let recipe = recipe.overridden_by(
+        arguments.run.table(),
+        arguments.timer.table(),
+        arguments.noise.table(),
+        arguments.gpio.table(),
+    );
     let recipe = recipe.with_phases(arguments.run.phases())?;
     // Parts may have probes of their own, and what one cannot heed another can.
     if recipe.phase.is_empty() {
@@ -127,7 +135,18 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
             CoKernel::find(&KernelFiles::under(&arguments.kernel_root), std::env::var_os("PATH").as_deref())
         }
     };
-    Ok(resolve(&recipe, extras, &Machine { allowed, trace, co_kernel })?)
+    Ok(resolve(&recipe, extras, &Machine { allowed, trace, co_kernel, pins: pins(arguments, &recipe)? })?)
+}
+
+/// The GPIO chips; looked at only where a line is named.
+fn pins(arguments: &RunArgs, recipe: &Recipe) -> Result<Pins> {
+    let named = recipe.gpio.input.is_some() || recipe.gpio.output.is_some();
+    let chips = match arguments.fake {
+        Some(_) => chips::fake(),
+        None if named => chips::all().map_err(|reason| anyhow!(reason))?,
+        None => Vec::new(),
+    };
+    Ok(Pins::Known(chips))
 }
 
 fn facts(arguments: &RunArgs) -> Facts {

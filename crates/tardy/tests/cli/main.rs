@@ -15,6 +15,7 @@ mod killed;
 mod levels;
 mod loads;
 mod noise;
+mod pins;
 mod pipeline;
 mod published;
 mod real_run;

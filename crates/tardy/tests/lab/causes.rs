@@ -1,50 +1,22 @@
 //! The named cause of a late wake-up is the one that was injected: our own kernel module takes the CPU in a known way, on
 //! the standard and on the real-time kernel.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use tardy_analyse::causes::{self, Cause, How};
-use tardy_lab::arch::Arch;
-use tardy_lab::kernel::{self, KernelSpec};
-
 use tardy_record::Run;
 
 use crate::guests;
+use crate::own_modules::{self, KERNELS};
 
-const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 /// Below the module's hog, whose priority is the kernel's choice, 50; above what the kernel itself uses by default.
 const PRIORITY: u32 = 40;
 /// As many outliers as a judgement needs, and how many of them may be named wrongly.
 const OUTLIERS_MIN: usize = 20;
 const WRONG_MAX: usize = 1;
 
-/// Where the modules for these kernels are; nothing, with a word about it, where they cannot be built.
-fn modules() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("modules");
-    let release = |spec: &str| {
-        let spec = KernelSpec::parse(spec).unwrap();
-        kernel::find(&spec, Arch::X86_64, false, &mut |text: &str| eprintln!("{text}")).unwrap().release
-    };
-    let built =
-        Command::new(root.join("scripts/make-modules")).arg(&directory).args(KERNELS.map(release)).output();
-    let built = built.unwrap();
-    let said = guests::said(&built);
-    match built.status.code() {
-        Some(0) => Some(directory),
-        Some(3) => {
-            eprintln!("skipped: {said}");
-            None
-        }
-        status => panic!("scripts/make-modules ended with {status:?}: {said}"),
-    }
-}
-
 /// Runs on both kernels while the module disturbs in the way `how`: the runs, the standard kernel's first.
 fn disturbed(how: &str) -> Option<[Run; 2]> {
     let guests = guests::directory()?;
-    let modules = modules()?;
+    let modules = own_modules::directory()?;
     let results = tempfile::tempdir().unwrap();
     let recipe = results.path().join("disturbed.toml");
     let module = modules.join("{release}/tardy_disturb.ko");

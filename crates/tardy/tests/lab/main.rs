@@ -11,6 +11,8 @@ mod cost;
 mod early_ends;
 mod guests;
 mod noise;
+mod own_modules;
+mod pins;
 mod restore;
 mod runs;
 mod same_bytes;

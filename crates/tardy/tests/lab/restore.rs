@@ -19,6 +19,7 @@ fn kind(setting: &Setting) -> &'static str {
         Setting::TraceInstance { .. } => "trace_instance",
         Setting::File { .. } => "file",
         Setting::Thread(_) => "thread",
+        Setting::Pin { .. } => "pin",
         Setting::Network(step) => match &step.change {
             Change::Bridge { .. } => "bridge",
             Change::OpenVSwitch { .. } => "open_v_switch",
@@ -40,10 +41,11 @@ fn kind(setting: &Setting) -> &'static str {
 }
 
 /// Every name that [`kind`] gives.
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 19] = [
     "trace_instance",
     "file",
     "thread",
+    "pin",
     "bridge",
     "open_v_switch",
     "open_v_switch_port",
@@ -61,8 +63,9 @@ const KINDS: [&str; 18] = [
     "receive_stamps",
 ];
 
-/// What no guest has the device for: a network card that stamps frames. Its undoing has tests beside its code.
-const ELSEWHERE: [&str; 1] = ["receive_stamps"];
+/// What no guest has the device for, a network card that stamps frames, whose undoing has tests beside its code; and pins,
+/// which have a guest of their own (`pins.rs`).
+const ELSEWHERE: [&str; 2] = ["receive_stamps", "pin"];
 
 /// A cycle so long that tardy waits for the second port's turn while the first has its new schedule already.
 fn slow_switch(blue: &str, red: &str) -> String {

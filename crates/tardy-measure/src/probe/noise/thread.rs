@@ -7,21 +7,22 @@ use std::io;
 use std::time::Duration;
 
 use tardy_record::gaps::{Counter, Gap};
-use tardy_record::plan::{NoisePlan, NoiseThread, Policy, Span};
+use tardy_record::plan::{NoisePlan, NoiseThread, Span};
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::cycle_counter::{self, Cntvct, Kind, MonotonicTicks, Ticks, Tsc};
 use tardy_sys::memory;
 use tardy_sys::ring::Ring;
-use tardy_sys::scheduling::{self, Scheduling};
+use tardy_sys::scheduling;
 use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage;
 
 use super::fake::FakeGaps;
 use super::spin::{Turn, spin, turn};
 use crate::probe::cells::{Stage, Total};
-use crate::probe::order::{Granted, Order};
+use crate::probe::order::Order;
+use crate::probe::seat;
+use crate::probe::timer::Prepared;
 use crate::probe::timer::recorder::Recorder;
-use crate::probe::timer::{Prepared, refusal};
 
 /// The loop is left this often, to see whether it shall end and to say how far it is.
 const ATTEND_NS: u64 = 100_000_000;
@@ -78,27 +79,8 @@ impl<'a> NoiseProbe<'a> {
     /// # Errors
     /// If its CPU cannot be had at all.
     pub fn prepare(&mut self) -> Result<Prepared, String> {
-        let cpu = self.thread.cpu;
-        let mut refused = Vec::new();
-        if self.order.fake.is_none() {
-            scheduling::set_affinity(&[cpu]).map_err(|error| {
-                format!(
-                    "cpu {cpu} cannot be had: {error}; see `tardy check` for the CPUs online, and this process's cpuset"
-                )
-            })?;
-        }
-        let (mut policy, mut priority) = (self.noise.policy, self.thread.priority);
-        let wanted = match policy {
-            Policy::Fifo => Scheduling::Fifo(priority),
-            Policy::Rr => Scheduling::Rr(priority),
-            Policy::Other | Policy::Deadline => Scheduling::Other,
-        };
-        if let Err(error) = scheduling::set(wanted) {
-            refused.push(refusal(policy, &error));
-            (policy, priority) = (Policy::Other, 0);
-            scheduling::set(Scheduling::Other)
-                .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
-        }
+        let (granted, mut refused) =
+            seat::take(self.thread.cpu, self.noise.policy, self.thread.priority, self.order.fake.is_some())?;
         memory::prefault_stack();
         if self.order.fake.is_none() {
             refused.extend(match Kind::of_this_machine() {
@@ -107,7 +89,6 @@ impl<'a> NoiseProbe<'a> {
                 Kind::ClockMonotonic => self.take_gauge(Kind::ClockMonotonic, &mut MonotonicTicks::new()),
             });
         }
-        let granted = Granted { policy, priority, pinned: true };
         Ok(Prepared {
             granted,
             refused,

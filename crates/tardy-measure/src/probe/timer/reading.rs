@@ -3,6 +3,7 @@
 use tardy_record::block_maxima::BlockMaxima;
 use tardy_record::gaps::{Counter, GapSeries, GapTrain};
 use tardy_record::layout::FINE;
+use tardy_record::pins::{AnswerBy, ReactionPlan, ReactionSeries};
 use tardy_record::plan::{NoiseThread, ThreadPlan, TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
@@ -37,6 +38,13 @@ pub enum Of<'a> {
     },
     /// A loop.
     Noise(&'a NoiseThread),
+    /// A thread that answers edges.
+    Reaction {
+        /// The probe's plan.
+        reaction: &'a ReactionPlan,
+        /// Which of its way's spans.
+        span: usize,
+    },
 }
 
 impl Of<'_> {
@@ -45,6 +53,7 @@ impl Of<'_> {
         match self {
             Self::Timer { thread, .. } => thread.cpu,
             Self::Noise(thread) => thread.cpu,
+            Self::Reaction { reaction, .. } => reaction.cpu,
         }
     }
 
@@ -53,16 +62,38 @@ impl Of<'_> {
         matches!(self, Self::Timer { timer, .. } if timer.wake.has_schedule())
     }
 
+    /// Whether another block of its phase is of the same thread, and says what that cost.
+    pub fn is_beside(self) -> bool {
+        matches!(self, Self::Reaction { span, .. } if span > 0)
+    }
+
+    /// Whether the thread knows of each attempt that was missed: one that only looks at a level does not.
+    fn knows_what_it_missed(self) -> bool {
+        !matches!(self, Self::Reaction { reaction, .. } if reaction.answer_by != AnswerBy::Events)
+    }
+
+    /// What the series is called.
+    fn label(self) -> String {
+        match self {
+            Self::Timer { .. } | Self::Noise(_) => format!("cpu {}", self.cpu()),
+            Self::Reaction { reaction, span } => {
+                let (from, to) = reaction.answer_by.spans()[span];
+                format!("{} to {}", from.name(), to.name())
+            }
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Timer { .. } => "timer",
             Self::Noise(_) => "noise",
+            Self::Reaction { .. } => "reaction",
         }
     }
 
     fn quantity(self) -> Quantity {
         match self {
-            Self::Timer { .. } => Quantity::Latency,
+            Self::Timer { .. } | Self::Reaction { .. } => Quantity::Latency,
             Self::Noise(_) => Quantity::Noise,
         }
     }
@@ -155,12 +186,12 @@ impl Cells<'_> {
         let recorded = self.recorded();
         let when_recorded = |total: Total| (recorded > 0).then(|| self.total(total));
         Series {
-            label: format!("cpu {}", place.of.cpu()),
+            label: place.of.label(),
             phase: place.phase,
             quantity: place.of.quantity(),
             level: Level::UserThread,
             counted_ns: self.counted_to_ns() - self.counted_from_ns(),
-            tally: self.tally(recorded),
+            tally: self.tally(recorded, place.of.knows_what_it_missed()),
             min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
             max_ns: when_recorded(Total::Max).map(|ns| ns as i64),
             max_at_ns: when_recorded(Total::MaxAt).map(since_start),
@@ -178,6 +209,9 @@ impl Cells<'_> {
             kind: match place.of {
                 Of::Timer { timer, thread } => SeriesKind::Timer(self.timer(timer, thread, place.granted)),
                 Of::Noise(thread) => SeriesKind::Gaps(Box::new(self.gaps(thread, place.granted))),
+                Of::Reaction { reaction, span } => {
+                    SeriesKind::Reaction(reaction_series(reaction, span, place.granted))
+                }
             },
         }
     }
@@ -224,11 +258,15 @@ impl Cells<'_> {
         }
     }
 
-    fn tally(self, recorded: u64) -> Tally {
+    fn tally(self, recorded: u64, knows_what_it_missed: bool) -> Tally {
+        let if_known = |total: Total| match knows_what_it_missed {
+            true => Knowable::Known(self.total(total)),
+            false => Knowable::Unknown,
+        };
         Tally {
-            attempted: Knowable::Known(self.total(Total::Attempted)),
+            attempted: if_known(Total::Attempted),
             recorded,
-            missed: Knowable::Known(self.total(Total::Missed)),
+            missed: if_known(Total::Missed),
             dropped: Knowable::Known(self.total(Total::Dropped)),
         }
     }
@@ -298,11 +336,26 @@ impl Cells<'_> {
     }
 }
 
+fn reaction_series(reaction: &ReactionPlan, span: usize, granted: Granted) -> ReactionSeries {
+    let (from, to) = reaction.answer_by.spans()[span];
+    ReactionSeries {
+        from,
+        to,
+        answer_by: reaction.answer_by,
+        cpu: reaction.cpu,
+        policy: granted.policy,
+        priority: granted.priority,
+        beside: span > 0,
+        agreement: None,
+    }
+}
+
 /// Mends a copy that was taken within a write whose writer died: what depends on a single sample is made to agree
-/// with the histograms, which are counted first.
-pub fn mend(copy: &mut [u64]) {
+/// with the histograms, which are counted first. Where there is no schedule, no histogram holds what was missed.
+pub fn mend(copy: &mut [u64], has_schedule: bool) {
     let recorded = Cells(copy).recorded();
-    let missed = copy[cells::FILLED..cells::CELLS].iter().sum::<u64>();
+    let filled = copy[cells::FILLED..cells::CELLS].iter().sum::<u64>();
+    let missed = if has_schedule { filled } else { copy[Total::Missed as usize] };
     copy[Total::Missed as usize] = missed;
     copy[Total::Attempted as usize] = recorded + missed + copy[Total::Dropped as usize];
     let bins = Cells(copy).measured();

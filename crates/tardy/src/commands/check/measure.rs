@@ -23,8 +23,8 @@ use crate::args::{CheckArgs, TrialFlags};
 use crate::commands::{origin, output};
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::recipe::{NoiseTable, Recipe, RunTable, TimerTable};
-use crate::resolve::{Extras, Machine, UsageError, resolve, wrong};
+use crate::recipe::{GpioTable, NoiseTable, Recipe, RunTable, TimerTable};
+use crate::resolve::{Extras, Machine, Pins, UsageError, resolve, wrong};
 
 /// Measured and not counted, at the start of each trial.
 const WARMUP: &str = "500ms";
@@ -201,10 +201,14 @@ fn plan(flags: &TrialFlags) -> Result<Plan> {
         dma_latency: Some("leave".to_owned()),
         ..TimerTable::default()
     };
-    let recipe = Recipe::default().overridden_by(run, timer, NoiseTable::default());
+    let recipe = Recipe::default().overridden_by(run, timer, NoiseTable::default(), GpioTable::default());
     let extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
     let co_kernel = Err("trials measure Linux's own timers".to_owned());
-    let plan = resolve(&recipe, extras, &Machine { allowed, trace: TraceOffer::none(), co_kernel })?;
+    let plan = resolve(
+        &recipe,
+        extras,
+        &Machine { allowed, trace: TraceOffer::none(), co_kernel, pins: Pins::Known(Vec::new()) },
+    )?;
     let wake_ups = plan.phases[0].cycles_planned().unwrap_or(0);
     if wake_ups < WAKE_UPS_MIN {
         let reason = format!(

@@ -97,8 +97,12 @@ fn prepare_recipe(
     arguments: &ExperimentArgs,
     notice: &mut dyn FnMut(&str),
 ) -> Result<Prepared> {
-    let recipe =
-        recipe.overridden_by(arguments.run.table(), arguments.timer.table(), arguments.noise.table());
+    let recipe = recipe.overridden_by(
+        arguments.run.table(),
+        arguments.timer.table(),
+        arguments.noise.table(),
+        arguments.gpio.table(),
+    );
     let pace = pace(&arguments.guest)?;
     resolve_for_guest(&recipe, arguments.scale, pace)?;
     let orders = orders(&recipe, arguments.scale, pace)?;
@@ -144,7 +148,9 @@ fn resolve_for_guest(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), Usag
     let allowed = (0..pace.cpus()).collect();
     let extras = Extras { scale, ambient_c: None, housekeeping_cpu: None };
     let co_kernel = Err("the lab has no kernel with a co-kernel".to_owned());
-    resolve(recipe, extras, &resolve::Machine { allowed, trace: Offer::fake(), co_kernel }).map(drop)
+    let machine =
+        resolve::Machine { allowed, trace: Offer::fake(), co_kernel, pins: resolve::Pins::Elsewhere };
+    resolve(recipe, extras, &machine).map(drop)
 }
 
 fn memory_mib(flags: &GuestFlags, recipe: &Recipe) -> Result<u32, UsageError> {

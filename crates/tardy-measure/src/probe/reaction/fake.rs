@@ -1,0 +1,45 @@
+//! The fake: edges made up from a seed, without waiting. One every ms or so, answered after some us; now and then so late
+//! that the next one comes before, and once in a while the queue loses some.
+
+use super::inlet::Edge;
+
+const PERIOD_NS: u64 = 1_000_000;
+const LATE_NS: u64 = 1_400_000;
+
+/// Makes reactions up, in the order of time.
+pub(super) struct FakeReactions {
+    at_ns: u64,
+    count: u64,
+    state: u64,
+    counts_edges: bool,
+}
+
+/// An edge, when the thread ran, and when it had answered.
+pub(super) type Made = (Edge, u64, u64);
+
+impl FakeReactions {
+    /// Edges from `start_ns` on, from this seed, for a thread that is told their numbers or not.
+    pub(super) fn new(start_ns: u64, seed: u64, counts_edges: bool) -> Self {
+        Self { at_ns: start_ns, count: 0, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, counts_edges }
+    }
+
+    /// The next reaction.
+    pub(super) fn next(&mut self) -> Made {
+        let spread = self.random();
+        self.count += 1;
+        let lost = if self.count.is_multiple_of(997) { 2 } else { 0 };
+        self.at_ns += (1 + lost) * PERIOD_NS + spread % 20_000;
+        let late_ns = if self.count.is_multiple_of(500) { LATE_NS } else { 9_000 + spread % 4_000 };
+        let running_ns = self.at_ns + late_ns;
+        let since_last = if self.counts_edges { 1 + lost } else { 1 };
+        let edge = Edge { since_last, read: 1, first_ns: self.at_ns, at_ns: self.at_ns };
+        (edge, running_ns, running_ns + 1_800 + spread % 300)
+    }
+
+    fn random(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state >> 16
+    }
+}

@@ -1,0 +1,109 @@
+//! How the thread learns of an edge, one type for each way, so that the measuring loop is compiled for each.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use gpiocdev::Request;
+use tardy_sys::gpio::{Events, OneLine};
+use tardy_sys::shared_map::Block;
+
+/// What a wait came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waited {
+    /// An edge is to be answered.
+    Edge(Edge),
+    /// The wait was interrupted, and there is nothing to answer.
+    Nothing,
+}
+
+/// An edge that is to be answered: the last of those that had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    /// How many edges the kernel counted since the one that was answered before, this one included. Ways that see no
+    /// edges but only levels say 1.
+    pub(super) since_last: u64,
+    /// How many of these were read together with it, this one included; the others never came to be answered.
+    pub(super) read: u64,
+    /// When the first of those was, by the kernel.
+    pub(super) first_ns: u64,
+    /// When it was, by the kernel; 0 where nothing says.
+    pub(super) at_ns: u64,
+}
+
+/// A way to learn of edges.
+pub(super) trait Inlet {
+    /// Whether the kernel counts edges, and says when each was.
+    const SEES_EDGES: bool;
+
+    /// Waits for an edge.
+    fn wait(&mut self) -> io::Result<Waited>;
+}
+
+/// The character device's events.
+pub(super) struct ByEvents<'a> {
+    line: OneLine<'a>,
+    events: Events,
+    last: u32,
+}
+
+impl<'a> ByEvents<'a> {
+    pub(super) fn new(request: &'a Request) -> Self {
+        Self { line: OneLine::of(request.as_fd()), events: Events::default(), last: 0 }
+    }
+}
+
+impl Inlet for ByEvents<'_> {
+    const SEES_EDGES: bool = true;
+
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Waited> {
+        let read = match self.line.read_edges(&mut self.events) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Waited::Nothing),
+            Err(error) => return Err(error),
+        };
+        let Some(last) = self.events[..read].last() else { return Ok(Waited::Nothing) };
+        // The kernel counts with 32 bits, from 1.
+        let since_last = u64::from(last.line_seqno.wrapping_sub(self.last));
+        self.last = last.line_seqno;
+        Ok(Waited::Edge(Edge {
+            since_last,
+            read: read as u64,
+            first_ns: self.events[0].timestamp_ns,
+            at_ns: last.timestamp_ns,
+        }))
+    }
+}
+
+/// Asking for the value without pause.
+pub(super) struct ByAsking<'a> {
+    line: OneLine<'a>,
+    block: Block<'a>,
+    was_high: bool,
+}
+
+impl<'a> ByAsking<'a> {
+    pub(super) fn new(request: &'a Request, block: Block<'a>) -> io::Result<Self> {
+        let line = OneLine::of(request.as_fd());
+        Ok(Self { line, block, was_high: line.is_high()? })
+    }
+}
+
+impl Inlet for ByAsking<'_> {
+    const SEES_EDGES: bool = false;
+
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Waited> {
+        loop {
+            let high = self.line.is_high()?;
+            if high && !self.was_high {
+                self.was_high = true;
+                return Ok(Waited::Edge(Edge { since_last: 1, read: 1, first_ns: 0, at_ns: 0 }));
+            }
+            self.was_high = high;
+            if self.block.is_asked_to_end() {
+                return Ok(Waited::Nothing);
+            }
+        }
+    }
+}

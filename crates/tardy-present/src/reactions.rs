@@ -1,0 +1,105 @@
+//! Reactions on pins in words and a table: the same in the terminal and in the report.
+
+use tardy_analyse::findings::Findings;
+use tardy_analyse::reactions::Reaction;
+use tardy_record::Run;
+use tardy_record::pins::{AGREEING_NS, AnswerBy, Point};
+use tardy_record::plan::ProbePlan;
+use tardy_record::series::Level;
+
+use crate::latency::{count, harmless, microseconds, short, with_unit};
+
+/// What the table is called.
+pub(crate) const TITLE: &str = "From the edge to the answer, span by span";
+
+/// Heads of the table.
+pub(crate) const HEADS: [&str; 9] =
+    ["us", "seen", "edges", "unanswered", "min", "p50", "p99", "p99.9", "max"];
+
+/// A row for each span.
+pub(crate) fn rows(findings: &Findings) -> Vec<Vec<String>> {
+    let several = findings.reactions.windows(2).any(|pair| pair[0].phase != pair[1].phase);
+    findings.reactions.iter().map(|one| cells(one, findings, several)).collect()
+}
+
+fn cells(one: &Reaction, findings: &Findings, several: bool) -> Vec<String> {
+    let us = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| microseconds(ns as f64));
+    let quantile = |name: &str| {
+        let found = one.row.quantiles.iter().find(|quantile| quantile.level == name);
+        found
+            .and_then(|quantile| quantile.value)
+            .map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
+    };
+    let span = format!("{} to {}", one.from.name(), one.to.name());
+    let phase = findings.phases.get(one.phase).map_or("", |phase| phase.label.as_str());
+    let whose = if several { format!("{}: {span}", short(&harmless(phase), 28)) } else { span };
+    let place = if one.level == Level::Wire { "on the wire" } else { "inside" };
+    let known = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), count);
+    let unanswered = one
+        .row
+        .missed
+        .get()
+        .zip(one.row.dropped.get())
+        .map(|(missed, dropped)| missed.saturating_add(dropped));
+    let mut cells =
+        vec![whose, place.to_owned(), known(one.row.attempted.get()), known(unanswered), us(one.row.min_ns)];
+    cells.extend(["p50", "p99", "p99.9"].map(quantile));
+    cells.push(us(one.row.max_ns));
+    cells
+}
+
+/// What must be known of it.
+pub(crate) fn notes(findings: &Findings) -> Vec<String> {
+    let all = &findings.reactions;
+    let mut notes = Vec::new();
+    if all.is_empty() {
+        return notes;
+    }
+    let on_the_wire = all.iter().any(|one| one.from == Point::Due);
+    if on_the_wire {
+        notes.push(
+            "Due to answered is what an oscilloscope on both pins would show; raised to answered leaves out what the \
+             interrupt itself was late."
+                .to_owned(),
+        );
+    } else if all.iter().any(|one| one.from == Point::Edge) {
+        notes.push(
+            "An edge is the kernel's time stamp, taken in the interrupt's handler: what the interrupt itself was late is \
+             in none of these spans, and only an instrument on the pins shows it."
+                .to_owned(),
+        );
+    }
+    if all.iter().any(|one| one.answer_by != AnswerBy::Events && one.level != Level::Wire) {
+        notes.push(
+            "Only events carry the time of their edge: of the other ways the inside begins when the thread runs, and edges \
+             that it never saw are not known."
+                .to_owned(),
+        );
+    }
+    for one in all {
+        let Some(agreement) = one.agreement.filter(|agreement| agreement.compared > 0) else { continue };
+        notes.push(format!(
+            "Thread and wire were compared at {} edges: {} of them agree to within {}, the largest difference is {}{}.",
+            count(agreement.compared),
+            if agreement.agreeing == agreement.compared { "all".to_owned() } else { count(agreement.agreeing) },
+            with_unit(AGREEING_NS as f64),
+            with_unit(agreement.highest_difference_ns as f64),
+            match agreement.unmatched {
+                0 => String::new(),
+                unmatched => format!("; the wire's log has none of {} more", count(unmatched)),
+            },
+        ));
+    }
+    notes
+}
+
+/// How a phase answered: `gpiochip0:17 answered on gpiochip0:27, by events, SCHED_FIFO 90`.
+pub(crate) fn title(run: &Run, phase: usize) -> Option<String> {
+    let ProbePlan::Reaction(plan) = &run.plan.phases.get(phase)?.probe else { return None };
+    let kind = run.series.iter().find(|series| series.phase == phase)?.reaction()?;
+    let policy = kind.policy.name().to_uppercase();
+    let priority = if kind.policy.has_priority() { format!(" {}", kind.priority) } else { String::new() };
+    let by = plan.answer_by.name();
+    let [input, output] = [&plan.input, &plan.output].map(|line| harmless(&line.place()));
+    Some(format!("{input} answered on {output}, by {by}, SCHED_{policy}{priority}"))
+}

@@ -1,0 +1,131 @@
+//! The hot half of the GPIO character device: events, values and answers on lines that were requested already
+//! (Documentation/userspace-api/gpio/chardev.rst). Requesting them is nobody's hurry, and a crate's.
+//!
+//! Nothing here allocates or looks anything up: one system call for each call, with a structure that the caller has.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// How many events are read at once, at the most.
+pub const EVENT_COUNT: usize = 16;
+
+/// `GPIO_V2_LINE_GET_VALUES_IOCTL`: `_IOWR(0xB4, 0x0E, struct gpio_v2_line_values)` (linux/gpio.h).
+const GET_VALUES: u32 = 0xC010_B40E;
+/// `GPIO_V2_LINE_SET_VALUES_IOCTL`: `_IOWR(0xB4, 0x0F, struct gpio_v2_line_values)` (linux/gpio.h).
+const SET_VALUES: u32 = 0xC010_B40F;
+
+/// `struct gpio_v2_line_event`: an edge as the kernel tells of it.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct EdgeEvent {
+    /// When, on CLOCK_MONOTONIC unless another clock was requested, in ns: read in the hard interrupt's handler where the
+    /// chip has an interrupt of its own.
+    pub timestamp_ns: u64,
+    id: u32,
+    offset: u32,
+    seqno: u32,
+    /// The number of the line's edge since it was requested, from 1; it wraps. Numbers that are skipped were lost by the
+    /// kernel's queue.
+    pub line_seqno: u32,
+    padding: [u32; 6],
+}
+
+/// Room for the events of one read.
+pub type Events = [EdgeEvent; EVENT_COUNT];
+
+/// `struct gpio_v2_line_values`.
+#[repr(C, align(8))]
+struct LineValues {
+    bits: u64,
+    mask: u64,
+}
+
+/// A request of exactly one line.
+#[derive(Clone, Copy, Debug)]
+pub struct OneLine<'a>(BorrowedFd<'a>);
+
+impl<'a> OneLine<'a> {
+    /// The line behind `request`, the descriptor that the kernel gave for it.
+    pub fn of(request: BorrowedFd<'a>) -> Self {
+        Self(request)
+    }
+
+    /// Waits for edges, and reads those that have come into `events`; how many.
+    ///
+    /// # Errors
+    /// `Interrupted` if a signal came; whatever else the kernel says.
+    #[inline(always)]
+    pub fn read_edges(self, events: &mut Events) -> io::Result<usize> {
+        // SAFETY: `events` is writable for its size, and consists of integers, for which any bits are valid.
+        let bytes = unsafe {
+            libc::read(self.0.as_raw_fd(), (&raw mut *events).cast(), std::mem::size_of_val(events))
+        };
+        if bytes < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(bytes as usize / size_of::<EdgeEvent>())
+    }
+
+    /// Whether the line is active.
+    ///
+    /// # Errors
+    /// Whatever the kernel says.
+    #[inline(always)]
+    pub fn is_high(self) -> io::Result<bool> {
+        let mut values = LineValues { bits: 0, mask: 1 };
+        self.control(GET_VALUES, &mut values)?;
+        Ok(values.bits & 1 == 1)
+    }
+
+    /// Makes the line active or inactive.
+    ///
+    /// # Errors
+    /// Whatever the kernel says.
+    #[inline(always)]
+    pub fn set(self, high: bool) -> io::Result<()> {
+        self.control(SET_VALUES, &mut LineValues { bits: u64::from(high), mask: 1 })
+    }
+
+    #[inline(always)]
+    fn control(self, request: u32, values: &mut LineValues) -> io::Result<()> {
+        // SAFETY: both requests read and write one `struct gpio_v2_line_values`, which `values` is.
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), request as libc::Ioctl, &raw mut *values) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn structures_are_as_long_as_the_kernels() {
+        assert_eq!(size_of::<EdgeEvent>(), 48);
+        assert_eq!(size_of::<LineValues>(), 16);
+        assert_eq!(GET_VALUES >> 16 & 0x3fff, 16, "the number of the request holds the length");
+    }
+
+    /// A pipe in the place of the chip: what is read, and how much of it, is the same.
+    #[test]
+    fn events_are_read_as_they_lie_in_memory() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut bytes = Vec::new();
+        for number in 1..=3u64 {
+            bytes.extend((number * 1000).to_ne_bytes());
+            bytes.extend([1, 7, number as u32, 40 + number as u32].map(u32::to_ne_bytes).concat());
+            bytes.extend([0; 24]);
+        }
+        writer.write_all(&bytes).unwrap();
+        let mut events = Events::default();
+        assert_eq!(OneLine::of(reader.as_fd()).read_edges(&mut events).unwrap(), 3);
+        let read: Vec<(u64, u32)> =
+            events[..3].iter().map(|event| (event.timestamp_ns, event.line_seqno)).collect();
+        assert_eq!(read, [(1000, 41), (2000, 42), (3000, 43)]);
+        assert!(OneLine::of(reader.as_fd()).set(true).is_err(), "a pipe has no values");
+    }
+}

@@ -1,0 +1,64 @@
+//! `tardy gpio`: lines of GPIO chips.
+
+use anyhow::{Result, anyhow};
+use tardy_measure::facts;
+use tardy_measure::gpio::chips::{self, ChipState};
+use tardy_measure::gpio::header;
+use tardy_present::latency::harmless;
+use tardy_present::table::Table;
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::output;
+use crate::args::{GpioCommand, GpioListArgs};
+use crate::exit::Exit;
+
+/// Runs one of them.
+pub(crate) fn run(command: &GpioCommand) -> Result<Exit> {
+    match command {
+        GpioCommand::List(arguments) => list(arguments),
+    }
+}
+
+fn list(arguments: &GpioListArgs) -> Result<Exit> {
+    let chips = chips::all().map_err(|reason| anyhow!(reason))?;
+    if arguments.json {
+        output::print_json(&chips)?;
+        return Ok(Exit::Done);
+    }
+    if chips.is_empty() {
+        output::tell(
+            "this machine has no GPIO chip: no driver of one is loaded, or its kernel lacks CONFIG_GPIO_CDEV",
+        );
+    }
+    let facts = facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask());
+    let board = facts.machine.board.get().map(String::as_str);
+    for chip in &chips {
+        output::print(&(lines(chip, board).join("\n") + "\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A chip's lines as a table.
+fn lines(chip: &ChipState, board: Option<&str>) -> Vec<String> {
+    if let Some(trouble) = &chip.trouble {
+        return vec![format!("{}: {}", chip.name, harmless(trouble))];
+    }
+    let mut table = Table::of_words(&["line", "name", "direction", "consumer", "pin"]);
+    for line in &chip.lines {
+        let consumer = match (line.used, line.consumer.as_str()) {
+            (false, _) => "-".to_owned(),
+            (true, "") => "unnamed".to_owned(),
+            (true, consumer) => harmless(consumer),
+        };
+        table.push(vec![
+            format!("{}:{}", chip.name, line.offset),
+            if line.name.is_empty() { "-".to_owned() } else { harmless(&line.name) },
+            if line.output { "output" } else { "input" }.to_owned(),
+            consumer,
+            header::pin(board, &chip.label, line.offset).unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    let mut all = vec![format!("{} ({}), {} lines", chip.name, harmless(&chip.label), chip.lines.len())];
+    all.extend(table.lines(output::width()));
+    all
+}

@@ -1,0 +1,138 @@
+//! From `[gpio]` to the ways of answering that a reaction is measured in.
+
+use tardy_measure::gpio::chips;
+use tardy_measure::gpio::{Found, header};
+use tardy_record::facts::Facts;
+use tardy_record::pins::{AnswerBy, Line, ReactionPlan};
+use tardy_record::plan::{Plan, Policy, ProbePlan, TimerPlan};
+use tardy_sys::pins_log::CHIP_LABEL;
+
+use crate::recipe::Recipe;
+use crate::resolve::{Machine, Pins, UsageError, choice, given_twice, wrong};
+
+/// What the probe is called.
+pub(crate) const GPIO_REACTION: &str = "gpio-reaction";
+
+/// A plan for each way of answering, for a timer that was resolved already: its CPU, policy and priority are the thread's.
+pub(crate) fn reactions(
+    recipe: &Recipe,
+    timer: &TimerPlan,
+    housekeeping_cpu: u32,
+    machine: &Machine,
+) -> Result<Vec<ReactionPlan>, UsageError> {
+    let input = line("in", recipe.gpio.input.as_deref(), machine)?;
+    let output = line("out", recipe.gpio.output.as_deref(), machine)?;
+    if input == output {
+        return Err(wrong(
+            "out",
+            format!("{} is the input already; the answer needs a line of its own", output.place()),
+        ));
+    }
+    let policy = match timer.policy {
+        Policy::Deadline => {
+            return Err(wrong(
+                "policy",
+                "a thread that waits for edges has no period; give fifo, rr or other",
+            ));
+        }
+        policy => policy,
+    };
+    let cpu = cpu(recipe, timer)?;
+    let priority = timer.threads.first().map_or(0, |thread| thread.priority);
+    let ways = ways(recipe)?;
+    if ways.contains(&AnswerBy::Busy) && policy != Policy::Other && cpu == housekeeping_cpu {
+        return Err(wrong(
+            "answer_by",
+            format!(
+                "busy with a real-time policy on cpu {cpu} would keep tardy itself, and everything else, from that CPU; \
+                 give --policy other, or another CPU with --cpus or --housekeeping-cpu"
+            ),
+        ));
+    }
+    let plan = |answer_by| ReactionPlan {
+        input: input.clone(),
+        output: output.clone(),
+        answer_by,
+        cpu,
+        policy,
+        priority,
+        memory_locked: timer.memory_locked,
+        dma_latency_us: timer.dma_latency_us,
+    };
+    Ok(ways.into_iter().map(plan).collect())
+}
+
+/// The one CPU of the one thread: as given, or the last of those that may be used, since interrupts mostly go to the first.
+fn cpu(recipe: &Recipe, timer: &TimerPlan) -> Result<u32, UsageError> {
+    match timer.threads.as_slice() {
+        [one] => Ok(one.cpu),
+        [.., last] if recipe.timer.cpus.as_deref().is_none_or(|cpus| cpus.trim() == "all") => Ok(last.cpu),
+        _ => Err(wrong("cpus", "one thread answers the edges; give one CPU, or leave the key out")),
+    }
+}
+
+fn ways(recipe: &Recipe) -> Result<Vec<AnswerBy>, UsageError> {
+    let Some(names) = &recipe.gpio.answer_by else { return Ok(vec![AnswerBy::default()]) };
+    let way = |name: &String| choice("answer_by", Some(name.trim()), AnswerBy::ALL, AnswerBy::name);
+    let ways: Vec<AnswerBy> = names.iter().map(way).collect::<Result<_, _>>()?;
+    if ways.is_empty() {
+        return Err(wrong("answer_by", "the list is empty; name a way, or leave the key out for events"));
+    }
+    match given_twice(&ways) {
+        Some(twice) => {
+            let reason = format!("{} is given twice; --repeat measures a way several times", twice.name());
+            Err(wrong("answer_by", reason))
+        }
+        None => Ok(ways),
+    }
+}
+
+fn line(key: &'static str, text: Option<&str>, machine: &Machine) -> Result<Line, UsageError> {
+    let Some(text) = text.map(str::trim) else {
+        let reason =
+            format!("{GPIO_REACTION} needs a line: --{key} gpiochip0:17, say; `tardy gpio list` shows them");
+        return Err(wrong(key, reason));
+    };
+    let found: Result<Found, String> = match &machine.pins {
+        Pins::Known(chips) => chips::find(text, chips),
+        Pins::Elsewhere => chips::elsewhere(text),
+    };
+    let found = found.map_err(|reason| wrong(key, reason))?;
+    match found.taken() {
+        Some(reason) => Err(wrong(key, reason)),
+        None => Ok(found.line),
+    }
+}
+
+/// What a person should know before pins are driven: which these are, where that is known, and that one of them is
+/// something else.
+pub(crate) fn beforehand(plan: &Plan, facts: &Facts) -> Vec<String> {
+    let Some(reaction) = plan.phases.iter().find_map(|phase| match &phase.probe {
+        ProbePlan::Reaction(reaction) => Some(reaction),
+        _ => None,
+    }) else {
+        return Vec::new();
+    };
+    let board = facts.machine.board.get().map(String::as_str);
+    let mut told = Vec::new();
+    for (what, line) in [("in", &reaction.input), ("out", &reaction.output)] {
+        if line.label == CHIP_LABEL {
+            continue;
+        }
+        let name = line.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let pin = header::pin(board, &line.label, line.offset)
+            .unwrap_or_else(|| "which pin that is, is unknown for this board".to_owned());
+        told.push(format!("{what}: {}{name}, {}: {pin}", line.place(), line.label));
+    }
+    let of_the_lab = reaction.output.label == CHIP_LABEL;
+    if let Some(name) =
+        reaction.output.name.as_deref().filter(|name| !of_the_lab && header::is_something_else(Some(name)))
+    {
+        told.push(format!(
+            "warning: the line that will be driven, {}, is named {name}: that sounds like something on the board, and not \
+             like a pin for a wire",
+            reaction.output.place()
+        ));
+    }
+    told
+}

@@ -1,0 +1,69 @@
+//! The reaction probe as a user meets it, on made-up edges.
+
+use std::fs;
+
+use crate::bench::Bench;
+
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
+
+fn fake<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run", "--fake", "7", "--kernel-root", KERNEL, "--probe", "gpio-reaction"];
+    arguments.extend(["--in", "GPIO17", "--duration", "3s", "--quiet", "-o", output]);
+    if !more.contains(&"--out") {
+        arguments.extend(["--out", "gpiochip0:27"]);
+    }
+    arguments.extend(more);
+    arguments
+}
+
+fn without_own_cost(text: &str) -> String {
+    let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn the_summary_shows_every_span_of_each_way() {
+    let bench = Bench::new();
+    let printed = bench.run(&fake("a.run.json", &["--answer-by", "events,busy"])).exits(0);
+    insta::assert_snapshot!(without_own_cost(&printed.out));
+    assert!(printed.err.contains("in: gpiochip0:17 (GPIO17), pinctrl-bcm2835: pin 11 of the 40-pin header"));
+}
+
+/// The fake loses edges and is overtaken by some; each is counted once, the same in every span.
+#[test]
+fn every_edge_is_counted() {
+    let bench = Bench::new();
+    bench.run(&fake("a.run.json", &[])).exits(0);
+    let run = bench.json("a.run.json");
+    let series = run["series"].as_array().unwrap();
+    assert_eq!(series.len(), 3);
+    for one in series {
+        let count = |what: &str| one["tally"][what].as_u64().unwrap();
+        assert!(count("missed") > 0 && count("dropped") > 0, "{}", one["tally"]);
+        assert_eq!(count("recorded") + count("missed") + count("dropped"), count("attempted"));
+        assert_eq!(one["tally"], series[0]["tally"]);
+    }
+    assert_eq!(run["validity"]["valid"], true, "{}", run["validity"]);
+}
+
+#[test]
+fn the_report_has_the_spans() {
+    let bench = Bench::new();
+    bench.run(&fake("a.run.json", &["--report", "a.html"])).exits(0);
+    let html = fs::read_to_string(bench.path("a.html")).unwrap();
+    assert!(html.contains("From the edge to the answer") && html.contains("edge to running"));
+}
+
+/// What is driven is said before anything is: which pin it is, and that it sounds like something else.
+#[test]
+fn a_dry_run_says_which_pins_these_are() {
+    let bench = Bench::new();
+    let printed = bench.run(&fake("a.run.json", &["--out", "WLAN_ON", "--dry-run"])).exits(0);
+    assert!(
+        printed.err.contains("out: gpiochip0:28 (WLAN_ON), pinctrl-bcm2835: which pin that is"),
+        "{}",
+        printed.err
+    );
+    assert!(printed.err.contains("warning: the line that will be driven"), "{}", printed.err);
+    assert!(!bench.path("a.run.json").exists());
+}

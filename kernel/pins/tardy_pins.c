@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * tardy_pins: a GPIO chip with nothing behind it but a timer, and a log of what an oscilloscope would have shown.
+ * For a lab that has no pins.
+ *
+ *	insmod tardy_pins.ko period_us=1000 dither_us=200 seed=1
+ *
+ * Line 0, "stimulus", is an input: a timer whose function runs in its hard interrupt raises it once a period and
+ * lowers it again half a period later. Line 1, "answer", may be an output, and as with most chips stays one until somebody
+ * makes it an input again. Lines 2 and 3 are inputs that nothing drives.
+ *
+ * /dev/tardy_pins is the log, one record of four 64-bit words for each time that line 0 was raised, in the processor's
+ * byte order and in ns on CLOCK_MONOTONIC:
+ *
+ *	0	the number of the rise, from 0 since it was opened
+ *	1	when the timer was programmed to raise the line
+ *	2	when its function did
+ *	3	when line 1 was raised next; 0 if line 0 was raised again before
+ *
+ * Opening it forgets what was noted before. A reader that is so late that the log is full finds a gap in the numbers.
+ * What lies between 1 and 2 is what the interrupt was late: interrupts held off are in it, and in no time stamp
+ * that gpiolib gives, since it takes those in the interrupt.
+ */
+#include <linux/gpio/driver.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/irq.h>
+#include <linux/kfifo.h>
+#include <linux/ktime.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/uaccess.h>
+#include <linux/version.h>
+
+#define STIMULUS	0
+#define ANSWER		1
+#define LINES		4
+#define RECORDS		8192
+
+static unsigned int period_us = 1000;
+module_param(period_us, uint, 0444);
+MODULE_PARM_DESC(period_us, "from one rise of line 0 to the next, in us");
+
+static unsigned int dither_us;
+module_param(dither_us, uint, 0444);
+MODULE_PARM_DESC(dither_us, "each rise is put off by up to this, at random, in us; less than half a period");
+
+static unsigned int seed = 1;
+module_param(seed, uint, 0444);
+MODULE_PARM_DESC(seed, "decides the dither");
+
+struct tardy_pins_record {
+	u64 number;
+	u64 due_ns;
+	u64 raised_ns;
+	u64 answered_ns;
+};
+
+static struct {
+	struct platform_device *device;
+	struct gpio_chip chip;
+	struct hrtimer timer;
+	struct rnd_state random;
+	/* Guards all that follows. Raw: the timer's function is a hard interrupt on every kernel. */
+	raw_spinlock_t lock;
+	ktime_t grid;
+	bool high[LINES];
+	bool answer_is_output;
+	/* Which edges of line 0 somebody wants to be interrupted by: IRQ_TYPE_EDGE_*. */
+	unsigned int edges;
+	bool pending;
+	u64 number;
+	struct tardy_pins_record rise;
+	DECLARE_KFIFO(log, struct tardy_pins_record, RECORDS);
+} pins;
+
+static const char *const line_names[LINES] = { "stimulus", "answer", "spare-2", "spare-3" };
+
+/* Called with the lock held: the rise that was pending is over. */
+static void note_rise(u64 answered_ns)
+{
+	pins.rise.answered_ns = answered_ns;
+	pins.pending = false;
+	/* A full log drops it, and its number is missing. */
+	kfifo_put(&pins.log, pins.rise);
+}
+
+static enum hrtimer_restart tardy_pins_drive(struct hrtimer *timer)
+{
+	u64 half_ns = (u64)period_us * NSEC_PER_USEC / 2;
+	bool rises, wanted;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pins.lock, flags);
+	rises = !pins.high[STIMULUS];
+	pins.high[STIMULUS] = rises;
+	if (rises) {
+		if (pins.pending)
+			note_rise(0);
+		pins.rise.number = pins.number++;
+		pins.rise.due_ns = ktime_to_ns(hrtimer_get_expires(timer));
+		pins.rise.raised_ns = ktime_get_ns();
+		pins.pending = true;
+		hrtimer_set_expires(timer, ktime_add_ns(pins.grid, half_ns));
+	} else {
+		u64 dither_ns = dither_us ? prandom_u32_state(&pins.random) % (dither_us * NSEC_PER_USEC) : 0;
+
+		/* Periods that passed while interrupts were off are left out: a line that is high cannot rise. */
+		do
+			pins.grid = ktime_add_ns(pins.grid, 2 * half_ns);
+		while (ktime_before(pins.grid, ktime_get()));
+		hrtimer_set_expires(timer, ktime_add_ns(pins.grid, dither_ns));
+	}
+	wanted = pins.edges & (rises ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING);
+	raw_spin_unlock_irqrestore(&pins.lock, flags);
+
+	if (wanted)
+		generic_handle_domain_irq(pins.chip.irq.domain, STIMULUS);
+	return HRTIMER_RESTART;
+}
+
+static int tardy_pins_get(struct gpio_chip *chip, unsigned int offset)
+{
+	return READ_ONCE(pins.high[offset]);
+}
+
+static void write_line(unsigned int offset, int value)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pins.lock, flags);
+	if (offset == ANSWER && value && !pins.high[ANSWER] && pins.pending)
+		note_rise(ktime_get_ns());
+	pins.high[offset] = value;
+	raw_spin_unlock_irqrestore(&pins.lock, flags);
+}
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+static int tardy_pins_set(struct gpio_chip *chip, unsigned int offset, int value)
+{
+	write_line(offset, value);
+	return 0;
+}
+#else
+static void tardy_pins_set(struct gpio_chip *chip, unsigned int offset, int value)
+{
+	write_line(offset, value);
+}
+#endif
+
+static int tardy_pins_direction(struct gpio_chip *chip, unsigned int offset)
+{
+	bool output = offset == ANSWER && READ_ONCE(pins.answer_is_output);
+
+	return output ? GPIO_LINE_DIRECTION_OUT : GPIO_LINE_DIRECTION_IN;
+}
+
+static int tardy_pins_input(struct gpio_chip *chip, unsigned int offset)
+{
+	/* Nothing pulls it up. */
+	if (offset == ANSWER) {
+		WRITE_ONCE(pins.answer_is_output, false);
+		write_line(ANSWER, 0);
+	}
+	return 0;
+}
+
+static int tardy_pins_output(struct gpio_chip *chip, unsigned int offset, int value)
+{
+	if (offset != ANSWER)
+		return -EINVAL;
+	WRITE_ONCE(pins.answer_is_output, true);
+	write_line(offset, value);
+	return 0;
+}
+
+static void tardy_pins_mask(struct irq_data *data)
+{
+	gpiochip_disable_irq(&pins.chip, irqd_to_hwirq(data));
+}
+
+static void tardy_pins_unmask(struct irq_data *data)
+{
+	gpiochip_enable_irq(&pins.chip, irqd_to_hwirq(data));
+}
+
+static int tardy_pins_set_type(struct irq_data *data, unsigned int type)
+{
+	if (type & IRQ_TYPE_LEVEL_MASK)
+		return -EINVAL;
+	if (irqd_to_hwirq(data) == STIMULUS)
+		WRITE_ONCE(pins.edges, type & IRQ_TYPE_EDGE_BOTH);
+	return 0;
+}
+
+static const struct irq_chip tardy_pins_irq_chip = {
+	.name = "tardy-pins",
+	.irq_mask = tardy_pins_mask,
+	.irq_unmask = tardy_pins_unmask,
+	.irq_set_type = tardy_pins_set_type,
+	.flags = IRQCHIP_IMMUTABLE,
+	GPIOCHIP_IRQ_RESOURCE_HELPERS,
+};
+
+static int tardy_pins_open(struct inode *inode, struct file *file)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&pins.lock, flags);
+	kfifo_reset(&pins.log);
+	pins.pending = false;
+	pins.number = 0;
+	raw_spin_unlock_irqrestore(&pins.lock, flags);
+	return nonseekable_open(inode, file);
+}
+
+static ssize_t tardy_pins_read(struct file *file, char __user *to, size_t size, loff_t *unused)
+{
+	struct tardy_pins_record record;
+	size_t done = 0;
+
+	while (done + sizeof(record) <= size) {
+		unsigned long flags;
+		bool any;
+
+		raw_spin_lock_irqsave(&pins.lock, flags);
+		any = kfifo_get(&pins.log, &record);
+		raw_spin_unlock_irqrestore(&pins.lock, flags);
+		if (!any)
+			break;
+		if (copy_to_user(to + done, &record, sizeof(record)))
+			return -EFAULT;
+		done += sizeof(record);
+	}
+	return done;
+}
+
+static const struct file_operations tardy_pins_log = {
+	.owner = THIS_MODULE,
+	.open = tardy_pins_open,
+	.read = tardy_pins_read,
+};
+
+static struct miscdevice tardy_pins_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "tardy_pins",
+	.fops = &tardy_pins_log,
+	.mode = 0400,
+};
+
+static int __init tardy_pins_init(void)
+{
+	struct gpio_irq_chip *irq = &pins.chip.irq;
+	int error;
+
+	if (period_us < 20 || dither_us >= period_us / 2)
+		return -EINVAL;
+	raw_spin_lock_init(&pins.lock);
+	INIT_KFIFO(pins.log);
+	prandom_seed_state(&pins.random, seed);
+	pins.device = platform_device_register_simple("tardy-pins", PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(pins.device))
+		return PTR_ERR(pins.device);
+
+	pins.chip.label = "tardy-pins";
+	pins.chip.parent = &pins.device->dev;
+	pins.chip.owner = THIS_MODULE;
+	pins.chip.base = -1;
+	pins.chip.ngpio = LINES;
+	pins.chip.names = line_names;
+	pins.chip.get = tardy_pins_get;
+	pins.chip.set = tardy_pins_set;
+	pins.chip.get_direction = tardy_pins_direction;
+	pins.chip.direction_input = tardy_pins_input;
+	pins.chip.direction_output = tardy_pins_output;
+	gpio_irq_chip_set_chip(irq, &tardy_pins_irq_chip);
+	irq->handler = handle_simple_irq;
+	irq->default_type = IRQ_TYPE_NONE;
+	error = gpiochip_add_data(&pins.chip, NULL);
+	if (error)
+		goto no_chip;
+	error = misc_register(&tardy_pins_misc);
+	if (error)
+		goto no_log;
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+	hrtimer_setup(&pins.timer, tardy_pins_drive, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+#else
+	hrtimer_init(&pins.timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	pins.timer.function = tardy_pins_drive;
+#endif
+	pins.grid = ktime_add_us(ktime_get(), period_us);
+	hrtimer_start(&pins.timer, pins.grid, HRTIMER_MODE_ABS_HARD);
+	return 0;
+
+no_log:
+	gpiochip_remove(&pins.chip);
+no_chip:
+	platform_device_unregister(pins.device);
+	return error;
+}
+
+static void __exit tardy_pins_exit(void)
+{
+	hrtimer_cancel(&pins.timer);
+	misc_deregister(&tardy_pins_misc);
+	gpiochip_remove(&pins.chip);
+	platform_device_unregister(pins.device);
+}
+
+module_init(tardy_pins_init);
+module_exit(tardy_pins_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("A GPIO chip driven by a timer, with a log of what an oscilloscope would have shown");
