@@ -135,6 +135,12 @@ impl Import {
 
     /// Imports the members of a tar archive.
     fn archive(&mut self, content: Content<'_>, name: &str) -> Result<()> {
+        // Its members are several files, whose runs go into a directory.
+        if let Place::File(path) = &self.place {
+            fs::create_dir_all(path)
+                .with_context(|| format!("{} cannot be made a directory", path.display()))?;
+            self.place = Place::Directory(path.clone());
+        }
         let mut tar = Tar::new(content);
         loop {
             match tar.next_member() {

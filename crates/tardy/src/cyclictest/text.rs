@@ -79,7 +79,7 @@ pub(super) fn histogram(counts: &Counts, all_column: bool) -> String {
 
 /// What `-b` adds at the end.
 pub(super) fn break_lines(counts: &Counts, heads: &[Head]) -> String {
-    let ids: Vec<String> = heads.iter().map(|head| head.tid.to_string()).collect();
+    let ids: Vec<String> = heads.iter().map(|head| format!("{:05}", head.tid)).collect();
     let mut text = format!("# Thread Ids: {}\n", ids.join(" "));
     if let Some((thread, value)) = counts.broken {
         let tid = heads.get(thread).map_or(0, |head| head.tid);
@@ -235,8 +235,8 @@ mod tests {
     fn a_break_is_told_with_its_thread() {
         let mut counts = Counts::new(&Options { break_us: Some(3), ..Options::default() }, 1);
         let heads = [Head { tid: 77, ..Head::default() }];
-        assert_eq!(break_lines(&counts, &heads), "# Thread Ids: 77\n");
+        assert_eq!(break_lines(&counts, &heads), "# Thread Ids: 00077\n");
         counts.add(0, Sample { cycle: 0, at_ns: 0, late_ns: 4500 });
-        assert_eq!(break_lines(&counts, &heads), "# Thread Ids: 77\n# Break thread: 77\n# Break value: 4\n");
+        assert_eq!(break_lines(&counts, &heads), "# Thread Ids: 00077\n# Break thread: 77\n# Break value: 4\n");
     }
 }

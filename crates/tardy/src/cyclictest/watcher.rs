@@ -1,5 +1,7 @@
 //! While it runs: every reading is counted, and shown as cyclictest shows it.
 
+use std::io::Write;
+
 use tardy_measure::probe::order::Granted;
 use tardy_measure::probe::sample_ring::Sample;
 use tardy_measure::run::{Observer, Standing};
@@ -23,6 +25,7 @@ pub(super) struct Watcher {
     refused: Option<String>,
     frames: u64,
     shown_max: u64,
+    reader_is_gone: bool,
 }
 
 impl Watcher {
@@ -43,6 +46,7 @@ impl Watcher {
             refused: None,
             frames: 0,
             shown_max: 0,
+            reader_is_gone: false,
             options: options.clone(),
         }
     }
@@ -111,11 +115,10 @@ impl Watcher {
         self.print(&line);
     }
 
-    /// A reader that has gone ends the run: nobody waits for it.
+    /// A reader that has gone (`| head`) ends the run: nobody waits for it.
     fn print(&mut self, text: &str) {
-        if let Err(error) = output::print(text) {
-            self.refused.get_or_insert(format!("{error:#}"));
-        }
+        let mut out = std::io::stdout().lock();
+        self.reader_is_gone |= out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err();
     }
 }
 
@@ -159,6 +162,6 @@ impl Observer for Watcher {
     }
 
     fn wants_end(&mut self) -> bool {
-        self.refused.is_some() || self.counts.broken.is_some()
+        self.refused.is_some() || self.counts.broken.is_some() || self.reader_is_gone
     }
 }

@@ -225,3 +225,13 @@ fn a_real_run_counts_what_it_measured() {
     assert_eq!(counted, recorded);
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "nothing is left behind");
 }
+
+/// `tardy cyclictest -v | head -1`, without an end of its own.
+#[test]
+fn a_reader_that_has_gone_ends_the_run() {
+    let bench = Bench::new();
+    let mut running = bench.command(&["cyclictest", "-v", "-t1", "-a0", "-i10000"]);
+    let mut running = running.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(running.stdout.take());
+    assert!(running.wait().unwrap().code().is_some(), "it ends by itself");
+}

@@ -108,7 +108,8 @@ pub(crate) fn kill(pid: u32) {
 }
 
 fn signal(pid: u32, signal: &str) {
-    let _ = std::process::Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status();
+    let _ =
+        std::process::Command::new("kill").args([signal, &pid.to_string()]).stderr(Stdio::null()).status();
 }
 
 pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
