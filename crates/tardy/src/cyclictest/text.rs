@@ -237,6 +237,9 @@ mod tests {
         let heads = [Head { tid: 77, ..Head::default() }];
         assert_eq!(break_lines(&counts, &heads), "# Thread Ids: 00077\n");
         counts.add(0, Sample { cycle: 0, at_ns: 0, late_ns: 4500 });
-        assert_eq!(break_lines(&counts, &heads), "# Thread Ids: 00077\n# Break thread: 77\n# Break value: 4\n");
+        assert_eq!(
+            break_lines(&counts, &heads),
+            "# Thread Ids: 00077\n# Break thread: 77\n# Break value: 4\n"
+        );
     }
 }
