@@ -9,6 +9,7 @@ use std::io::Read;
 use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
 
+use super::rows::{self, Row};
 use super::{ImportOptions, cyclictest_text, number};
 use crate::error::{ImportError, Result};
 use crate::export::columns::{Own, SERIES_MARK};
@@ -31,7 +32,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         ..Imported::default()
     };
     let mut own: Vec<Own> = Vec::new();
-    let mut rows: Vec<(u64, u64, Vec<u64>)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
         let text = line.text.trim();
@@ -57,23 +58,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         let mut words = words(text);
         let value = number(words.next().unwrap_or(""), line.number, "latency")?;
         let counts = words.map(|word| number(word, line.number, "count")).collect::<Result<Vec<u64>>>()?;
-        if counts.is_empty() || counts.len() > COLUMN_MAX {
-            return Err(ImportError::line(
-                line.number,
-                "whole line",
-                format!("{} columns of counts", counts.len()),
-            ));
-        }
-        if let Some((before, _, known)) = rows.last() {
-            if value <= *before {
-                let reason = format!("{value} stands behind {before}: rows ascend");
-                return Err(ImportError::line(line.number, "latency", reason));
-            }
-            if known.len() != counts.len() {
-                let reason = format!("{} columns, and {} in the row before", counts.len(), known.len());
-                return Err(ImportError::line(line.number, "whole line", reason));
-            }
-        }
+        rows::may_follow(&rows, value, &counts, line.number, COLUMN_MAX)?;
         rows.push((value, line.number, counts));
     }
     // Where everything lay beyond the rows, there are none, and tardy's comments alone say of what.

@@ -10,6 +10,7 @@ use std::io::Read;
 use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
 
+use super::rows::{self, Row};
 use super::{ImportOptions, number};
 use crate::command_line::{self, Cyclictest};
 use crate::error::{ImportError, Result};
@@ -41,7 +42,7 @@ struct Text {
     threads: BTreeMap<u32, (u64, ThreadLine)>,
     is_histogram: bool,
     /// Counts of each column, by row.
-    rows: Vec<(u64, u64, Vec<u64>)>,
+    rows: Vec<Row>,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
     /// What tardy says of its series, in a file that it wrote.
     own: Vec<Own>,
@@ -249,23 +250,7 @@ impl Text {
             .enumerate()
             .map(|(column, word)| number(word, line.number, &format!("column {}", column + 1)))
             .collect::<Result<Vec<u64>>>()?;
-        if counts.is_empty() || counts.len() > THREAD_MAX + 1 {
-            return Err(ImportError::line(
-                line.number,
-                "whole line",
-                format!("{} columns of counts", counts.len()),
-            ));
-        }
-        if let Some((before, _, known)) = self.rows.last() {
-            if value <= *before {
-                let reason = format!("{value} stands behind {before}: rows ascend");
-                return Err(ImportError::line(line.number, "latency", reason));
-            }
-            if known.len() != counts.len() {
-                let reason = format!("{} columns, and {} in the row before", counts.len(), known.len());
-                return Err(ImportError::line(line.number, "whole line", reason));
-            }
-        }
+        rows::may_follow(&self.rows, value, &counts, line.number, THREAD_MAX + 1)?;
         if counts.iter().all(|count| *count == 0) {
             // Only where the last of them is matters: it says how far the histogram reaches.
             self.rows.pop_if(|(_, _, counts)| counts.iter().all(|count| *count == 0));

@@ -9,6 +9,7 @@ pub(crate) mod jitterdebugger;
 pub(crate) mod jitterdebugger_samples;
 pub(crate) mod latmus_plot;
 pub(crate) mod oslat_text;
+mod rows;
 pub(crate) mod rt_tests_json;
 pub(crate) mod rteval;
 pub(crate) mod rtla;
