@@ -64,3 +64,9 @@ impl Printed {
         self
     }
 }
+
+/// A summary without what tardy itself cost, which is real even when all else is fake.
+pub(crate) fn without_own_cost(text: &str) -> String {
+    let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
+    blocks.collect::<Vec<_>>().join("\n\n")
+}

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 use tardy_sys::shared_map::{self, SharedMap};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, without_own_cost};
 use crate::killed::{children, counted_in, kill, map_of, wait_until};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
@@ -16,11 +16,6 @@ fn fake<'a>(seed: &'a str, output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--fake", seed, "--kernel-root", KERNEL, "--quiet", "-o", output];
     arguments.extend(more);
     arguments
-}
-
-fn without_own_cost(text: &str) -> String {
-    let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
-    blocks.collect::<Vec<_>>().join("\n\n")
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, without_own_cost};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
 
@@ -14,11 +14,6 @@ fn fake<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     }
     arguments.extend(more);
     arguments
-}
-
-fn without_own_cost(text: &str) -> String {
-    let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
-    blocks.collect::<Vec<_>>().join("\n\n")
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The whole pipeline on a fake probe and fake kernel files: no privileges, no waiting, the same bytes every time.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, without_own_cost};
 use serde_json::Value;
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
@@ -24,12 +24,6 @@ fn rounds_and_methods_are_compared() {
     let wakes = ["--duration", "2s", "--repeat", "3", "--wake", "clock_nanosleep,nanosleep"];
     let printed = bench.run(&fake("a.run.json", &wakes)).exits(0);
     insta::assert_snapshot!(without_own_cost(&printed.out));
-}
-
-/// What tardy itself cost is real even when all else is fake.
-fn without_own_cost(text: &str) -> String {
-    let blocks = text.split("\n\n").filter(|block| !block.starts_with("tardy itself:"));
-    blocks.collect::<Vec<_>>().join("\n\n")
 }
 
 #[test]
