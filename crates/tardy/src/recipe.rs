@@ -113,6 +113,11 @@ pub(crate) struct GpioTable {
     #[serde(rename = "out")]
     pub(crate) output: Option<String>,
     pub(crate) answer_by: Option<Vec<String>>,
+    pub(crate) stimulus: Option<String>,
+    pub(crate) stimulus_period: Option<String>,
+    pub(crate) stimulus_dither: Option<String>,
+    pub(crate) stimulus_cpu: Option<u32>,
+    pub(crate) echo: Option<String>,
 }
 
 /// `[[phase]]`: what a part of the run has of its own; everything else is `[run]`'s.
@@ -304,7 +309,7 @@ impl Recipe {
             self.noise.priority = None;
         }
         take!(noise: threshold, policy, priority);
-        take!(gpio: input, output, answer_by);
+        take!(gpio: input, output, answer_by, stimulus, stimulus_period, stimulus_dither, stimulus_cpu, echo);
         take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
         self
     }

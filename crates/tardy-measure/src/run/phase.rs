@@ -4,9 +4,11 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 
 use tardy_record::event::EventKind;
+use tardy_record::pins::{StimulusPlan, StimulusSource};
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
 use tardy_sys::clock::monotonic_ns;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
@@ -21,7 +23,7 @@ use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
 use super::tracer_phase;
 use super::wire_watch::{self, WireWatch};
-use crate::gpio::PinGuard;
+use crate::gpio::{self, PinGuard};
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{Granted, Order, Reply, Work};
 use crate::probe::sample_ring;
@@ -148,11 +150,19 @@ fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> R
     })
 }
 
-/// Somebody who puts the output back, whatever becomes of this process and the probe.
+/// Somebody who gives the pins back, whatever becomes of this process and the probe; and a stimulus that no thread makes
+/// begins.
 fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuard>, String> {
     match &plan.probe {
         ProbePlan::Reaction(reaction) if house.request.fake.is_none() => {
-            PinGuard::watch(&house.request.exe, &reaction.output).map(Some)
+            let files = KernelFiles::real();
+            let guard = PinGuard::watch(&house.request.exe, &gpio::held_by(reaction, &files)?)?;
+            if let Some(StimulusPlan { source: StimulusSource::Pwm { chip, channel }, period_ns, .. }) =
+                &reaction.stimulus
+            {
+                gpio::pwm::start(&files, chip, *channel, *period_ns)?;
+            }
+            Ok(Some(guard))
         }
         _ => Ok(None),
     }
@@ -223,9 +233,18 @@ fn live_series<'a>(
             threads.iter().enumerate().map(gaps).collect()
         }
         Work::Reaction(reaction) => {
-            let spans = 0..reaction.answer_by.spans().len();
-            spans.map(|span| series(span, place(Of::Reaction { reaction, span }, reaction.policy))).collect()
+            let spans = (0..reaction.spans().len()).map(|span| Of::Reaction { reaction, span });
+            let all = spans.chain(reaction.echo().map(|_| Of::Echo(reaction)));
+            all.enumerate().map(|(block, of)| series(block, place(of, reaction.policy))).collect()
         }
+    }
+}
+
+/// Of a reaction's series all are the one thread's that answers, but for what comes back to the one that makes the stimulus.
+fn grant_reaction<'l, 'm: 'l>(threads: &[Granted], series: impl Iterator<Item = &'l mut LiveSeries<'m>>) {
+    for series in series {
+        let thread = usize::from(series.is_echo()).min(threads.len().saturating_sub(1));
+        threads.get(thread).into_iter().for_each(|granted| series.set_granted(*granted));
     }
 }
 
@@ -252,11 +271,12 @@ fn get_ready(
         match probe.reply()? {
             Reply::Ready { threads, tids, refused } => {
                 all_tids.extend(tids);
-                let last = threads.last().copied();
-                threads.into_iter().zip(&mut next).for_each(|(granted, series)| series.set_granted(granted));
-                // One thread's, all of them.
-                if let (ProbePlan::Reaction(_), Some(granted)) = (&plan.probe, last) {
-                    next.by_ref().for_each(|series| series.set_granted(granted));
+                match &plan.probe {
+                    ProbePlan::Reaction(_) => grant_reaction(&threads, next.by_ref()),
+                    _ => threads
+                        .into_iter()
+                        .zip(&mut next)
+                        .for_each(|(granted, series)| series.set_granted(granted)),
                 }
                 remarks.extend(refused);
             }

@@ -175,9 +175,25 @@ pub(crate) struct GpioFlags {
     /// The line that answers; it is driven.
     #[arg(long = "out", value_name = "CHIP:LINE")]
     output_line: Option<String>,
-    /// How the thread learns of an edge: events, busy; several are measured in turn [default: events]
+    /// How the thread learns of an edge: events, busy, sysfs; several are measured in turn [default: events]
     #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
     answer_by: Option<Vec<String>>,
+    /// Make the edges too, on this line with a wire to --in, or by a PWM output with a wire to it (pwmchip0:1).
+    #[arg(long, value_name = "CHIP:LINE")]
+    stimulus: Option<String>,
+    /// From one edge to the next [default: 1ms]
+    #[arg(long, value_name = "TIME")]
+    stimulus_period: Option<String>,
+    /// Put each edge off at random by up to this, so that it is in step with nothing [default: a fifth of the period; a PWM
+    /// has none]
+    #[arg(long, value_name = "TIME")]
+    stimulus_dither: Option<String>,
+    /// The CPU that makes the edges: another than the one that answers [default: tardy's own, or the first other one]
+    #[arg(long, value_name = "CPU")]
+    stimulus_cpu: Option<u32>,
+    /// Read the answer back on this line, with a wire to --out: the whole way is timed to there.
+    #[arg(long, value_name = "CHIP:LINE")]
+    echo: Option<String>,
 }
 
 impl GpioFlags {
@@ -187,6 +203,11 @@ impl GpioFlags {
             input: self.input_line.clone(),
             output: self.output_line.clone(),
             answer_by: self.answer_by.clone(),
+            stimulus: self.stimulus.clone(),
+            stimulus_period: self.stimulus_period.clone(),
+            stimulus_dither: self.stimulus_dither.clone(),
+            stimulus_cpu: self.stimulus_cpu,
+            echo: self.echo.clone(),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::grid::{Deadlines, Dither, DitheredGrid, Grid, Schedule};
 
 /// One wake-up of a waiter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Woken {
+pub(crate) struct Woken {
     /// The time that was waited for, on the waiter's clock.
     pub deadline_ns: i64,
     /// The time of the wake-up, on the same clock.
