@@ -124,7 +124,7 @@ pub struct ReactionPlan {
     pub dma_latency_us: Option<u32>,
     /// Who makes the edges; absent: somebody else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stimulus: Option<StimulusPlan>,
+    pub stimulus: Option<Box<StimulusPlan>>,
 }
 
 /// From one point to another.

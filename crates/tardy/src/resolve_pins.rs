@@ -71,7 +71,7 @@ pub(crate) fn reactions(
         priority,
         memory_locked: timer.memory_locked,
         dma_latency_us: timer.dma_latency_us,
-        stimulus: stimulus.clone(),
+        stimulus: stimulus.clone().map(Box::new),
     };
     Ok(ways.into_iter().map(plan).collect())
 }

@@ -43,7 +43,7 @@ pub fn held_by(reaction: &ReactionPlan, files: &KernelFiles) -> Result<Vec<Setti
         }
         AnswerBy::Events | AnswerBy::Busy => held.push(Setting::Pin { line: reaction.output.clone() }),
     }
-    match &reaction.stimulus {
+    match reaction.stimulus.as_deref() {
         Some(StimulusPlan { source: StimulusSource::Line { line, .. }, .. }) => {
             held.push(Setting::Pin { line: line.clone() });
         }

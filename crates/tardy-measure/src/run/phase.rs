@@ -158,7 +158,7 @@ fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuar
             let files = KernelFiles::real();
             let guard = PinGuard::watch(&house.request.exe, &gpio::held_by(reaction, &files)?)?;
             if let Some(StimulusPlan { source: StimulusSource::Pwm { chip, channel }, period_ns, .. }) =
-                &reaction.stimulus
+                reaction.stimulus.as_deref()
             {
                 gpio::pwm::start(&files, chip, *channel, *period_ns)?;
             }

@@ -188,12 +188,12 @@ mod tests {
             priority: 90,
             memory_locked: true,
             dma_latency_us: None,
-            stimulus: Some(StimulusPlan {
+            stimulus: Some(Box::new(StimulusPlan {
                 source: StimulusSource::Line { line: line(3), cpu: 0 },
                 period_ns: 1000,
                 dither_ns: 0,
                 echo: None,
-            }),
+            })),
         }
     }
 

@@ -47,7 +47,7 @@ impl<'a> StimulusThread<'a> {
     /// The thread that makes the stimulus of `plan`, if one does.
     pub fn new(map: &'a SharedMap, order: &'a Order, plan: &'a ReactionPlan) -> Option<Self> {
         let (driven, cpu) = plan.driven()?;
-        let stimulus = plan.stimulus.as_ref()?;
+        let stimulus = plan.stimulus.as_deref()?;
         Some(Self { map, order, plan, stimulus, driven, cpu, lines: None })
     }
 
