@@ -11,6 +11,7 @@ mod resolve;
 mod resolve_loads;
 mod resolve_pins;
 mod resolve_probe;
+mod resolve_wiggle;
 mod unused_options;
 
 use std::process::ExitCode;

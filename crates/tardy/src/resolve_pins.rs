@@ -5,13 +5,16 @@ use tardy_measure::gpio::{Found, header};
 use tardy_record::facts::Facts;
 use tardy_record::pins::{AnswerBy, Line, ReactionPlan};
 use tardy_record::plan::{Plan, Policy, ProbePlan, TimerPlan};
+use tardy_record::wiggle::WigglePlan;
 use tardy_sys::pins_log::CHIP_LABEL;
 
 use crate::recipe::Recipe;
 use crate::resolve::{Machine, Pins, UsageError, choice, given_twice, wrong};
 
-/// What the probe is called.
+/// What the probe is called that answers a pin.
 pub(crate) const GPIO_REACTION: &str = "gpio-reaction";
+/// What the probe is called that wiggles one.
+pub(crate) const GPIO_WIGGLE: &str = "gpio-wiggle";
 
 /// A plan for each way of answering, for a timer that was resolved already: its CPU, policy and priority are the thread's.
 pub(crate) fn reactions(
@@ -20,8 +23,8 @@ pub(crate) fn reactions(
     housekeeping_cpu: u32,
     machine: &Machine,
 ) -> Result<Vec<ReactionPlan>, UsageError> {
-    let input = line("in", recipe.gpio.input.as_deref(), machine)?;
-    let output = line("out", recipe.gpio.output.as_deref(), machine)?;
+    let input = line(GPIO_REACTION, "in", recipe.gpio.input.as_deref(), machine)?;
+    let output = line(GPIO_REACTION, "out", recipe.gpio.output.as_deref(), machine)?;
     if input == output {
         return Err(wrong(
             "out",
@@ -63,11 +66,11 @@ pub(crate) fn reactions(
 }
 
 /// The one CPU of the one thread: as given, or the last of those that may be used, since interrupts mostly go to the first.
-fn cpu(recipe: &Recipe, timer: &TimerPlan) -> Result<u32, UsageError> {
+pub(crate) fn cpu(recipe: &Recipe, timer: &TimerPlan) -> Result<u32, UsageError> {
     match timer.threads.as_slice() {
         [one] => Ok(one.cpu),
         [.., last] if recipe.timer.cpus.as_deref().is_none_or(|cpus| cpus.trim() == "all") => Ok(last.cpu),
-        _ => Err(wrong("cpus", "one thread answers the edges; give one CPU, or leave the key out")),
+        _ => Err(wrong("cpus", "one thread is at the pins; give one CPU, or leave the key out")),
     }
 }
 
@@ -87,10 +90,15 @@ fn ways(recipe: &Recipe) -> Result<Vec<AnswerBy>, UsageError> {
     }
 }
 
-fn line(key: &'static str, text: Option<&str>, machine: &Machine) -> Result<Line, UsageError> {
+/// The line that `text` names under `key` for `probe`.
+pub(crate) fn line(
+    probe: &str,
+    key: &'static str,
+    text: Option<&str>,
+    machine: &Machine,
+) -> Result<Line, UsageError> {
     let Some(text) = text.map(str::trim) else {
-        let reason =
-            format!("{GPIO_REACTION} needs a line: --{key} gpiochip0:17, say; `tardy gpio list` shows them");
+        let reason = format!("{probe} needs a line: --{key} gpiochip0:17, say; `tardy gpio list` shows them");
         return Err(wrong(key, reason));
     };
     let found: Result<Found, String> = match &machine.pins {
@@ -107,15 +115,12 @@ fn line(key: &'static str, text: Option<&str>, machine: &Machine) -> Result<Line
 /// What a person should know before pins are driven: which these are, where that is known, and that one of them is
 /// something else.
 pub(crate) fn beforehand(plan: &Plan, facts: &Facts) -> Vec<String> {
-    let Some(reaction) = plan.phases.iter().find_map(|phase| match &phase.probe {
-        ProbePlan::Reaction(reaction) => Some(reaction),
-        _ => None,
-    }) else {
+    let Some((lines, driven)) = plan.phases.iter().find_map(|phase| lines(&phase.probe)) else {
         return Vec::new();
     };
     let board = facts.machine.board.get().map(String::as_str);
     let mut told = Vec::new();
-    for (what, line) in [("in", &reaction.input), ("out", &reaction.output)] {
+    for (what, line) in lines {
         if line.label == CHIP_LABEL {
             continue;
         }
@@ -124,15 +129,26 @@ pub(crate) fn beforehand(plan: &Plan, facts: &Facts) -> Vec<String> {
             .unwrap_or_else(|| "which pin that is, is unknown for this board".to_owned());
         told.push(format!("{what}: {}{name}, {}: {pin}", line.place(), line.label));
     }
-    let of_the_lab = reaction.output.label == CHIP_LABEL;
+    let of_the_lab = driven.label == CHIP_LABEL;
     if let Some(name) =
-        reaction.output.name.as_deref().filter(|name| !of_the_lab && header::is_something_else(Some(name)))
+        driven.name.as_deref().filter(|name| !of_the_lab && header::is_something_else(Some(name)))
     {
         told.push(format!(
             "warning: the line that will be driven, {}, is named {name}: that sounds like something on the board, and not \
              like a pin for a wire",
-            reaction.output.place()
+            driven.place()
         ));
     }
     told
+}
+
+/// The lines of a probe, with what each is called on the command line, and the one that is driven.
+fn lines(probe: &ProbePlan) -> Option<(Vec<(&'static str, &Line)>, &Line)> {
+    match probe {
+        ProbePlan::Reaction(ReactionPlan { input, output, .. }) => {
+            Some((vec![("in", input), ("out", output)], output))
+        }
+        ProbePlan::Wiggle(WigglePlan { output, .. }) => Some((vec![("out", output)], output)),
+        _ => None,
+    }
 }

@@ -18,6 +18,7 @@ use super::noise::NoiseProbe;
 use super::order::{Go, Granted, Order, Reply, Work};
 use super::reaction::ReactionProbe;
 use super::timer::{Prepared, TimerThread};
+use super::wiggle::FastestWiggle;
 
 /// Enough for the measuring loop, whose stack is touched beforehand; small, since all of it is locked.
 const STACK_BYTES: usize = 128 * 1024;
@@ -76,6 +77,7 @@ fn name(work: &Work) -> &'static str {
         Work::Timer(_) => "timer",
         Work::Noise(_) => "noise",
         Work::Reaction(_) => "reaction",
+        Work::Toggle(_) => "toggle",
     }
 }
 
@@ -84,6 +86,7 @@ enum Measuring<'a> {
     Timer(TimerThread<'a>),
     Noise(NoiseProbe<'a>),
     Reaction(ReactionProbe<'a>),
+    Toggle(FastestWiggle<'a>),
 }
 
 impl<'a> Measuring<'a> {
@@ -92,6 +95,7 @@ impl<'a> Measuring<'a> {
             Work::Timer(timer) => Self::Timer(TimerThread::new(map, order, timer, index)),
             Work::Noise(noise) => Self::Noise(NoiseProbe::new(map, order, noise, index)),
             Work::Reaction(reaction) => Self::Reaction(ReactionProbe::new(map, order, reaction)),
+            Work::Toggle(fastest) => Self::Toggle(FastestWiggle::new(map, order, fastest)),
         }
     }
 
@@ -100,6 +104,7 @@ impl<'a> Measuring<'a> {
             Self::Timer(timer) => timer.prepare(),
             Self::Noise(noise) => noise.prepare(),
             Self::Reaction(reaction) => reaction.prepare(),
+            Self::Toggle(fastest) => fastest.prepare(),
         }
     }
 
@@ -108,6 +113,7 @@ impl<'a> Measuring<'a> {
             Self::Timer(timer) => timer.measure(start_ns),
             Self::Noise(noise) => noise.measure(start_ns),
             Self::Reaction(reaction) => reaction.measure(start_ns),
+            Self::Toggle(fastest) => fastest.measure(start_ns),
         }
     }
 
@@ -116,6 +122,7 @@ impl<'a> Measuring<'a> {
             Self::Timer(timer) => timer.account(prepared),
             Self::Noise(noise) => noise.account(prepared),
             Self::Reaction(reaction) => reaction.account(prepared),
+            Self::Toggle(fastest) => fastest.account(prepared),
         }
     }
 }
@@ -176,6 +183,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                 thread.join().map_err(|_| "a measuring thread panicked; please report it".to_owned())?;
             outcome.map_err(|error| match &order.work {
                 Work::Reaction(_) => format!("the reaction failed: {error}"),
+                _ if order.pin.is_some() => format!("the wiggle failed: {error}"),
                 _ => format!("the wait failed: {error}; try another --wake or --clock"),
             })?;
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tardy_record::event::EventKind;
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
+use tardy_record::wiggle::{Pace, Through};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
@@ -23,7 +24,7 @@ use super::tracer_phase;
 use super::wire_watch::{self, WireWatch};
 use crate::gpio::PinGuard;
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
-use crate::probe::order::{Granted, Order, Reply, Work};
+use crate::probe::order::{DrivenPin, Granted, Order, Reply, Work};
 use crate::probe::sample_ring;
 use crate::probe::timer::reading::{Of, Place};
 use crate::watch::Occasion;
@@ -55,6 +56,10 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         ProbePlan::Kernel(kernel) => Work::Timer(kernel.timer.clone()),
         ProbePlan::Noise(noise) => Work::Noise(noise.clone()),
         ProbePlan::Reaction(reaction) => Work::Reaction(reaction.clone()),
+        ProbePlan::Wiggle(wiggle) => match &wiggle.pace {
+            Pace::Timer(timer) => Work::Timer(timer.clone()),
+            Pace::Fastest(fastest) => Work::Toggle(fastest.clone()),
+        },
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
         ProbePlan::Foreign(foreign) => return foreign_phase::run(house, index, &plan, foreign),
         ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
@@ -132,7 +137,7 @@ fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> R
             let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(u64::MAX);
             if house.takes_samples() { sample_ring::slots_for(shortest_ns) } else { 0 }
         }
-        Work::Noise(_) => sample_ring::GAP_SLOTS,
+        Work::Noise(_) | Work::Toggle(_) => sample_ring::GAP_SLOTS,
         Work::Reaction(_) if wire_watch::has_log(house, &plan.probe) => sample_ring::GAP_SLOTS,
         Work::Reaction(_) => 0,
     };
@@ -151,11 +156,24 @@ fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> R
 /// Somebody who puts the output back, whatever becomes of this process and the probe.
 fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuard>, String> {
     match &plan.probe {
-        ProbePlan::Reaction(reaction) if house.request.fake.is_none() => {
-            PinGuard::watch(&house.request.exe, &reaction.output).map(Some)
-        }
+        _ if house.request.fake.is_some() => Ok(None),
+        ProbePlan::Reaction(reaction) => PinGuard::watch(&house.request.exe, &reaction.output).map(Some),
+        ProbePlan::Wiggle(wiggle) => PinGuard::watch(&house.request.exe, &wiggle.output).map(Some),
         _ => Ok(None),
     }
+}
+
+/// The pin that each cycle writes.
+fn driven_pin(plan: &PhasePlan) -> Option<DrivenPin> {
+    match &plan.probe {
+        ProbePlan::Wiggle(wiggle) => Some(DrivenPin { line: wiggle.output.clone(), through: wiggle.through }),
+        _ => None,
+    }
+}
+
+/// How the pin of a wiggle is written.
+fn through(plan: &PhasePlan) -> Through {
+    driven_pin(plan).map_or_else(Through::default, |pin| pin.through)
 }
 
 /// One probe process, or one for each thread where the method's timer belongs to the process.
@@ -172,6 +190,7 @@ fn start_probes(
         first_block,
         house_pid: std::process::id(),
         work,
+        pin: driven_pin(plan),
         warmup_ns: plan.warmup_ns,
         span: plan.span,
         thresholds_ns: house.request.plan.thresholds_ns.clone(),
@@ -226,6 +245,12 @@ fn live_series<'a>(
             let spans = 0..reaction.answer_by.spans().len();
             spans.map(|span| series(span, place(Of::Reaction { reaction, span }, reaction.policy))).collect()
         }
+        Work::Toggle(NoisePlan { policy, threads, .. }) => {
+            let thread = &threads[0];
+            let toggles = series(0, place(Of::Toggles { thread, through: through(plan) }, *policy));
+            let holes = series(1, place(Of::Holes(thread), *policy));
+            vec![toggles, holes.with_gaps(map.ring(1), planned_ns)]
+        }
     }
 }
 
@@ -255,7 +280,7 @@ fn get_ready(
                 let last = threads.last().copied();
                 threads.into_iter().zip(&mut next).for_each(|(granted, series)| series.set_granted(granted));
                 // One thread's, all of them.
-                if let (ProbePlan::Reaction(_), Some(granted)) = (&plan.probe, last) {
+                if let (ProbePlan::Reaction(_) | ProbePlan::Wiggle(_), Some(granted)) = (&plan.probe, last) {
                     next.by_ref().for_each(|series| series.set_granted(granted));
                 }
                 remarks.extend(refused);
@@ -449,7 +474,7 @@ impl Watch<'_, '_, '_> {
 
     /// How long samples may wait besides: the tick is soon enough for all but a fake's.
     fn samples_wait_ns(&self) -> u64 {
-        let rings = self.drain.is_some() || matches!(self.plan.probe, ProbePlan::Noise(_));
+        let rings = self.drain.is_some() || self.live.iter().any(LiveSeries::has_gaps);
         if rings && self.house.request.fake.is_some() { FAKE_SAMPLES_NS } else { u64::MAX }
     }
 

@@ -8,6 +8,7 @@ use tardy_record::plan::{NoiseThread, ThreadPlan, TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
 use tardy_record::threshold::ThresholdCount;
+use tardy_record::wiggle::{EdgeSeries, Through};
 use tardy_record::{Histogram, Knowable};
 
 use crate::probe::cells::{self, Stage, Threshold, Total, Worst};
@@ -45,6 +46,15 @@ pub enum Of<'a> {
         /// Which of its way's spans.
         span: usize,
     },
+    /// A loop that makes a pin high and low: its toggles.
+    Toggles {
+        /// The loop.
+        thread: &'a NoiseThread,
+        /// How the pin is written.
+        through: Through,
+    },
+    /// The same: where the pin stood still.
+    Holes(&'a NoiseThread),
 }
 
 impl Of<'_> {
@@ -52,7 +62,7 @@ impl Of<'_> {
     pub fn cpu(self) -> u32 {
         match self {
             Self::Timer { thread, .. } => thread.cpu,
-            Self::Noise(thread) => thread.cpu,
+            Self::Noise(thread) | Self::Holes(thread) | Self::Toggles { thread, .. } => thread.cpu,
             Self::Reaction { reaction, .. } => reaction.cpu,
         }
     }
@@ -64,7 +74,7 @@ impl Of<'_> {
 
     /// Whether another block of its phase is of the same thread, and says what that cost.
     pub fn is_beside(self) -> bool {
-        matches!(self, Self::Reaction { span, .. } if span > 0)
+        matches!(self, Self::Reaction { span, .. } if span > 0) || matches!(self, Self::Holes(_))
     }
 
     /// Whether the thread knows of each attempt that was missed: one that only looks at a level does not.
@@ -76,6 +86,8 @@ impl Of<'_> {
     fn label(self) -> String {
         match self {
             Self::Timer { .. } | Self::Noise(_) => format!("cpu {}", self.cpu()),
+            Self::Toggles { .. } => "toggles".to_owned(),
+            Self::Holes(_) => "holes".to_owned(),
             Self::Reaction { reaction, span } => {
                 let (from, to) = reaction.answer_by.spans()[span];
                 format!("{} to {}", from.name(), to.name())
@@ -88,13 +100,15 @@ impl Of<'_> {
             Self::Timer { .. } => "timer",
             Self::Noise(_) => "noise",
             Self::Reaction { .. } => "reaction",
+            Self::Toggles { .. } | Self::Holes(_) => "toggle",
         }
     }
 
     fn quantity(self) -> Quantity {
         match self {
             Self::Timer { .. } | Self::Reaction { .. } => Quantity::Latency,
-            Self::Noise(_) => Quantity::Noise,
+            Self::Noise(_) | Self::Holes(_) => Quantity::Noise,
+            Self::Toggles { .. } => Quantity::Spacing,
         }
     }
 }
@@ -209,6 +223,16 @@ impl Cells<'_> {
             kind: match place.of {
                 Of::Timer { timer, thread } => SeriesKind::Timer(self.timer(timer, thread, place.granted)),
                 Of::Noise(thread) => SeriesKind::Gaps(Box::new(self.gaps(thread, place.granted))),
+                Of::Holes(thread) => {
+                    let gaps = GapSeries { of_pin: true, ..self.gaps(thread, place.granted) };
+                    SeriesKind::Gaps(Box::new(gaps))
+                }
+                Of::Toggles { thread, through } => SeriesKind::Edges(EdgeSeries {
+                    cpu: thread.cpu,
+                    policy: place.granted.policy,
+                    priority: place.granted.priority,
+                    through,
+                }),
                 Of::Reaction { reaction, span } => {
                     SeriesKind::Reaction(reaction_series(reaction, span, place.granted))
                 }
@@ -243,6 +267,7 @@ impl Cells<'_> {
             cpu: thread.cpu,
             policy: granted.policy,
             priority: granted.priority,
+            of_pin: false,
             counter: counter.unwrap_or_default(),
             threshold_ns: self.total(Total::Threshold).max(1),
             loops: self.total(Total::Loops),
