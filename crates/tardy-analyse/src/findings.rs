@@ -22,6 +22,7 @@ use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
 use crate::verdict::{self, Verdict};
 use crate::wakes::{self, WakeRow};
+use crate::wiggles::{self, Wiggles};
 
 /// What is asked beyond the run itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -65,6 +66,9 @@ pub struct Findings {
     /// From the edge to the answer, span by span; empty where no pin was answered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reactions: Vec<Reaction>,
+    /// Pins that were wiggled as fast as they could be; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wiggles: Option<Wiggles>,
     /// Timers in step with what was found there; empty where none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_step: Vec<InStep>,
@@ -130,6 +134,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         simultaneous: simultaneous::of(run),
         flows: flows::of(run),
         in_step: phase_lock::of(run, &noise),
+        wiggles: wiggles::of(run, &noise, options.published),
         noise,
         reactions: reactions::of(run),
         rounds: rounds::of(run),

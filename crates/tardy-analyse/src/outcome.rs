@@ -8,6 +8,7 @@ use serde::Serialize;
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
+use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
 use crate::row::{self, Row};
@@ -46,6 +47,9 @@ pub struct Key {
     /// How the thread learnt of the edges that it answered; absent where it answered none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
+    /// From one edge to the next, in ns, of a pin that is wiggled; absent of all else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge_every_ns: Option<u64>,
     /// At which level.
     pub level: Level,
 }
@@ -101,6 +105,10 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         probe: plan.probe.name(),
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
+        edge_every_ns: match &plan.probe {
+            ProbePlan::Wiggle(_) => interval_ns(series),
+            _ => None,
+        },
         level: series.level,
     })
 }
@@ -144,7 +152,10 @@ pub fn labels(keys: &[&Key]) -> Vec<String> {
         None => "untraced".to_owned(),
     };
     let answer = |key: &Key| key.answer_by.map_or_else(String::new, |way| format!("by {}", way.name()));
-    let parts: [&dyn Fn(&Key) -> String; 5] = [&level, &source, &wake, &answer, &loads];
+    let edge = |key: &Key| {
+        key.edge_every_ns.map_or_else(String::new, |ns| format!("an edge every {}", format_duration_ns(ns)))
+    };
+    let parts: [&dyn Fn(&Key) -> String; 6] = [&level, &source, &wake, &edge, &answer, &loads];
     let telling: Vec<&dyn Fn(&Key) -> String> = parts.into_iter().filter(|part| differ(*part)).collect();
     let label = |key: &&Key| {
         let texts: Vec<String> =

@@ -109,6 +109,7 @@ fn all_of(readings: Readings) -> &'static str {
     match readings {
         Readings::Frames => "all flows",
         Readings::Reactions => "all reactions",
+        Readings::Toggles => "all toggles",
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
     }
 }
@@ -117,6 +118,7 @@ fn all_of(readings: Readings) -> &'static str {
 pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> String {
     let (one, more) = match readings {
         Readings::Gaps => ("gap", "longer"),
+        Readings::Toggles => ("toggle", "longer"),
         Readings::Reactions => ("reaction", "later"),
         _ => ("wake-up", "later"),
     };

@@ -24,3 +24,4 @@ pub mod sentence;
 pub mod summary;
 pub mod table;
 pub mod tsn;
+mod wiggles;

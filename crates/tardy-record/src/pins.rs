@@ -1,4 +1,5 @@
-//! Reaction on pins: an edge on one line of a GPIO chip, and the answer on another.
+//! Reaction on pins: an edge on one line of a GPIO chip, and the answer on another. What only drives a line is in
+//! [`crate::wiggle`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -14,6 +14,7 @@ use crate::pins::ReactionSeries;
 use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
+use crate::wiggle::EdgeSeries;
 use crate::{Histogram, Knowable};
 
 /// How many of the worst samples a series keeps.
@@ -132,6 +133,14 @@ impl Series {
         }
     }
 
+    /// The fields of a series of times between edges, if this is one.
+    pub fn edges(&self) -> Option<&EdgeSeries> {
+        match &self.kind {
+            SeriesKind::Edges(edges) => Some(edges),
+            _ => None,
+        }
+    }
+
     /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames counts as CPU 0's, and
     /// another tool's thread whose CPU nobody knows has its own number.
     pub fn cpu(&self) -> u32 {
@@ -142,6 +151,7 @@ impl Series {
             SeriesKind::Flow(_) => 0,
             SeriesKind::Gaps(gaps) => gaps.cpu,
             SeriesKind::Reaction(reaction) => reaction.cpu,
+            SeriesKind::Edges(edges) => edges.cpu,
             SeriesKind::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
         }
     }
@@ -151,6 +161,7 @@ impl Series {
     pub fn stands_beside(&self) -> bool {
         self.trace().is_some_and(|trace| trace.beside)
             || self.reaction().is_some_and(|reaction| reaction.beside)
+            || self.gaps().is_some_and(|gaps| gaps.of_pin)
     }
 
     /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held
@@ -173,6 +184,8 @@ pub enum Quantity {
     Latency,
     /// For how long a CPU was taken away from what ran on it.
     Noise,
+    /// From one edge to the next.
+    Spacing,
 }
 
 /// Where it is measured, from the hardware up (docs/levels.md).
@@ -264,6 +277,8 @@ pub enum SeriesKind {
     Gaps(Box<GapSeries>),
     /// Reactions on a pin.
     Reaction(ReactionSeries),
+    /// Times between the edges of a pin.
+    Edges(EdgeSeries),
     /// What another tool measured.
     Foreign(Box<ForeignSeries>),
 }

@@ -12,6 +12,7 @@ mod resolve_loads;
 mod resolve_pins;
 mod resolve_probe;
 mod resolve_stimulus;
+mod resolve_wiggle;
 mod unused_options;
 
 use std::process::ExitCode;

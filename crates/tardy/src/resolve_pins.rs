@@ -5,14 +5,17 @@ use tardy_measure::gpio::{Found, header};
 use tardy_record::facts::Facts;
 use tardy_record::pins::{AnswerBy, Line, ReactionPlan, StimulusSource};
 use tardy_record::plan::{Plan, Policy, ProbePlan, TimerPlan};
+use tardy_record::wiggle::WigglePlan;
 use tardy_sys::pins_log::CHIP_LABEL;
 
 use crate::recipe::Recipe;
 use crate::resolve::{Machine, Pins, UsageError, choice, given_twice, wrong};
 use crate::resolve_stimulus;
 
-/// What the probe is called.
+/// What the probe is called that answers a pin.
 pub(crate) const GPIO_REACTION: &str = "gpio-reaction";
+/// What the probe is called that wiggles one.
+pub(crate) const GPIO_WIGGLE: &str = "gpio-wiggle";
 
 /// A plan for each way of answering, for a timer that was resolved already: its CPU, policy and priority are the thread's.
 pub(crate) fn reactions(
@@ -21,8 +24,8 @@ pub(crate) fn reactions(
     housekeeping_cpu: u32,
     machine: &Machine,
 ) -> Result<Vec<ReactionPlan>, UsageError> {
-    let input = line("in", recipe.gpio.input.as_deref(), machine)?;
-    let output = line("out", recipe.gpio.output.as_deref(), machine)?;
+    let input = line(GPIO_REACTION, "in", recipe.gpio.input.as_deref(), machine)?;
+    let output = line(GPIO_REACTION, "out", recipe.gpio.output.as_deref(), machine)?;
     if input == output {
         return Err(wrong(
             "out",
@@ -77,11 +80,11 @@ pub(crate) fn reactions(
 }
 
 /// The one CPU of the one thread: as given, or the last of those that may be used, since interrupts mostly go to the first.
-fn cpu(recipe: &Recipe, timer: &TimerPlan) -> Result<u32, UsageError> {
+pub(crate) fn cpu(recipe: &Recipe, timer: &TimerPlan) -> Result<u32, UsageError> {
     match timer.threads.as_slice() {
         [one] => Ok(one.cpu),
         [.., last] if recipe.timer.cpus.as_deref().is_none_or(|cpus| cpus.trim() == "all") => Ok(last.cpu),
-        _ => Err(wrong("cpus", "one thread answers the edges; give one CPU, or leave the key out")),
+        _ => Err(wrong("cpus", "one thread is at the pins; give one CPU, or leave the key out")),
     }
 }
 
@@ -101,11 +104,15 @@ fn ways(recipe: &Recipe) -> Result<Vec<AnswerBy>, UsageError> {
     }
 }
 
-/// The line that `text` under `key` names, if it is nobody's.
-pub(crate) fn line(key: &'static str, text: Option<&str>, machine: &Machine) -> Result<Line, UsageError> {
+/// The line that `text` names under `key` for `probe`.
+pub(crate) fn line(
+    probe: &str,
+    key: &'static str,
+    text: Option<&str>,
+    machine: &Machine,
+) -> Result<Line, UsageError> {
     let Some(text) = text.map(str::trim) else {
-        let reason =
-            format!("{GPIO_REACTION} needs a line: --{key} gpiochip0:17, say; `tardy gpio list` shows them");
+        let reason = format!("{probe} needs a line: --{key} gpiochip0:17, say; `tardy gpio list` shows them");
         return Err(wrong(key, reason));
     };
     let found: Result<Found, String> = match &machine.pins {
@@ -122,23 +129,17 @@ pub(crate) fn line(key: &'static str, text: Option<&str>, machine: &Machine) -> 
 /// What a person should know before pins are driven: which these are, where that is known, and that one of them is
 /// something else.
 pub(crate) fn beforehand(plan: &Plan, facts: &Facts) -> Vec<String> {
-    let Some(reaction) = plan.phases.iter().find_map(|phase| match &phase.probe {
-        ProbePlan::Reaction(reaction) => Some(reaction),
-        _ => None,
-    }) else {
+    let Some((lines, driven)) = plan.phases.iter().find_map(|phase| lines(&phase.probe)) else {
         return Vec::new();
     };
     let board = facts.machine.board.get().map(String::as_str);
-    let mut lines = vec![("in", &reaction.input), ("out", &reaction.output)];
-    lines.extend(reaction.driven().map(|(line, _)| ("stimulus", line)));
-    lines.extend(reaction.echo().map(|line| ("echo", line)));
     let on_a_board = |line: &Line| line.label != CHIP_LABEL;
     let mut told: Vec<String> = (lines.iter())
         .filter(|(_, line)| on_a_board(line))
         .map(|(what, line)| which_pin(what, line, board))
         .collect();
-    told.extend(reaction.outputs().filter(|line| on_a_board(line)).filter_map(is_something_else));
-    told.extend(stimulus_from_the_same_cpu(reaction));
+    told.extend(driven.into_iter().filter(|line| on_a_board(line)).filter_map(is_something_else));
+    told.extend(plan.phases.iter().find_map(|phase| stimulus_from_the_same_cpu(&phase.probe)));
     told
 }
 
@@ -158,10 +159,28 @@ fn is_something_else(line: &Line) -> Option<String> {
     ))
 }
 
-fn stimulus_from_the_same_cpu(reaction: &ReactionPlan) -> Option<String> {
+fn stimulus_from_the_same_cpu(probe: &ProbePlan) -> Option<String> {
+    let ProbePlan::Reaction(reaction) = probe else { return None };
     let (_, cpu) = reaction.driven().filter(|(_, cpu)| *cpu == reaction.cpu)?;
     Some(format!(
         "warning: the stimulus is made on cpu {cpu}, which answers it: what holds interrupts or preemption off there holds \
          the stimulus up as well, and will not be seen"
     ))
+}
+
+/// A line, with its option.
+type Called<'a> = (&'static str, &'a Line);
+
+/// The lines of a probe, with what each is called on the command line, and those that are driven.
+fn lines(probe: &ProbePlan) -> Option<(Vec<Called<'_>>, Vec<&Line>)> {
+    match probe {
+        ProbePlan::Reaction(reaction) => {
+            let mut lines = vec![("in", &reaction.input), ("out", &reaction.output)];
+            lines.extend(reaction.driven().map(|(line, _)| ("stimulus", line)));
+            lines.extend(reaction.echo().map(|line| ("echo", line)));
+            Some((lines, reaction.outputs().collect()))
+        }
+        ProbePlan::Wiggle(WigglePlan { output, .. }) => Some((vec![("out", output)], vec![output])),
+        _ => None,
+    }
 }

@@ -5,7 +5,7 @@ use tardy_record::pins::{Line, StimulusPlan, StimulusSource};
 
 use crate::recipe::{GpioTable, Recipe};
 use crate::resolve::{Machine, UsageError, positive, time, wrong};
-use crate::resolve_pins::line;
+use crate::resolve_pins::{GPIO_REACTION, line};
 
 const DEFAULT_PERIOD: &str = "1ms";
 /// Shorter ones are a storm of interrupts, and with longer ones nothing comes of a run.
@@ -33,8 +33,9 @@ pub(crate) fn stimulus(
         let source = StimulusSource::Pwm { chip, channel };
         return Ok(Some(StimulusPlan { source, period_ns, dither_ns: 0, echo: None }));
     }
-    let driven = line("stimulus", Some(text), machine)?;
-    let echo = gpio.echo.as_deref().map(|text| line("echo", Some(text), machine)).transpose()?;
+    let driven = line(GPIO_REACTION, "stimulus", Some(text), machine)?;
+    let echo =
+        gpio.echo.as_deref().map(|text| line(GPIO_REACTION, "echo", Some(text), machine)).transpose()?;
     apart("stimulus", &driven, &used)?;
     if let Some(echo) = &echo {
         apart("echo", echo, &[used[0], used[1], &driven])?;

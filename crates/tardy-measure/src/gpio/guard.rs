@@ -13,6 +13,7 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use tardy_record::pins::{AnswerBy, Line, ReactionPlan, StimulusPlan, StimulusSource};
+use tardy_record::plan::ProbePlan;
 use tardy_sys::child;
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -29,11 +30,19 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// What a house that has put everything back itself says to the guard.
 const ALL_DONE: &[u8] = b"done";
 
-/// What a reaction changes about pins.
+/// What a probe changes about pins.
 ///
 /// # Errors
 /// In words, if a line is to be had in sysfs and is not there.
-pub fn held_by(reaction: &ReactionPlan, files: &KernelFiles) -> Result<Vec<Setting>, String> {
+pub fn held_by(probe: &ProbePlan, files: &KernelFiles) -> Result<Vec<Setting>, String> {
+    match probe {
+        ProbePlan::Reaction(reaction) => held_by_reaction(reaction, files),
+        ProbePlan::Wiggle(wiggle) => Ok(vec![Setting::Pin { line: wiggle.output.clone() }]),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn held_by_reaction(reaction: &ReactionPlan, files: &KernelFiles) -> Result<Vec<Setting>, String> {
     let mut held = Vec::new();
     match reaction.answer_by {
         AnswerBy::Sysfs => {

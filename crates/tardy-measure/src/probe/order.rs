@@ -4,8 +4,12 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tardy_record::pins::ReactionPlan;
+use tardy_record::pins::{Line, ReactionPlan};
 use tardy_record::plan::{NoisePlan, Policy, Span, TimerPlan};
+use tardy_record::wiggle::Through;
+
+/// Blocks of a toggling loop: its toggles, then its holes.
+const TOGGLE_BLOCKS: usize = 2;
 
 /// What the probe is told first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -18,6 +22,9 @@ pub struct Order {
     pub house_pid: u32,
     /// What to measure.
     pub work: Work,
+    /// The pin that each cycle makes high or low, if it is one that wiggles.
+    #[serde(default)]
+    pub pin: Option<DrivenPin>,
     /// Not counted, at the beginning.
     pub warmup_ns: u64,
     /// When to end.
@@ -32,6 +39,15 @@ pub struct Order {
     pub fake: Option<u64>,
 }
 
+/// A pin that a probe drives.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DrivenPin {
+    /// Which.
+    pub line: Line,
+    /// How its level is written.
+    pub through: Through,
+}
+
 /// What a probe measures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
@@ -42,6 +58,8 @@ pub enum Work {
     Noise(NoisePlan),
     /// How a thread answers edges on a pin.
     Reaction(ReactionPlan),
+    /// How fast a loop makes the pin high and low, and when it stands still.
+    Toggle(NoisePlan),
 }
 
 impl Order {
@@ -77,15 +95,16 @@ impl Work {
         match self {
             Self::Timer(timer) => timer.threads.len(),
             Self::Noise(noise) => noise.threads.len(),
-            Self::Reaction(_) => 1,
+            Self::Reaction(_) | Self::Toggle(_) => 1,
         }
     }
 
-    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one, and the
-    /// answer that is read back another.
+    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one and the
+    /// answer that is read back another, and for toggles, where their holes have one too.
     pub fn block_count(&self) -> usize {
         match self {
             Self::Reaction(reaction) => reaction.spans().len() + usize::from(reaction.echo().is_some()),
+            Self::Toggle(_) => TOGGLE_BLOCKS,
             _ => self.measuring_threads(),
         }
     }
@@ -94,7 +113,7 @@ impl Work {
     pub fn locks_memory(&self) -> bool {
         match self {
             Self::Timer(timer) => timer.memory_locked,
-            Self::Noise(noise) => noise.memory_locked,
+            Self::Noise(noise) | Self::Toggle(noise) => noise.memory_locked,
             Self::Reaction(reaction) => reaction.memory_locked,
         }
     }
@@ -103,7 +122,7 @@ impl Work {
     pub fn dma_latency_us(&self) -> Option<u32> {
         match self {
             Self::Timer(timer) => timer.dma_latency_us,
-            Self::Noise(noise) => noise.dma_latency_us,
+            Self::Noise(noise) | Self::Toggle(noise) => noise.dma_latency_us,
             Self::Reaction(reaction) => reaction.dma_latency_us,
         }
     }

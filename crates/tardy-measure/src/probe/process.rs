@@ -18,6 +18,7 @@ use super::noise::NoiseProbe;
 use super::order::{Go, Granted, Order, Reply, Work};
 use super::reaction::{ReactionProbe, StimulusThread};
 use super::timer::{Prepared, TimerThread};
+use super::wiggle::FastestWiggle;
 
 /// Enough for the measuring loop, whose stack is touched beforehand; small, since all of it is locked.
 const STACK_BYTES: usize = 128 * 1024;
@@ -77,6 +78,7 @@ fn name(work: &Work, index: usize) -> &'static str {
         Work::Timer(_) => "timer",
         Work::Noise(_) => "noise",
         Work::Reaction(_) => "reaction",
+        Work::Toggle(_) => "toggle",
     }
 }
 
@@ -86,6 +88,7 @@ enum Measuring<'a> {
     Noise(NoiseProbe<'a>),
     Reaction(ReactionProbe<'a>),
     Stimulus(StimulusThread<'a>),
+    Toggle(FastestWiggle<'a>),
 }
 
 impl<'a> Measuring<'a> {
@@ -97,6 +100,7 @@ impl<'a> Measuring<'a> {
                 Some(stimulus) if index > 0 => Self::Stimulus(stimulus),
                 _ => Self::Reaction(ReactionProbe::new(map, order, reaction)),
             },
+            Work::Toggle(fastest) => Self::Toggle(FastestWiggle::new(map, order, fastest)),
         }
     }
 
@@ -106,6 +110,7 @@ impl<'a> Measuring<'a> {
             Self::Noise(noise) => noise.prepare(),
             Self::Reaction(reaction) => reaction.prepare(),
             Self::Stimulus(stimulus) => stimulus.prepare(),
+            Self::Toggle(fastest) => fastest.prepare(),
         }
     }
 
@@ -115,6 +120,7 @@ impl<'a> Measuring<'a> {
             Self::Noise(noise) => noise.measure(start_ns),
             Self::Reaction(reaction) => reaction.measure(start_ns),
             Self::Stimulus(stimulus) => stimulus.measure(start_ns),
+            Self::Toggle(fastest) => fastest.measure(start_ns),
         }
     }
 
@@ -124,6 +130,7 @@ impl<'a> Measuring<'a> {
             Self::Noise(noise) => noise.account(prepared),
             Self::Reaction(reaction) => reaction.account(prepared),
             Self::Stimulus(stimulus) => stimulus.account(prepared),
+            Self::Toggle(fastest) => fastest.account(prepared),
         }
     }
 }
@@ -187,6 +194,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                 thread.join().map_err(|_| "a measuring thread panicked; please report it".to_owned())?;
             outcome.map_err(|error| match &order.work {
                 Work::Reaction(_) => format!("the {} failed: {error}", name(&order.work, index)),
+                _ if order.pin.is_some() => format!("the wiggle failed: {error}"),
                 _ => format!("the wait failed: {error}; try another --wake or --clock"),
             })?;
         }

@@ -63,6 +63,11 @@ impl<'a> LiveSeries<'a> {
         self
     }
 
+    /// Whether gaps come in a ring.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.gaps.is_some()
+    }
+
     /// Takes the gaps that wait in the ring, if there is one. Before the cells are read: so these count them all.
     pub(super) fn take_gaps(&mut self) {
         let Some(gaps) = &mut self.gaps else { return };

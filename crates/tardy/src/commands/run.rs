@@ -112,6 +112,7 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
             probe,
             &arguments.timer.table(),
             &arguments.noise.table(),
+            &arguments.gpio.table(),
             arguments.samples.is_some(),
         )?;
     }

@@ -8,7 +8,7 @@ pub mod reading;
 pub(crate) mod recorder;
 mod thread;
 mod trace_stopper;
-mod waiter;
+pub(super) mod waiter;
 mod worst_samples;
 
 pub(crate) use thread::refusal;

@@ -8,6 +8,7 @@ use tardy_record::plan::{NoiseThread, ThreadPlan, TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
 use tardy_record::threshold::ThresholdCount;
+use tardy_record::wiggle::{EdgeSeries, Through};
 use tardy_record::{Histogram, Knowable};
 
 use crate::probe::cells::{self, Stage, Threshold, Total, Worst};
@@ -47,6 +48,15 @@ pub enum Of<'a> {
     },
     /// The answers that come back to whoever makes the stimulus.
     Echo(&'a ReactionPlan),
+    /// A loop that makes a pin high and low: its toggles.
+    Toggles {
+        /// The loop.
+        thread: &'a NoiseThread,
+        /// How the pin is written.
+        through: Through,
+    },
+    /// The same: where the pin stood still.
+    Holes(&'a NoiseThread),
 }
 
 impl Of<'_> {
@@ -54,7 +64,7 @@ impl Of<'_> {
     pub fn cpu(self) -> u32 {
         match self {
             Self::Timer { thread, .. } => thread.cpu,
-            Self::Noise(thread) => thread.cpu,
+            Self::Noise(thread) | Self::Holes(thread) | Self::Toggles { thread, .. } => thread.cpu,
             Self::Reaction { reaction, .. } => reaction.cpu,
             Self::Echo(reaction) => reaction.driven().map_or(reaction.cpu, |(_, cpu)| cpu),
         }
@@ -67,7 +77,7 @@ impl Of<'_> {
 
     /// Whether another block of its phase is of the same thread, and says what that cost.
     pub fn is_beside(self) -> bool {
-        matches!(self, Self::Reaction { span, .. } if span > 0)
+        matches!(self, Self::Reaction { span, .. } if span > 0) || matches!(self, Self::Holes(_))
     }
 
     /// Whether the thread knows of each attempt that was missed: one that only looks at a level does not.
@@ -79,6 +89,8 @@ impl Of<'_> {
     fn label(self) -> String {
         match self {
             Self::Timer { .. } | Self::Noise(_) => format!("cpu {}", self.cpu()),
+            Self::Toggles { .. } => "toggles".to_owned(),
+            Self::Holes(_) => "holes".to_owned(),
             Self::Reaction { .. } | Self::Echo(_) => {
                 let (from, to) = self.between().unwrap_or(ECHOED);
                 format!("{} to {}", from.name(), to.name())
@@ -89,7 +101,7 @@ impl Of<'_> {
     /// Between which points of a reaction, if it is of one.
     pub fn between(self) -> Option<Between> {
         match self {
-            Self::Timer { .. } | Self::Noise(_) => None,
+            Self::Timer { .. } | Self::Noise(_) | Self::Toggles { .. } | Self::Holes(_) => None,
             Self::Reaction { reaction, span } => reaction.spans().get(span).copied(),
             Self::Echo(_) => Some(ECHOED),
         }
@@ -106,13 +118,15 @@ impl Of<'_> {
             Self::Noise(_) => "noise",
             Self::Reaction { .. } => "reaction",
             Self::Echo(_) => "stimulus",
+            Self::Toggles { .. } | Self::Holes(_) => "toggle",
         }
     }
 
     fn quantity(self) -> Quantity {
         match self {
             Self::Timer { .. } | Self::Reaction { .. } | Self::Echo(_) => Quantity::Latency,
-            Self::Noise(_) => Quantity::Noise,
+            Self::Noise(_) | Self::Holes(_) => Quantity::Noise,
+            Self::Toggles { .. } => Quantity::Spacing,
         }
     }
 }
@@ -227,6 +241,16 @@ impl Cells<'_> {
             kind: match place.of {
                 Of::Timer { timer, thread } => SeriesKind::Timer(self.timer(timer, thread, place.granted)),
                 Of::Noise(thread) => SeriesKind::Gaps(Box::new(self.gaps(thread, place.granted))),
+                Of::Holes(thread) => {
+                    let gaps = GapSeries { of_pin: true, ..self.gaps(thread, place.granted) };
+                    SeriesKind::Gaps(Box::new(gaps))
+                }
+                Of::Toggles { thread, through } => SeriesKind::Edges(EdgeSeries {
+                    cpu: thread.cpu,
+                    policy: place.granted.policy,
+                    priority: place.granted.priority,
+                    through,
+                }),
                 Of::Reaction { reaction, .. } | Of::Echo(reaction) => {
                     SeriesKind::Reaction(reaction_series(reaction, place))
                 }
@@ -261,6 +285,7 @@ impl Cells<'_> {
             cpu: thread.cpu,
             policy: granted.policy,
             priority: granted.priority,
+            of_pin: false,
             counter: counter.unwrap_or_default(),
             threshold_ns: self.total(Total::Threshold).max(1),
             loops: self.total(Total::Loops),
