@@ -57,6 +57,19 @@ impl Readings {
         first.map_or(Self::default(), Self::of)
     }
 
+    /// What one of them is called.
+    pub fn one(self) -> &'static str {
+        match self {
+            Self::WakeUps => "wake-up",
+            Self::Periods => "period",
+            Self::Frames => "frame",
+            Self::Gaps => "gap",
+            Self::Reactions => "reaction",
+            Self::Toggles => "toggle",
+            Self::Samples => "sample",
+        }
+    }
+
     /// What they are called.
     pub fn name(self) -> &'static str {
         match self {

@@ -7,13 +7,16 @@
 use serde::Serialize;
 use tardy_record::{Run, Series};
 
+use crate::name::{self, Readings};
 use crate::quantile::CONFIDENCE;
-use crate::{binomial, dependence, late, name};
+use crate::{binomial, dependence, late};
 
 /// What a run says about a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// A wake-up later than this is too late.
+    /// What is late or not.
+    pub readings: Readings,
+    /// One later than this is too late.
     pub limit_ns: u64,
     /// The worst seen.
     pub worst_ns: i64,
@@ -78,6 +81,7 @@ pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
         .collect();
     let highest = bounds.iter().max_by(|a, b| a.upper.total_cmp(&b.upper))?.clone();
     Some(Verdict {
+        readings: Readings::of(&run.series[worst_series]),
         limit_ns,
         worst_ns,
         share_of_limit: worst_ns as f64 / limit_ns.max(1) as f64,

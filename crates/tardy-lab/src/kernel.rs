@@ -1,7 +1,7 @@
 //! Kernels to boot: what was asked for, and what was found.
 //!
 //! A kernel is one of the distribution's ([`debian`]), fetched once and kept in the [`cache`], or files of one's
-//! own ([`own`]). [`modules`] are what is loaded into it.
+//! own ([`own`]). [`modules`] are what is loaded into it, some of them tardy's own ([`own_modules`]).
 
 pub mod cache;
 pub mod config;
@@ -10,6 +10,7 @@ pub mod image;
 pub mod listing;
 pub mod modules;
 pub mod own;
+pub mod own_modules;
 pub mod spec;
 pub mod vmlinux;
 

@@ -117,10 +117,9 @@ fn all_of(readings: Readings) -> &'static str {
 /// How far the distributions lie apart, in words.
 pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> String {
     let (one, more) = match readings {
-        Readings::Gaps => ("gap", "longer"),
-        Readings::Toggles => ("toggle", "longer"),
-        Readings::Reactions => ("reaction", "later"),
-        _ => ("wake-up", "later"),
+        Readings::Gaps | Readings::Toggles => (readings.one(), "longer"),
+        Readings::Reactions => (readings.one(), "later"),
+        _ => (Readings::WakeUps.one(), "later"),
     };
     format!(
         "Of a {one} of each, the candidate's is the {more} one in {} of cases (half is no difference). The two \

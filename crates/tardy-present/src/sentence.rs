@@ -94,6 +94,16 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
             with_unit(max as f64),
         ));
     }
+    if phase.readings == Readings::Reactions {
+        let most = quantile(row, "p99.9").map_or_else(String::new, |(share, ns)| {
+            format!("; all but {share} took less than {}", with_unit(ns))
+        });
+        return Some(format!(
+            "In {} reactions{over} {under}, the slowest took {}{most}.",
+            count(row.quoted_count),
+            with_unit(max as f64),
+        ));
+    }
     Some(format!(
         "In {} wake-ups{over} on {where_from} {under}, the latest came {} late{on}{body}.",
         count(row.quoted_count),
@@ -126,11 +136,12 @@ pub fn no_verdict(findings: &Findings) -> Option<String> {
 /// What the run says about its limit, a sentence each: the outcome, what it supports, the assumption, no guarantee.
 pub fn verdict(verdict: &Verdict) -> Vec<String> {
     let limit = format_duration_ns(verdict.limit_ns);
-    let looked = format!("{} wake-ups over {}", count(verdict.wakeups), rounded(verdict.looked_ns));
+    let (one, many) = (verdict.readings.one(), verdict.readings.name());
+    let looked = format!("{} {many} over {}", count(verdict.wakeups), rounded(verdict.looked_ns));
     let share = per_cent(verdict.share_of_limit);
     let worst = with_unit(verdict.worst_ns as f64);
     let outcome = if verdict.late_at_most == 0 {
-        format!("The limit of {limit} was kept: the worst wake-up, {worst}, took {share} of it, in {looked}.")
+        format!("The limit of {limit} was kept: the worst {one}, {worst}, took {share} of it, in {looked}.")
     } else {
         let late = late(verdict);
         format!(
@@ -142,15 +153,17 @@ pub fn verdict(verdict: &Verdict) -> Vec<String> {
 
 fn late(verdict: &Verdict) -> String {
     let (least, most) = (verdict.late_at_least, verdict.late_at_most);
+    let many = verdict.readings.name();
     match (least, most) {
-        (1, 1) => "1 wake-up was".to_owned(),
-        _ if least == most => format!("{} wake-ups were", count(most)),
-        _ => format!("between {} and {} wake-ups were", count(least), count(most)),
+        (1, 1) => format!("1 {} was", verdict.readings.one()),
+        _ if least == most => format!("{} {many} were", count(most)),
+        _ => format!("between {} and {} {many} were", count(least), count(most)),
     }
 }
 
 fn supports(verdict: &Verdict) -> String {
     let bound = &verdict.bound;
+    let many = verdict.readings.name();
     if bound.upper > NO_BOUND_FROM {
         let (late, of) = (count(bound.late), count(bound.wakeups));
         let label = harmless(&bound.label);
@@ -158,10 +171,10 @@ fn supports(verdict: &Verdict) -> String {
             return "How many were late is not known: there is no histogram that tells, or its rows are too wide.".to_owned();
         }
         return if bound.late as f64 >= 0.9 * bound.wakeups as f64 {
-            format!("Nearly all wake-ups on {label} were late, {late} of {of}: there is no share to bound.")
+            format!("Nearly all {many} on {label} were late, {late} of {of}: there is no share to bound.")
         } else {
             format!(
-                "{late} of {of} wake-ups on {label} were late: too few, or too clustered, to bound their share."
+                "{late} of {of} {many} on {label} were late: too few, or too clustered, to bound their share."
             )
         };
     }
@@ -172,14 +185,14 @@ fn supports(verdict: &Verdict) -> String {
             crate::latency::three_digits(dispersion)
         ),
         Some(_) => "Counted in blocks of time they look independent, which this assumes".to_owned(),
-        None => "This assumes that wake-ups are late independently of each other".to_owned(),
+        None => format!("This assumes that {many} are late independently of each other"),
     };
     format!(
         "That supports, with {confidence} confidence: under this load, at most {} late on any {} ({:.1e}). {assumption}.",
         if bound.upper < 0.1 {
-            format!("{} wake-ups is", one_in(bound.upper))
+            format!("{} {many} is", one_in(bound.upper))
         } else {
-            format!("{} of wake-ups are", one_in(bound.upper))
+            format!("{} of {many} are", one_in(bound.upper))
         },
         if verdict.bounds.iter().any(|bound| bound.unpinned) { "thread" } else { "CPU" },
         ceil_two_digits(bound.upper),

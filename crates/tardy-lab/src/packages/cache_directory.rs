@@ -86,6 +86,11 @@ impl CacheDirectory {
         self.root.join("tools").join(arch.debian_name())
     }
 
+    /// tardy's own kernel modules.
+    pub fn own_modules(&self, arch: Arch) -> PathBuf {
+        self.root.join("modules").join(arch.debian_name())
+    }
+
     /// For what is being made.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.root.join("scratch")

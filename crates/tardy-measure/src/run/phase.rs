@@ -7,6 +7,7 @@ use tardy_record::event::EventKind;
 use tardy_record::pins::{StimulusPlan, StimulusSource};
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
+use tardy_record::series::{Series, SeriesKind};
 use tardy_record::wiggle::{Pace, Through};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
@@ -337,6 +338,13 @@ fn get_ready(
     Ok(all_tids)
 }
 
+/// Of the same edges the wire's own series answers for the phase: it is what an oscilloscope would have shown.
+fn stand_beside(series: &mut Series) {
+    if let SeriesKind::Reaction(reaction) = &mut series.kind {
+        reaction.beside = true;
+    }
+}
+
 /// A phase that is under way.
 struct Watch<'h, 'o, 'm> {
     house: &'h mut House<'o>,
@@ -551,7 +559,12 @@ impl Watch<'_, '_, '_> {
             run.series.push(series);
         }
         run.series.extend(self.levels.iter().flat_map(LevelWatch::series));
-        run.series.extend(self.wire.iter().flat_map(|wire| wire.series(self.live[0].granted())));
+        let wire: Vec<Series> =
+            self.wire.iter().flat_map(|wire| wire.series(self.live[0].granted())).collect();
+        if !wire.is_empty() {
+            run.series.iter_mut().filter(|series| series.phase == self.index).for_each(stand_beside);
+        }
+        run.series.extend(wire);
         let counted: Vec<_> = self.live.iter().filter_map(LiveSeries::cells).collect();
         if let Some(from_ns) = counted.iter().map(|cells| cells.counted_from_ns()).min() {
             run.phases[self.index].start_ns = from_ns.saturating_sub(self.house.clock.start_ns());

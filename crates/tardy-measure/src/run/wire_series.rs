@@ -127,7 +127,7 @@ impl WireSeries {
                 cpu: plan.cpu,
                 policy: granted.policy,
                 priority: granted.priority,
-                beside: true,
+                beside: from != Point::Due,
                 agreement: compared.then_some(self.agreement),
             };
             let label = format!("{} to {}", from.name(), Point::Answered.name());

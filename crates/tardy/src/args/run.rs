@@ -9,8 +9,8 @@ use crate::recipe::{GpioTable, NoiseTable, RunTable, TimerTable};
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers, at91-xenomai; for the lab lab-quick,
-    /// lab-full, lab-rpi3, lab-rpi1, lab-at91-timers, lab-at91-levels; or a file (docs/recipes.md).
+    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers, at91-gpio, at91-xenomai; for the lab lab-quick,
+    /// lab-full, lab-rpi3, lab-rpi1, lab-at91-timers, lab-at91-gpio, lab-at91-levels; or a file (docs/recipes.md).
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]

@@ -1,43 +1,39 @@
-//! Our own kernel modules, built for the kernels that tests boot.
+//! tardy's own kernel modules, where they can be built for the kernels that tests boot.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use tardy_lab::arch::Arch;
-use tardy_lab::kernel::{self, KernelSpec};
-
-use crate::guests;
+use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
+use tardy_lab::packages::PackageStore;
 
 /// The kernels that they are built for.
 pub(crate) const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
 
-/// Where they are, each kernel's in a directory of its release's name; nothing, with a word about it, where they cannot be
-/// built. Built once for all tests: two builds at a time would be in each other's way.
-pub(crate) fn directory() -> Option<PathBuf> {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    BUILT.get_or_init(build).clone()
+/// Whether there are any; if not, with a word about it.
+pub(crate) fn are_there() -> bool {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    *THERE.get_or_init(|| KERNELS.into_iter().all(can_be_built))
 }
 
-fn build() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("modules");
-    let built =
-        Command::new(root.join("scripts/make-modules")).arg(&directory).args(KERNELS.map(release)).output();
-    let built = built.unwrap();
-    let said = guests::said(&built);
-    match built.status.code() {
-        Some(0) => Some(directory),
-        Some(3) => {
-            eprintln!("skipped: {said}");
-            None
+fn can_be_built(spec: &str) -> bool {
+    let spec = KernelSpec::parse(spec).unwrap();
+    let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text: &str| eprintln!("{text}")).unwrap();
+    let wanted = ["tardy_pins", "tardy_disturb"].map(str::to_owned);
+    match in_place(&kernel, &wanted) {
+        Ok(_) => true,
+        Err(error) if error.is_of_the_machine() => {
+            eprintln!("skipped: {error}");
+            false
         }
-        status => panic!("scripts/make-modules ended with {status:?}: {said}"),
+        Err(error) => panic!("{error}"),
     }
 }
 
-/// The release of one of [`KERNELS`].
-pub(crate) fn release(spec: &str) -> String {
-    let spec = KernelSpec::parse(spec).unwrap();
-    kernel::find(&spec, Arch::X86_64, false, &mut |text: &str| eprintln!("{text}")).unwrap().release
+/// The modules that are wanted, ours by their files.
+pub(crate) fn in_place(
+    kernel: &Kernel,
+    wanted: &[String],
+) -> Result<Vec<String>, own_modules::OwnModuleError> {
+    let store = PackageStore::of_this_user().unwrap();
+    own_modules::in_place(&store, kernel, wanted, &mut |text: &str| eprintln!("{text}"))
 }

@@ -20,13 +20,9 @@ const BY_ITSELF: &str = "period_us=1000 dither_us=200";
 const BY_OTHERS: &str = "period_us=0";
 
 /// A recipe: a thread of [`PRIORITY`] answers edges for 2 s. `pins` is what their module is told, and `more` of `[gpio]`.
-fn recipe(place: &Path, modules: &Path, pins: &str, disturbed: Option<&str>, more: &str) -> PathBuf {
-    let module = |name: &str| modules.join("{release}").join(name).display().to_string();
-    let mut at_rest = vec![format!("{} {pins}", module("tardy_pins.ko"))];
-    at_rest.extend(
-        disturbed
-            .map(|how| format!("{} how={how} hold_us={HOLD_US} every_us=9700", module("tardy_disturb.ko"))),
-    );
+fn recipe(place: &Path, pins: &str, disturbed: Option<&str>, more: &str) -> PathBuf {
+    let mut at_rest = vec![format!("tardy_pins {pins}")];
+    at_rest.extend(disturbed.map(|how| format!("tardy_disturb how={how} hold_us={HOLD_US} every_us=9700")));
     let text = format!(
         "about = \"edges answered\"\n[run]\nprobe = \"gpio-reaction\"\nduration = \"2s\"\nwarmup = \"100ms\"\n\
          [timer]\npriority = {PRIORITY}\n[gpio]\nin = \"tardy-pins:0\"\nout = \"answer\"\n{more}\n\
@@ -44,10 +40,10 @@ fn runs(disturbed: Option<&str>) -> Option<[Run; 2]> {
 
 fn runs_of(pins: &str, disturbed: Option<&str>, more: &str) -> Option<[Run; 2]> {
     let guests = guests::directory()?;
-    let modules = own_modules::directory()?;
+    own_modules::are_there().then_some(())?;
     let place = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.arg(recipe(place.path(), &modules, pins, disturbed, more));
+    lab.arg(recipe(place.path(), pins, disturbed, more));
     lab.args(KERNELS.iter().flat_map(|kernel| ["--kernel", kernel]));
     lab.arg("-o").arg(place.path().join("out"));
     println!("{}", guests::said(&guests::expect(lab, 0)));
@@ -99,11 +95,12 @@ fn the_thread_and_the_log_of_the_wire_agree() {
 #[test]
 fn reactions_are_the_same_to_the_byte() {
     let Some(guests) = guests::directory() else { return };
-    let Some(modules) = own_modules::directory() else { return };
+    if !own_modules::are_there() {
+        return;
+    }
     let place = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "verify");
-    lab.arg(recipe(place.path(), &modules, BY_ITSELF, None, ""))
-        .args(["--kernel", KERNELS[1], "--rounds", "2"]);
+    lab.arg(recipe(place.path(), BY_ITSELF, None, "")).args(["--kernel", KERNELS[1], "--rounds", "2"]);
     let shown = guests::said(&guests::expect(lab, 0));
     assert!(shown.contains("the same bytes every time"), "{shown}");
 }
@@ -193,9 +190,10 @@ fn a_stimulus_of_tardys_own_is_timed_from_its_writing() {
 #[test]
 fn a_pin_is_an_input_again_after_a_crash() {
     let Some(guests) = guests::directory() else { return };
-    let Some(modules) = own_modules::directory() else { return };
-    let module = modules.join(own_modules::release(KERNELS[1])).join("tardy_pins.ko");
-    let module = format!("{} {BY_OTHERS}", module.display());
+    if !own_modules::are_there() {
+        return;
+    }
+    let module = format!("tardy_pins {BY_OTHERS}");
     let guest = Guest { modules: vec![module.leak()], ..Guest::default() };
     let said = guest.run(&guests, include_str!("pins.sh"));
     println!("{}", said.text());

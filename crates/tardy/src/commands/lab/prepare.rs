@@ -10,7 +10,7 @@ use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
 use tardy_lab::guest::orders::{self, Orders, Settle};
 use tardy_lab::kernel::modules::Module;
-use tardy_lab::kernel::{self, Kernel, KernelSpec};
+use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
 use tardy_measure::trace::tracefs::Offer;
@@ -314,7 +314,10 @@ fn guests(
 ) -> Result<Vec<Guest>> {
     let guest = |spec: &KernelSpec| -> Result<Guest> {
         let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
-        let modules = kernel::modules::resolve(&kernel, modules, at_rest)?;
+        let store = PackageStore::of_this_user()?;
+        let modules = own_modules::in_place(&store, &kernel, modules, notice)?;
+        let at_rest = own_modules::in_place(&store, &kernel, at_rest, notice)?;
+        let modules = kernel::modules::resolve(&kernel, &modules, &at_rest)?;
         Ok(Guest { slug: spec.slug(), kernel, modules })
     };
     specs.iter().map(guest).collect()

@@ -16,6 +16,7 @@ use tardy_lab::packages::PackageStore;
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use crate::guests::Turn;
+use crate::own_modules;
 
 const RT: &str = "debian:6.12-rt";
 const SCRIPT: &str = "lab/script.sh";
@@ -55,6 +56,7 @@ impl Guest {
             .chain(&self.modules)
             .map(|name| (*name).to_owned())
             .collect();
+        let wanted = own_modules::in_place(&kernel, &wanted).unwrap();
         let modules = kernel::modules::resolve(&kernel, &wanted, &[]).unwrap();
 
         let experiment = Experiment {
