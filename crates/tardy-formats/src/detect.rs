@@ -23,6 +23,15 @@ pub struct Format {
 /// All formats, in the order in which they are tried.
 pub const FORMATS: &[Format] = &[
     Format {
+        name: "vcd",
+        about: "VCD, a capture of a logic analyser or a simulator",
+        recognises: |head| {
+            head.text.trim_start().starts_with('$')
+                && ["$timescale", "$var", "$enddefinitions"].iter().any(|keyword| head.has(keyword))
+        },
+        import: import::vcd::import,
+    },
+    Format {
         name: "rt-tests-json",
         about: "cyclictest, oslat and the others of rt-tests, --json",
         recognises: |head| head.is_json() && (head.has("rt_test_version") || head.has("\"cmdline:\"")),

@@ -21,7 +21,7 @@ fn fixtures() -> Vec<(String, Vec<u8>)> {
 
 fn options(name: &str) -> ImportOptions {
     let unit = if name.contains("-ns") || name.ends_with(".hlog") { Unit::Ns } else { Unit::Us };
-    ImportOptions { unit: Some(unit), command: None }
+    ImportOptions { unit: Some(unit), ..ImportOptions::default() }
 }
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -104,7 +104,7 @@ fn a_file_without_a_unit_asks_for_one() {
         assert!(error.contains("--unit us"), "{name}: {error}");
     }
     let command = Some("cyclictest -m -Sp90 -i200 -h400 -q -D5h33m".to_owned());
-    let told = ImportOptions { unit: None, command };
+    let told = ImportOptions { command, ..ImportOptions::default() };
     let imported = import_bytes(&fixture("cyclictest-2.4-hist.txt"), "x", None, &told).unwrap();
     assert!(imported.used.command && !imported.used.unit);
     let series = &imported.run.series[1];
@@ -114,7 +114,7 @@ fn a_file_without_a_unit_asks_for_one() {
 
 #[test]
 fn options_that_contradict_each_other_are_refused() {
-    let options = ImportOptions { unit: Some(Unit::Us), command: Some("cyclictest -N -p80".to_owned()) };
+    let options = ImportOptions { unit: Some(Unit::Us), command: Some("cyclictest -N -p80".to_owned()), ..ImportOptions::default() };
     let error = import_bytes(&fixture("cyclictest-2.4-hist.txt"), "x", None, &options).unwrap_err();
     assert!(error.to_string().contains("contradict"), "{error}");
 }

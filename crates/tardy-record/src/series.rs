@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block_maxima::BlockMaxima;
+use crate::capture::CaptureSeries;
 use crate::flow::FlowSeries;
 use crate::foreign::ForeignSeries;
 use crate::gaps::GapSeries;
@@ -132,14 +133,22 @@ impl Series {
         }
     }
 
-    /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames counts as CPU 0's, and
-    /// another tool's thread whose CPU nobody knows has its own number.
+    /// The fields of a series of a logic analyser's, if this is one.
+    pub fn capture(&self) -> Option<&CaptureSeries> {
+        match &self.kind {
+            SeriesKind::Capture(capture) => Some(capture),
+            _ => None,
+        }
+    }
+
+    /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames and a captured signal
+    /// count as CPU 0's, and another tool's thread whose CPU nobody knows has its own number.
     pub fn cpu(&self) -> u32 {
         match &self.kind {
             SeriesKind::Timer(timer) => timer.cpu,
             SeriesKind::Trace(trace) => trace.cpu,
             SeriesKind::Noise(noise) => noise.cpu,
-            SeriesKind::Flow(_) => 0,
+            SeriesKind::Flow(_) | SeriesKind::Capture(_) => 0,
             SeriesKind::Gaps(gaps) => gaps.cpu,
             SeriesKind::Reaction(reaction) => reaction.cpu,
             SeriesKind::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
@@ -173,6 +182,8 @@ pub enum Quantity {
     Latency,
     /// For how long a CPU was taken away from what ran on it.
     Noise,
+    /// From one edge of a signal to another, as an instrument saw them.
+    Interval,
 }
 
 /// Where it is measured, from the hardware up (docs/levels.md).
@@ -264,6 +275,8 @@ pub enum SeriesKind {
     Gaps(Box<GapSeries>),
     /// Reactions on a pin.
     Reaction(ReactionSeries),
+    /// What a logic analyser saw.
+    Capture(Box<CaptureSeries>),
     /// What another tool measured.
     Foreign(Box<ForeignSeries>),
 }
