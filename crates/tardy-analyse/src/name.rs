@@ -27,6 +27,8 @@ pub enum Readings {
     Gaps,
     /// On a pin.
     Reactions,
+    /// Between the edges of a captured signal.
+    Intervals,
     /// Of another tool that looks for noise.
     Samples,
 }
@@ -37,7 +39,8 @@ impl Readings {
         match (&series.kind, series.quantity) {
             (SeriesKind::Flow(_), _) => Self::Frames,
             (SeriesKind::Gaps(_), _) => Self::Gaps,
-            (SeriesKind::Reaction(_), _) => Self::Reactions,
+            (SeriesKind::Reaction(_), _) | (SeriesKind::Capture(_), Quantity::Latency) => Self::Reactions,
+            (SeriesKind::Capture(_), _) | (_, Quantity::Interval) => Self::Intervals,
             (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,
             (_, Quantity::Latency) => Self::WakeUps,
@@ -59,6 +62,7 @@ impl Readings {
             Self::Frames => "frames",
             Self::Gaps => "gaps",
             Self::Reactions => "reactions",
+            Self::Intervals => "intervals",
             Self::Samples => "samples",
         }
     }

@@ -46,8 +46,18 @@ pub struct Key {
     /// How the thread learnt of the edges that it answered; absent where it answered none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
+    /// Whether it is what a logic analyser saw, which knows no thread.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub captured: bool,
     /// At which level.
     pub level: Level,
+}
+
+impl Key {
+    /// Whether it is of answers on a pin.
+    pub fn is_of_reactions(&self) -> bool {
+        self.answer_by.is_some() || self.captured
+    }
 }
 
 /// What `run` came to, in the order in which it was measured, lower levels first. Noise is no latency and not in it.
@@ -101,6 +111,7 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         probe: plan.probe.name(),
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
+        captured: series.capture().is_some(),
         level: series.level,
     })
 }

@@ -268,8 +268,8 @@ impl Kind {
 
     fn fits(&self, outcome: &Outcome) -> bool {
         let key = &outcome.key;
-        if self.reaction || key.answer_by.is_some() {
-            return self.reaction && key.answer_by.is_some();
+        if self.reaction || key.is_of_reactions() {
+            return self.reaction && key.is_of_reactions();
         }
         key.level == self.level
             && (key.source.is_some() || !self.traced)

@@ -94,6 +94,17 @@ pub struct Used {
     pub time_unit: bool,
 }
 
+impl Used {
+    /// What was of use to this file or that.
+    pub fn add(&mut self, other: Self) {
+        self.unit |= other.unit;
+        self.command |= other.command;
+        self.channels |= other.channels;
+        self.edge |= other.edge;
+        self.time_unit |= other.time_unit;
+    }
+}
+
 /// What a tool says of the machine.
 #[derive(Debug, Default)]
 pub(crate) struct System {

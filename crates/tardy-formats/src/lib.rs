@@ -23,6 +23,7 @@ pub mod lines;
 mod run;
 pub mod skipped;
 mod xml;
+mod zip;
 
 use std::io::Read;
 

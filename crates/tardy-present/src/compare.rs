@@ -109,6 +109,7 @@ fn all_of(readings: Readings) -> &'static str {
     match readings {
         Readings::Frames => "all flows",
         Readings::Reactions => "all reactions",
+        Readings::Intervals => "all intervals",
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
     }
 }
@@ -118,6 +119,7 @@ pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> Strin
     let (one, more) = match readings {
         Readings::Gaps => ("gap", "longer"),
         Readings::Reactions => ("reaction", "later"),
+        Readings::Intervals => ("interval", "longer"),
         _ => ("wake-up", "later"),
     };
     format!(

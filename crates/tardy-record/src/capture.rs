@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::gaps::{GapTrain, KeptGaps};
+use crate::gaps::KeptGaps;
 
 /// What lies between two edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,8 @@ pub enum ResolvedBy {
     TimeScale,
     /// The digits that the file gives; the analyser may have sampled more coarsely than that.
     Digits,
+    /// Nothing that the file says.
+    Unstated,
 }
 
 /// What only a series of a capture has.
@@ -83,10 +85,12 @@ pub struct CaptureSeries {
     /// The channel with the answers; absent where nothing is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// Whether reactions of the same capture are what is measured, and this only says more about one of their channels.
+    pub beside: bool,
     /// Which edges count as stimulus and answer, and begin a period.
     pub edge: Edge,
     /// The smallest difference of two times that the file can express, in ps, rounded up: each reading is known to
-    /// within as much.
+    /// within as much, where the file says how often it was sampled.
     pub resolution_ps: u64,
     /// What that comes from.
     pub resolved_by: ResolvedBy,
@@ -108,12 +112,5 @@ pub(crate) fn contradiction(capture: &CaptureSeries, recorded: u64) -> Option<(&
         (None, Interval::Hole) => Some(("kind.holes", "holes of which no time is kept".to_owned())),
         (Some(_), _) => Some(("kind.holes", "times of holes in a series of something else".to_owned())),
         (None, _) => None,
-    }
-}
-
-impl CaptureSeries {
-    /// The trains in which the times of holes are kept: consecutive ones first, then the longest.
-    pub fn hole_trains(&self) -> Option<(&GapTrain, &GapTrain)> {
-        self.holes.as_ref().map(|kept| (&kept.first, &kept.longest))
     }
 }

@@ -160,6 +160,7 @@ impl Series {
     pub fn stands_beside(&self) -> bool {
         self.trace().is_some_and(|trace| trace.beside)
             || self.reaction().is_some_and(|reaction| reaction.beside)
+            || self.capture().is_some_and(|capture| capture.beside)
     }
 
     /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held

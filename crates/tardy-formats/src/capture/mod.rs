@@ -55,6 +55,8 @@ pub(crate) struct Capture {
     levels: Levels,
     channels: Vec<Channel>,
     reactions: Option<Reactions>,
+    /// Whether the channels' intervals stand beside reactions.
+    channels_beside: bool,
     /// In ticks from the beginning.
     end: u64,
 }
@@ -64,7 +66,7 @@ impl Capture {
     pub(crate) fn new(choice: Choice, time: TimeBase) -> Self {
         let channels: Vec<Channel> = choice.names.iter().map(|_| Channel::new(choice.edge)).collect();
         let reactions = (channels.len() > 1).then(Reactions::new);
-        Self { choice, time, levels: Levels::default(), channels, reactions, end: 0 }
+        Self { choice, time, levels: Levels::default(), channels, reactions, channels_beside: false, end: 0 }
     }
 
     /// The latest moment that can be told, in ticks from the beginning.
@@ -130,13 +132,15 @@ impl Capture {
             ..Imported::default()
         };
         imported.remarks.extend(self.choice.remark.take());
+        let mut phase = ImportedPhase { label: self.choice.names[0].clone(), streams: Vec::new() };
         if let Some(reactions) = self.reactions.take() {
+            self.channels_beside = true;
             let answer = &self.choice.names[1];
             let label = format!("{} → {answer}", self.choice.names[0]);
             imported.remarks.extend(reactions.remarks(&self.choice.names[0], answer));
             let kind = self.kind(Interval::Reaction, 0, Some(answer.clone()), None);
             let series = series(reactions.builder(), &label, Quantity::Latency, kind);
-            imported.phases.push(ImportedPhase { label, streams: vec![stream(series)] });
+            phase = ImportedPhase { label, streams: vec![stream(series)] };
         }
         for (index, mut channel) in std::mem::take(&mut self.channels).into_iter().enumerate() {
             channel.finish(&self.time);
@@ -147,9 +151,9 @@ impl Capture {
                 let kind = self.kind(interval, index, None, holes);
                 stream(series(builder, &label, Quantity::Interval, kind))
             });
-            let streams = streams.collect();
-            imported.phases.push(ImportedPhase { label: name, streams });
+            phase.streams.extend(streams);
         }
+        imported.phases.push(phase);
         imported
     }
 
@@ -164,6 +168,7 @@ impl Capture {
             interval,
             channel: self.choice.names[index].clone(),
             answer,
+            beside: self.channels_beside && interval != Interval::Reaction,
             edge: self.choice.edge,
             resolution_ps: self.time.resolution_ps,
             resolved_by: self.time.resolved_by,

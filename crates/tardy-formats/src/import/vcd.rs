@@ -98,6 +98,8 @@ type Flaw = (usize, &'static str, String);
 
 struct Scan {
     targets: Vec<Target>,
+    /// The codes of the targets and how long they are, for a first look; a second one that is not there has no length.
+    keys: [(u64, usize); 2],
     capture: Capture,
     /// The levels as they are after what was read so far of this moment.
     levels: Levels,
@@ -114,7 +116,9 @@ struct Scan {
 impl Scan {
     fn new(targets: Vec<Target>, capture: Capture) -> Self {
         let ticks_max = capture.ticks_max();
+        let look = |index: usize| targets.get(index).map_or((0, 0), |one: &Target| (one.key, one.id.len()));
         Self {
+            keys: [look(0), look(1)],
             targets,
             capture,
             levels: Levels::default(),
@@ -217,13 +221,22 @@ impl Scan {
 
     #[inline]
     fn scalar(&mut self, id: &[u8], key: u64, value: u8) {
-        for (index, target) in self.targets.iter().enumerate() {
-            if target.key == key && (id.len() <= SHORT || target.id == id) && target.id.len() == id.len() {
-                let level = if target.bit == 0 { level(value) } else { Level::Unknown };
-                self.changed |= self.levels[index] != level;
-                self.levels[index] = level;
+        for index in 0..2 {
+            if self.keys[index] == (key, id.len()) {
+                self.set(index, id, value);
             }
         }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, id: &[u8], value: u8) {
+        let target = &self.targets[index];
+        if id.len() > SHORT && target.id != id {
+            return;
+        }
+        let level = if target.bit == 0 { level(value) } else { Level::Unknown };
+        self.changed |= self.levels[index] != level;
+        self.levels[index] = level;
     }
 
     /// A value of several bits, of which those to the left that are missing are as the leftmost, but for a 1.
@@ -265,14 +278,33 @@ fn keyword(word: &[u8]) -> Option<bool> {
 /// A number of at most 19 digits that a blank ends, and where that is.
 #[inline]
 fn number(block: &[u8], from: usize) -> Option<(u64, usize)> {
-    let mut number = 0u64;
-    let mut at = from;
+    let (mut number, mut at) = match block.get(from..from + 8).and_then(eight_digits) {
+        Some(number) => (number, from + 8),
+        None => (0, from),
+    };
     while let Some(digit) = block.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
         number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
         at += 1;
     }
     let digits = at - from;
     ((1..=19).contains(&digits) && block.get(at).is_some_and(|byte| *byte <= b' ')).then_some((number, at))
+}
+
+/// The number that eight digits make, if they are: pairs, then fours, then all are put together at once.
+#[inline]
+fn eight_digits(bytes: &[u8]) -> Option<u64> {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // Behind the first in the text come the higher bytes.
+    let text = u64::from_le_bytes(bytes.try_into().ok()?);
+    let digits = text.wrapping_sub(ZEROS);
+    // A byte beyond '9' carries into its high bit, and so does one below '0'.
+    if (text.wrapping_add(0x4646_4646_4646_4646) | digits) & HIGH != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
 /// A code as a number, and where it ends; of a longer one the number is of its last bytes.

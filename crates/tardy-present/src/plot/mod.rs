@@ -68,7 +68,11 @@ impl Options {
 
 /// What the values of readings are called on an axis.
 pub(crate) fn axis_name(readings: Readings) -> &'static str {
-    if readings == Readings::Gaps { "length of the gap, µs" } else { "latency, µs" }
+    match readings {
+        Readings::Gaps => "length of the gap, µs",
+        Readings::Intervals => "between edges, µs",
+        _ => "latency, µs",
+    }
 }
 
 /// What is to be written across plots of `runs`.
