@@ -7,6 +7,7 @@
  *
  * how=irqsoff		a kernel thread spins with interrupts off
  * how=preemptoff	a kernel thread spins with preemption off
+ * how=spinlock		a kernel thread of no real-time priority spins with a spinlock held, which on PREEMPT_RT is a mutex
  * how=hog		a kernel thread of SCHED_FIFO priority 50 (sched_set_fifo()) spins
  * how=hardirq		a timer's function spins in its hard interrupt
  * how=softirq		a timer's function spins in the soft interrupt HRTIMER
@@ -16,11 +17,12 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 #include <linux/version.h>
 
 static char *how = "irqsoff";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "irqsoff, preemptoff, hog, hardirq or softirq");
+MODULE_PARM_DESC(how, "irqsoff, preemptoff, spinlock, hog, hardirq or softirq");
 
 static unsigned int hold_us = 300;
 module_param(hold_us, uint, 0444);
@@ -37,6 +39,7 @@ MODULE_PARM_DESC(cpu, "where");
 static struct task_struct *task;
 static struct hrtimer timer;
 static bool has_timer;
+static DEFINE_SPINLOCK(lock);
 
 static void spin(void)
 {
@@ -58,6 +61,10 @@ static void take_the_cpu(void)
 		preempt_disable();
 		spin();
 		preempt_enable();
+	} else if (!strcmp(how, "spinlock")) {
+		spin_lock(&lock);
+		spin();
+		spin_unlock(&lock);
 	} else {
 		spin();
 	}
@@ -109,7 +116,7 @@ static int start_timer(void *unused)
 
 static int __init tardy_disturb_init(void)
 {
-	static const char * const known[] = { "irqsoff", "preemptoff", "hog", "hardirq", "softirq" };
+	static const char * const known[] = { "irqsoff", "preemptoff", "spinlock", "hog", "hardirq", "softirq" };
 	bool by_timer = !strcmp(how, "hardirq") || !strcmp(how, "softirq");
 
 	if (match_string(known, ARRAY_SIZE(known), how) < 0 || !cpu_online(cpu) || !every_us)

@@ -7,14 +7,18 @@
  *
  * Line 0, "stimulus", is an input: a timer whose function runs in its hard interrupt raises it once a period and
  * lowers it again half a period later. Line 1, "answer", may be an output, and as with most chips stays one until somebody
- * makes it an input again. Lines 2 and 3 are inputs that nothing drives.
+ * makes it an input again. Line 2, "echo", is an input with a wire to line 1.
+ *
+ * With period_us=0 nobody raises line 0 but whoever writes to line 3, "drive", an output with a wire to it; or a PWM
+ * controller of one channel, which drives line 0 with that same timer (Linux 6.9 and newer). What comes over a wire
+ * interrupts as from outside: at once, or once interrupts are on again.
  *
  * /dev/tardy_pins is the log, one record of four 64-bit words for each time that line 0 was raised, in the processor's
  * byte order and in ns on CLOCK_MONOTONIC:
  *
  *	0	the number of the rise, from 0 since it was opened
- *	1	when the timer was programmed to raise the line
- *	2	when its function did
+ *	1	when the timer was programmed to raise the line; where line 3 drives it, when that was written
+ *	2	when its function did; where line 3 drives it, the same
  *	3	when line 1 was raised next; 0 if line 0 was raised again before
  *
  * Opening it forgets what was noted before. A reader that is so late that the log is full finds a gap in the numbers.
@@ -25,24 +29,28 @@
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irq.h>
+#include <linux/irq_work.h>
 #include <linux/kfifo.h>
 #include <linux/ktime.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
 #include <linux/prandom.h>
+#include <linux/pwm.h>
 #include <linux/random.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
 
 #define STIMULUS	0
 #define ANSWER		1
+#define ECHO		2
+#define DRIVE		3
 #define LINES		4
 #define RECORDS		8192
 
 static unsigned int period_us = 1000;
 module_param(period_us, uint, 0444);
-MODULE_PARM_DESC(period_us, "from one rise of line 0 to the next, in us");
+MODULE_PARM_DESC(period_us, "from one rise of line 0 to the next, in us; 0: line 3 or the PWM drives it");
 
 static unsigned int dither_us;
 module_param(dither_us, uint, 0444);
@@ -63,21 +71,27 @@ static struct {
 	struct platform_device *device;
 	struct gpio_chip chip;
 	struct hrtimer timer;
+	struct irq_work wires;
 	struct rnd_state random;
 	/* Guards all that follows. Raw: the timer's function is a hard interrupt on every kernel. */
 	raw_spinlock_t lock;
 	ktime_t grid;
 	bool high[LINES];
-	bool answer_is_output;
-	/* Which edges of line 0 somebody wants to be interrupted by: IRQ_TYPE_EDGE_*. */
-	unsigned int edges;
+	bool is_output[LINES];
+	/* From one rise of line 0 to the next, and how long it is high. */
+	u64 period_ns;
+	u64 high_ns;
+	/* Which edges of a line somebody wants to be interrupted by: IRQ_TYPE_EDGE_*. */
+	unsigned int wanted[LINES];
+	/* Which edges came over a wire and have not interrupted yet. */
+	unsigned int came[LINES];
 	bool pending;
 	u64 number;
 	struct tardy_pins_record rise;
 	DECLARE_KFIFO(log, struct tardy_pins_record, RECORDS);
 } pins;
 
-static const char *const line_names[LINES] = { "stimulus", "answer", "spare-2", "spare-3" };
+static const char *const line_names[LINES] = { "stimulus", "answer", "echo", "drive" };
 
 /* Called with the lock held: the rise that was pending is over. */
 static void note_rise(u64 answered_ns)
@@ -88,9 +102,52 @@ static void note_rise(u64 answered_ns)
 	kfifo_put(&pins.log, pins.rise);
 }
 
+/* Called with the lock held: line 0 rises. */
+static void begin_rise(u64 due_ns, u64 raised_ns)
+{
+	if (pins.pending)
+		note_rise(0);
+	pins.rise.number = pins.number++;
+	pins.rise.due_ns = due_ns;
+	pins.rise.raised_ns = raised_ns;
+	pins.pending = true;
+}
+
+/* In the interrupt that an edge on a wire makes. */
+static void interrupt_by_wires(struct irq_work *work)
+{
+	unsigned int offset, edge;
+
+	for (offset = 0; offset < LINES; offset++) {
+		unsigned long flags;
+		unsigned int edges;
+
+		raw_spin_lock_irqsave(&pins.lock, flags);
+		edges = pins.came[offset] & pins.wanted[offset];
+		pins.came[offset] = 0;
+		raw_spin_unlock_irqrestore(&pins.lock, flags);
+		for (edge = IRQ_TYPE_EDGE_RISING; edge <= IRQ_TYPE_EDGE_FALLING; edge <<= 1)
+			if (edges & edge)
+				generic_handle_domain_irq(pins.chip.irq.domain, offset);
+	}
+}
+
+/* Called with the lock held: the other end of the wire at this line has changed. */
+static void come_over_wire(unsigned int offset, bool high)
+{
+	unsigned int edge = high ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING;
+
+	if (pins.high[offset] == high)
+		return;
+	pins.high[offset] = high;
+	if (pins.wanted[offset] & edge) {
+		pins.came[offset] |= edge;
+		irq_work_queue(&pins.wires);
+	}
+}
+
 static enum hrtimer_restart tardy_pins_drive(struct hrtimer *timer)
 {
-	u64 half_ns = (u64)period_us * NSEC_PER_USEC / 2;
 	bool rises, wanted;
 	unsigned long flags;
 
@@ -98,23 +155,18 @@ static enum hrtimer_restart tardy_pins_drive(struct hrtimer *timer)
 	rises = !pins.high[STIMULUS];
 	pins.high[STIMULUS] = rises;
 	if (rises) {
-		if (pins.pending)
-			note_rise(0);
-		pins.rise.number = pins.number++;
-		pins.rise.due_ns = ktime_to_ns(hrtimer_get_expires(timer));
-		pins.rise.raised_ns = ktime_get_ns();
-		pins.pending = true;
-		hrtimer_set_expires(timer, ktime_add_ns(pins.grid, half_ns));
+		begin_rise(ktime_to_ns(hrtimer_get_expires(timer)), ktime_get_ns());
+		hrtimer_set_expires(timer, ktime_add_ns(pins.grid, pins.high_ns));
 	} else {
 		u64 dither_ns = dither_us ? prandom_u32_state(&pins.random) % (dither_us * NSEC_PER_USEC) : 0;
 
 		/* Periods that passed while interrupts were off are left out: a line that is high cannot rise. */
 		do
-			pins.grid = ktime_add_ns(pins.grid, 2 * half_ns);
+			pins.grid = ktime_add_ns(pins.grid, pins.period_ns);
 		while (ktime_before(pins.grid, ktime_get()));
 		hrtimer_set_expires(timer, ktime_add_ns(pins.grid, dither_ns));
 	}
-	wanted = pins.edges & (rises ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING);
+	wanted = pins.wanted[STIMULUS] & (rises ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING);
 	raw_spin_unlock_irqrestore(&pins.lock, flags);
 
 	if (wanted)
@@ -132,8 +184,18 @@ static void write_line(unsigned int offset, int value)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pins.lock, flags);
-	if (offset == ANSWER && value && !pins.high[ANSWER] && pins.pending)
-		note_rise(ktime_get_ns());
+	if (offset == ANSWER) {
+		if (value && !pins.high[ANSWER] && pins.pending)
+			note_rise(ktime_get_ns());
+		come_over_wire(ECHO, value);
+	} else if (offset == DRIVE) {
+		if (value && !pins.high[STIMULUS]) {
+			u64 now_ns = ktime_get_ns();
+
+			begin_rise(now_ns, now_ns);
+		}
+		come_over_wire(STIMULUS, value);
+	}
 	pins.high[offset] = value;
 	raw_spin_unlock_irqrestore(&pins.lock, flags);
 }
@@ -153,26 +215,24 @@ static void tardy_pins_set(struct gpio_chip *chip, unsigned int offset, int valu
 
 static int tardy_pins_direction(struct gpio_chip *chip, unsigned int offset)
 {
-	bool output = offset == ANSWER && READ_ONCE(pins.answer_is_output);
-
-	return output ? GPIO_LINE_DIRECTION_OUT : GPIO_LINE_DIRECTION_IN;
+	return READ_ONCE(pins.is_output[offset]) ? GPIO_LINE_DIRECTION_OUT : GPIO_LINE_DIRECTION_IN;
 }
 
 static int tardy_pins_input(struct gpio_chip *chip, unsigned int offset)
 {
 	/* Nothing pulls it up. */
-	if (offset == ANSWER) {
-		WRITE_ONCE(pins.answer_is_output, false);
-		write_line(ANSWER, 0);
+	if (READ_ONCE(pins.is_output[offset])) {
+		WRITE_ONCE(pins.is_output[offset], false);
+		write_line(offset, 0);
 	}
 	return 0;
 }
 
 static int tardy_pins_output(struct gpio_chip *chip, unsigned int offset, int value)
 {
-	if (offset != ANSWER)
+	if (offset != ANSWER && (offset != DRIVE || period_us))
 		return -EINVAL;
-	WRITE_ONCE(pins.answer_is_output, true);
+	WRITE_ONCE(pins.is_output[offset], true);
 	write_line(offset, value);
 	return 0;
 }
@@ -191,8 +251,7 @@ static int tardy_pins_set_type(struct irq_data *data, unsigned int type)
 {
 	if (type & IRQ_TYPE_LEVEL_MASK)
 		return -EINVAL;
-	if (irqd_to_hwirq(data) == STIMULUS)
-		WRITE_ONCE(pins.edges, type & IRQ_TYPE_EDGE_BOTH);
+	WRITE_ONCE(pins.wanted[irqd_to_hwirq(data)], type & IRQ_TYPE_EDGE_BOTH);
 	return 0;
 }
 
@@ -251,13 +310,77 @@ static struct miscdevice tardy_pins_misc = {
 	.mode = 0400,
 };
 
+static void start_timer(u64 period_ns, u64 high_ns)
+{
+	pins.period_ns = period_ns;
+	pins.high_ns = high_ns;
+	pins.grid = ktime_add_ns(ktime_get(), period_ns);
+	hrtimer_start(&pins.timer, pins.grid, HRTIMER_MODE_ABS_HARD);
+}
+
+#if IS_ENABLED(CONFIG_PWM) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+static struct pwm_chip *pwm;
+
+static int tardy_pins_pwm_apply(struct pwm_chip *chip, struct pwm_device *channel, const struct pwm_state *state)
+{
+	unsigned long flags;
+
+	if (state->enabled && period_us)
+		return -EBUSY;
+	hrtimer_cancel(&pins.timer);
+	raw_spin_lock_irqsave(&pins.lock, flags);
+	pins.high[STIMULUS] = false;
+	raw_spin_unlock_irqrestore(&pins.lock, flags);
+	if (!state->enabled)
+		return 0;
+	if (state->period < 20 * NSEC_PER_USEC || !state->duty_cycle || state->duty_cycle >= state->period)
+		return -EINVAL;
+	start_timer(state->period, state->duty_cycle);
+	return 0;
+}
+
+static const struct pwm_ops tardy_pins_pwm_ops = {
+	.apply = tardy_pins_pwm_apply,
+};
+
+static int add_pwm(void)
+{
+	int error;
+
+	pwm = pwmchip_alloc(&pins.device->dev, 1, 0);
+	if (IS_ERR(pwm))
+		return PTR_ERR(pwm);
+	pwm->ops = &tardy_pins_pwm_ops;
+	error = pwmchip_add(pwm);
+	if (error)
+		pwmchip_put(pwm);
+	return error;
+}
+
+static void remove_pwm(void)
+{
+	pwmchip_remove(pwm);
+	pwmchip_put(pwm);
+}
+#else
+static int add_pwm(void)
+{
+	return 0;
+}
+
+static void remove_pwm(void)
+{
+}
+#endif
+
 static int __init tardy_pins_init(void)
 {
 	struct gpio_irq_chip *irq = &pins.chip.irq;
 	int error;
 
-	if (period_us < 20 || dither_us >= period_us / 2)
+	if (period_us ? period_us < 20 || dither_us >= period_us / 2 : dither_us)
 		return -EINVAL;
+	pins.wires = IRQ_WORK_INIT_HARD(interrupt_by_wires);
 	raw_spin_lock_init(&pins.lock);
 	INIT_KFIFO(pins.log);
 	prandom_seed_state(&pins.random, seed);
@@ -279,23 +402,27 @@ static int __init tardy_pins_init(void)
 	gpio_irq_chip_set_chip(irq, &tardy_pins_irq_chip);
 	irq->handler = handle_simple_irq;
 	irq->default_type = IRQ_TYPE_NONE;
-	error = gpiochip_add_data(&pins.chip, NULL);
-	if (error)
-		goto no_chip;
-	error = misc_register(&tardy_pins_misc);
-	if (error)
-		goto no_log;
-
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 	hrtimer_setup(&pins.timer, tardy_pins_drive, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 #else
 	hrtimer_init(&pins.timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 	pins.timer.function = tardy_pins_drive;
 #endif
-	pins.grid = ktime_add_us(ktime_get(), period_us);
-	hrtimer_start(&pins.timer, pins.grid, HRTIMER_MODE_ABS_HARD);
+	error = gpiochip_add_data(&pins.chip, NULL);
+	if (error)
+		goto no_chip;
+	error = misc_register(&tardy_pins_misc);
+	if (error)
+		goto no_log;
+	error = add_pwm();
+	if (error)
+		goto no_pwm;
+	if (period_us)
+		start_timer((u64)period_us * NSEC_PER_USEC, (u64)period_us * NSEC_PER_USEC / 2);
 	return 0;
 
+no_pwm:
+	misc_deregister(&tardy_pins_misc);
 no_log:
 	gpiochip_remove(&pins.chip);
 no_chip:
@@ -305,9 +432,11 @@ no_chip:
 
 static void __exit tardy_pins_exit(void)
 {
+	remove_pwm();
 	hrtimer_cancel(&pins.timer);
 	misc_deregister(&tardy_pins_misc);
 	gpiochip_remove(&pins.chip);
+	irq_work_sync(&pins.wires);
 	platform_device_unregister(pins.device);
 }
 

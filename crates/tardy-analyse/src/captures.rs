@@ -130,7 +130,7 @@ mod tests {
             holes: Some(keeper.kept()),
         };
         let kind = SeriesKind::Capture(Box::new(kind));
-        let series = builder.series("D0 holes".to_owned(), 0, Quantity::Interval, Level::Wire, kind);
+        let series = builder.series("D0 holes".to_owned(), 0, Quantity::Spacing, Level::Wire, kind);
         let holes = holes(&series).unwrap();
         assert_eq!((holes.count, holes.longest_ns), (4000, Some(4500)));
         let [period] = holes.periods.as_slice() else { panic!("{:?}", holes.periods) };

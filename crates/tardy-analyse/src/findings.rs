@@ -23,6 +23,7 @@ use crate::rounds::{self, Rounds};
 use crate::row::{self, Row};
 use crate::verdict::{self, Verdict};
 use crate::wakes::{self, WakeRow};
+use crate::wiggles::{self, Wiggles};
 
 /// What is asked beyond the run itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -69,6 +70,9 @@ pub struct Findings {
     /// What a logic analyser's channels did, beyond their rows; empty where there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<CapturedChannel>,
+    /// Pins that were wiggled as fast as they could be; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wiggles: Option<Wiggles>,
     /// Timers in step with what was found there; empty where none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub in_step: Vec<InStep>,
@@ -134,6 +138,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         simultaneous: simultaneous::of(run),
         flows: flows::of(run),
         in_step: phase_lock::of(run, &noise),
+        wiggles: wiggles::of(run, &noise, options.published),
         noise,
         reactions: reactions::of(run),
         captures: captures::of(run),
@@ -153,7 +158,8 @@ fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
     let indices: Vec<usize> = (0..run.series.len()).filter(of_its_own).collect();
     let series: Vec<&Series> = indices.iter().map(|i| &run.series[*i]).collect();
     // The widths and the periods of a signal have nothing in common.
-    let pools = !series.is_empty() && series.iter().all(|one| one.quantity != Quantity::Interval);
+    let is_apart = |one: &&Series| one.capture().is_some() && one.quantity == Quantity::Spacing;
+    let pools = !series.is_empty() && !series.iter().any(is_apart);
     PhaseFindings {
         phase: index,
         label: phase.label.clone(),

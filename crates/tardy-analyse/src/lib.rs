@@ -36,6 +36,7 @@ pub mod signed_rank;
 pub mod stops;
 pub mod verdict;
 pub mod wakes;
+pub mod wiggles;
 
 pub use compare::Comparison;
 pub use findings::Findings;

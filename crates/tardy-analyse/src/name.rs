@@ -29,6 +29,8 @@ pub enum Readings {
     Reactions,
     /// Between the edges of a captured signal.
     Intervals,
+    /// Of a pin that is made high and low as fast as it can be.
+    Toggles,
     /// Of another tool that looks for noise.
     Samples,
 }
@@ -40,17 +42,21 @@ impl Readings {
             (SeriesKind::Flow(_), _) => Self::Frames,
             (SeriesKind::Gaps(_), _) => Self::Gaps,
             (SeriesKind::Reaction(_), _) | (SeriesKind::Capture(_), Quantity::Latency) => Self::Reactions,
-            (SeriesKind::Capture(_), _) | (_, Quantity::Interval) => Self::Intervals,
+            (SeriesKind::Capture(_), _) => Self::Intervals,
+            (SeriesKind::Edges(_), _) | (_, Quantity::Spacing) => Self::Toggles,
             (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,
             (_, Quantity::Latency) => Self::WakeUps,
         }
     }
 
-    /// Of `runs`: what those of the first series are. Gaps only where there is nothing else: they have plots of their own.
+    /// Of `runs`: what those of the first series are. Toggles only where nothing is late, and gaps only where there is nothing
+    /// else: they have plots of their own.
     pub fn of_runs(runs: &[&Run]) -> Self {
         let all = || runs.iter().flat_map(|run| &run.series);
-        let first = all().find(|series| series.gaps().is_none()).or_else(|| all().next());
+        let late = |series: &&Series| series.gaps().is_none() && series.edges().is_none();
+        let first = all().find(late).or_else(|| all().find(|series| series.gaps().is_none()));
+        let first = first.or_else(|| all().next());
         first.map_or(Self::default(), Self::of)
     }
 
@@ -63,6 +69,7 @@ impl Readings {
             Self::Gaps => "gaps",
             Self::Reactions => "reactions",
             Self::Intervals => "intervals",
+            Self::Toggles => "toggles",
             Self::Samples => "samples",
         }
     }

@@ -20,6 +20,9 @@ pub struct NoisePhase {
     pub phase: usize,
     /// Its label.
     pub label: String,
+    /// Whether what stood still is a pin that a loop drives, and not the loop alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub of_pin: bool,
     /// Each CPU.
     pub cpus: Vec<CpuNoise>,
 }
@@ -65,7 +68,9 @@ pub fn of(run: &Run) -> Vec<NoisePhase> {
             .filter(|(_, series)| series.phase == index)
             .filter_map(|(place, series)| Some(cpu(run, place, series, series.gaps()?)))
             .collect();
-        (!cpus.is_empty()).then(|| NoisePhase { phase: index, label: phase.label.clone(), cpus })
+        let of_pin = |cpu: &CpuNoise| run.series[cpu.series].gaps().is_some_and(|gaps| gaps.of_pin);
+        let of_pin = cpus.iter().any(of_pin);
+        (!cpus.is_empty()).then(|| NoisePhase { phase: index, label: phase.label.clone(), of_pin, cpus })
     };
     run.phases.iter().enumerate().filter_map(phase).collect()
 }

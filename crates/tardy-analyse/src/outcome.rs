@@ -8,6 +8,7 @@ use serde::Serialize;
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
+use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
 use crate::row::{self, Row};
@@ -49,6 +50,9 @@ pub struct Key {
     /// Whether it is what a logic analyser saw, which knows no thread.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub captured: bool,
+    /// From one edge to the next, in ns, of a pin that is wiggled; absent of all else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge_every_ns: Option<u64>,
     /// At which level.
     pub level: Level,
 }
@@ -112,6 +116,10 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
         captured: series.capture().is_some(),
+        edge_every_ns: match &plan.probe {
+            ProbePlan::Wiggle(_) => interval_ns(series),
+            _ => None,
+        },
         level: series.level,
     })
 }
@@ -155,7 +163,10 @@ pub fn labels(keys: &[&Key]) -> Vec<String> {
         None => "untraced".to_owned(),
     };
     let answer = |key: &Key| key.answer_by.map_or_else(String::new, |way| format!("by {}", way.name()));
-    let parts: [&dyn Fn(&Key) -> String; 5] = [&level, &source, &wake, &answer, &loads];
+    let edge = |key: &Key| {
+        key.edge_every_ns.map_or_else(String::new, |ns| format!("an edge every {}", format_duration_ns(ns)))
+    };
+    let parts: [&dyn Fn(&Key) -> String; 6] = [&level, &source, &wake, &edge, &answer, &loads];
     let telling: Vec<&dyn Fn(&Key) -> String> = parts.into_iter().filter(|part| differ(*part)).collect();
     let label = |key: &&Key| {
         let texts: Vec<String> =

@@ -16,6 +16,7 @@ use tardy_record::series::{Level, TraceSource};
 
 use crate::lab;
 use crate::outcome::{self, Outcome};
+use crate::wiggles;
 
 pub use circumstances::{Circumstance, Sameness, Value};
 pub use shelf::{Placed, PlacedRow, place, what};
@@ -158,6 +159,9 @@ pub fn of(run: &Run, published: &[PublishedResult]) -> Option<BesidePublished> {
     for id in &run.plan.published {
         match published.iter().find(|result| result.id == *id) {
             None => beside.not_known.push(id.clone()),
+            // Its figures are a toggle's, which have a table of their own.
+            Some(result)
+                if wiggles::is_fastest(result) && run.series.iter().any(|one| one.edges().is_some()) => {}
             Some(result) if !is_of_its_kind(run, result) => beside.of_the_other_kernel.push(id.clone()),
             Some(_) if beside.withheld_because.is_some() => {}
             Some(result) => beside.matches.push(match_of(run, result)),
@@ -235,6 +239,10 @@ fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Ve
 struct Kind {
     /// Pins are answered, and no timer is waited for.
     reaction: bool,
+    /// A pin is wiggled.
+    wiggle: bool,
+    /// From one deadline to the next, where that tells results apart.
+    interval_ns: Option<u64>,
     wake: Option<Wake>,
     level: Level,
     /// The levels of Xenomai's `latency` stand beside those of a traced thread.
@@ -247,11 +255,15 @@ impl Kind {
         match published.probe.as_deref() {
             None => {}
             Some("tsn-flow") => {
-                return Some(Self { reaction: false, wake: None, level: Level::Wire, traced: false });
+                return Some(Self { level: Level::Wire, ..Self::default() });
             }
             // With an oscilloscope.
             Some("gpio-reaction") => {
-                return Some(Self { reaction: true, wake: None, level: Level::Wire, traced: false });
+                return Some(Self { reaction: true, level: Level::Wire, ..Self::default() });
+            }
+            Some("gpio-wiggle") if !wiggles::is_fastest(published) => {
+                let interval_ns = published.interval_us.map(|us| (us * 1000.0).round() as u64);
+                return Some(Self { wiggle: true, interval_ns, ..Self::default() });
             }
             Some(_) => return None,
         }
@@ -263,7 +275,7 @@ impl Kind {
             None => None,
             Some(name) => Some(Wake::ALL.into_iter().find(|wake| wake.name() == name)?),
         };
-        Some(Self { reaction: false, wake, level, traced: published.level.is_some() })
+        Some(Self { wake, level, traced: published.level.is_some(), ..Self::default() })
     }
 
     fn fits(&self, outcome: &Outcome) -> bool {
@@ -271,9 +283,25 @@ impl Kind {
         if self.reaction || key.is_of_reactions() {
             return self.reaction && key.is_of_reactions();
         }
+        if self.wiggle || key.edge_every_ns.is_some() {
+            return self.wiggle && (self.interval_ns.is_none() || self.interval_ns == key.edge_every_ns);
+        }
         key.level == self.level
             && (key.source.is_some() || !self.traced)
             && (self.wake.is_none() || key.wake == self.wake)
+    }
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Self {
+            reaction: false,
+            wiggle: false,
+            interval_ns: None,
+            wake: None,
+            level: Level::UserThread,
+            traced: false,
+        }
     }
 }
 

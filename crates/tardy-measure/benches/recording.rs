@@ -66,6 +66,7 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
             causes: None,
             threads: vec![thread],
         }),
+        pin: None,
         warmup_ns: 0,
         span: Span::Loops(cycles),
         thresholds_ns: vec![1_000_000],

@@ -35,6 +35,7 @@ fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
             causes: None,
             threads: vec![thread],
         }),
+        pin: None,
         warmup_ns: 2_000_000,
         span: Span::Loops(100),
         // Thresholds that every sample passes, so that the rare paths run as well.

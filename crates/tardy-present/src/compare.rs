@@ -110,6 +110,7 @@ fn all_of(readings: Readings) -> &'static str {
         Readings::Frames => "all flows",
         Readings::Reactions => "all reactions",
         Readings::Intervals => "all intervals",
+        Readings::Toggles => "all toggles",
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
     }
 }
@@ -118,6 +119,7 @@ fn all_of(readings: Readings) -> &'static str {
 pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> String {
     let (one, more) = match readings {
         Readings::Gaps => ("gap", "longer"),
+        Readings::Toggles => ("toggle", "longer"),
         Readings::Reactions => ("reaction", "later"),
         Readings::Intervals => ("interval", "longer"),
         _ => ("wake-up", "later"),

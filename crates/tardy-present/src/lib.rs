@@ -25,3 +25,4 @@ pub mod sentence;
 pub mod summary;
 pub mod table;
 pub mod tsn;
+mod wiggles;

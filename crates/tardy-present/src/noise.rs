@@ -121,6 +121,7 @@ fn warning(found: &InStep) -> String {
 pub fn title(phase: &NoisePhase) -> String {
     match phase.label.as_str() {
         "noise" => "Noise".to_owned(),
+        label if phase.of_pin => format!("Holes, {}", short(&harmless(label), 40)),
         label => format!("Noise, {}", short(&harmless(label), 40)),
     }
 }
@@ -204,7 +205,8 @@ fn sentence(phase: &NoisePhase) -> Option<String> {
     let worst = phase.cpus.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
     let longest = phase.cpus.iter().filter(|cpu| cpu.longest_ns.is_some()).max_by_key(|cpu| cpu.longest_ns);
     let Some(longest) = longest else {
-        return Some("Nothing took a CPU for as long as the threshold.".to_owned());
+        let nothing = if phase.of_pin { "The pin never stood still" } else { "Nothing took a CPU" };
+        return Some(format!("{nothing} for as long as the threshold."));
     };
     let noisiest = if phase.cpus.len() > 1 {
         format!("on {}, the noisiest, ", harmless(&worst.label))
@@ -221,6 +223,13 @@ fn sentence(phase: &NoisePhase) -> Option<String> {
             cause_text(source)
         )
     });
+    if phase.of_pin {
+        return Some(format!(
+            "The pin stood still for {} of the time{source}. The longest hole was {}.",
+            per_cent(worst.share),
+            with_unit(longest.longest_ns.unwrap_or(0) as f64),
+        ));
+    }
     Some(sentence::capitalised(&format!(
         "{noisiest}noise took {} of the time{source}. The longest gap, {}, was on {}.",
         per_cent(worst.share),

@@ -85,6 +85,15 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
             with_unit(max as f64),
         ));
     }
+    if phase.readings == Readings::Toggles {
+        let most = quantile(row, "p99.9")
+            .map_or_else(String::new, |(share, ns)| format!(", all but {share} less than {}", with_unit(ns)));
+        return Some(format!(
+            "In {} toggles{over} {under}, the longest took {}{most}.",
+            count(row.quoted_count),
+            with_unit(max as f64),
+        ));
+    }
     if phase.readings == Readings::Periods {
         return Some(format!(
             "In {} periods{over} on {where_from} {under}, the noisiest took {} from what ran{on}.",
@@ -115,11 +124,14 @@ fn quantile(row: &Row, level: &str) -> Option<(&'static str, f64)> {
 /// Why there is no verdict although there is a limit.
 pub fn no_verdict(findings: &Findings) -> Option<String> {
     let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
-    let noise = findings.phases.iter().any(|phase| phase.quantity == Quantity::Noise);
+    let of = |quantity| findings.phases.iter().any(|phase| phase.quantity == quantity);
     let why = match findings.meaningless_because {
         _ if !findings.validity.valid => "the run is invalid",
         Some(_) => "the latencies mean nothing",
-        None if noise => "noise is for how long a CPU was taken away, and not how late anything woke",
+        None if of(Quantity::Spacing) => "a pin that wiggles as fast as it can has no deadlines",
+        None if of(Quantity::Noise) => {
+            "noise is for how long a CPU was taken away, and not how late anything woke"
+        }
         None => "nothing was recorded",
     };
     Some(format!("No verdict on the limit of {limit}: {why}."))
@@ -208,14 +220,12 @@ pub fn rounded(ns: u64) -> String {
 /// How the table of `findings` quotes its quantiles, and what its dashes mean.
 pub fn table_notes(findings: &Findings) -> Vec<String> {
     use tardy_analyse::pool::Quoted;
-    // A gap is no wake-up: it has no schedule that it could miss; nor has an edge that a logic analyser saw.
-    let phases = || {
-        let has_schedule = |phase: &&PhaseFindings| {
-            let captured = phase.readings == Readings::Reactions && phase.probe == "foreign";
-            !captured && !matches!(phase.readings, Readings::Gaps | Readings::Intervals)
-        };
-        findings.phases.iter().filter(has_schedule)
+    // A gap is no wake-up, nor is a toggle: it has no schedule that it could miss; nor has an edge that an analyser saw.
+    let is_timed = |phase: &&PhaseFindings| {
+        let captured = phase.readings == Readings::Reactions && phase.probe == "foreign";
+        !captured && !matches!(phase.readings, Readings::Gaps | Readings::Toggles | Readings::Intervals)
     };
+    let phases = || findings.phases.iter().filter(is_timed);
     let rows = || phases().flat_map(|phase| phase.rows.iter().chain(&phase.all));
     let mut notes = Vec::new();
     if rows().all(|row| row.recorded == 0) {

@@ -13,7 +13,9 @@ use tardy_record::{Run, Series};
 
 use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
-use crate::{bars, causes, flows, imported, lab, levels, noise, notes, published, reactions, sentence};
+use crate::{
+    bars, causes, flows, imported, lab, levels, noise, notes, published, reactions, sentence, wiggles,
+};
 
 /// Below this width the summary is not folded further.
 const WIDTH_MIN: usize = 60;
@@ -59,6 +61,7 @@ pub fn text(run: &Run, findings: &Findings, width: usize, colour: bool) -> Strin
     blocks.push(folded_all(&notes::of(run, findings), width, |line| ink.faint(line)));
     blocks.push(levels_block(findings, width, ink));
     blocks.push(reactions_block(findings, width, ink));
+    blocks.push(wiggles_block(findings, width, ink));
     blocks.push(causes_block(run, findings, width, ink));
     blocks.push(wakes_block(findings, width));
     blocks.push(rounds_block(findings, width));
@@ -152,6 +155,7 @@ pub(crate) fn phase_title(run: &Run, phase: &PhaseFindings, phases: usize) -> St
         .collect();
     how.dedup();
     match how.as_slice() {
+        _ if phase.probe == "gpio-wiggle" => parts.extend(wiggles::title(run, phase.phase)),
         [] if phase.probe == "noise" => parts.extend(gaps_title(run, phase)),
         [] if phase.probe == "gpio-reaction" => parts.extend(reactions::title(run, phase.phase)),
         [] if phase.probe == "foreign" => parts.extend(imported::title(run, phase)),
@@ -227,6 +231,19 @@ fn reactions_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
     let mut lines = vec![reactions::TITLE.to_owned(), String::new()];
     lines.extend(table.lines(width));
     lines.extend(folded_all(&reactions::notes(findings), width, |line| ink.faint(line)));
+    lines
+}
+
+/// Pins that were wiggled as fast as they could be.
+fn wiggles_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
+    if findings.wiggles.is_none() {
+        return Vec::new();
+    }
+    let mut table = Table::new(&wiggles::HEADS);
+    wiggles::rows(findings).into_iter().for_each(|row| table.push(row));
+    let mut lines = vec![wiggles::TITLE.to_owned(), String::new()];
+    lines.extend(table.lines(width));
+    lines.extend(folded_all(&wiggles::notes(findings), width, |line| ink.faint(line)));
     lines
 }
 

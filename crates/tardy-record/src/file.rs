@@ -162,7 +162,7 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
             return flow::contradiction(flow, series.tally.recorded).map_or(Ok(()), Err);
         }
         SeriesKind::Foreign(foreign) => foreign.interval_ns.get().unwrap_or(1),
-        SeriesKind::Reaction(_) => 1,
+        SeriesKind::Reaction(_) | SeriesKind::Edges(_) => 1,
         SeriesKind::Capture(capture) => {
             return capture::contradiction(capture, series.tally.recorded).map_or(Ok(()), Err);
         }

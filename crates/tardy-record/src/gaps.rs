@@ -29,6 +29,10 @@ pub struct GapSeries {
     pub policy: Policy,
     /// The real-time priority that it really had.
     pub priority: u32,
+    /// Whether the loop made a pin high and low meanwhile: then a gap is a time in which the pin stood still, and the loop's
+    /// own readings are another series of the phase.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_pin: bool,
     /// What the loop read.
     pub counter: Counter,
     /// Shorter gaps did not count; longer than what was asked for where a turn of the loop itself takes too long.
@@ -64,7 +68,7 @@ pub enum Counter {
     Tsc,
     /// The virtual counter of Arm's generic timer (`cntvct_el0`).
     Cntvct,
-    /// CLOCK_MONOTONIC: the kernel's clock source is none that a program may read by itself.
+    /// CLOCK_MONOTONIC: the kernel's clock source is none that a program may read by itself, or the loop drives a pin.
     #[default]
     ClockMonotonic,
 }

@@ -38,6 +38,7 @@ pub mod switch;
 pub mod threshold;
 pub mod units;
 pub mod validity;
+pub mod wiggle;
 
 pub use histogram::{Bin, Histogram};
 pub use knowable::Knowable;

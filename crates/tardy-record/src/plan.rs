@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::foreign::ForeignPlan;
 use crate::pins::ReactionPlan;
+use crate::wiggle::WigglePlan;
 
 /// A recipe as resolved for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,16 +97,22 @@ impl PhasePlan {
         }
     }
 
+    fn cycles_of_timer(&self, timer: &TimerPlan) -> Option<u64> {
+        let by_clock = matches!(self.span, Span::DurationNs(_)) && !timer.wake.has_schedule();
+        let of = |thread: &ThreadPlan| Self::cycles_of(self.span, thread.interval_ns);
+        (!by_clock).then(|| timer.threads.iter().map(of).sum())
+    }
+
     /// How many cycles it makes, all CPUs; absent where only the clock decides.
     pub fn cycles_planned(&self) -> Option<u64> {
         let of = |interval_ns: u64| Self::cycles_of(self.span, interval_ns);
         match &self.probe {
             ProbePlan::Timer(timer) | ProbePlan::Kernel(KernelPlan { timer, .. }) => {
-                let by_clock = matches!(self.span, Span::DurationNs(_)) && !timer.wake.has_schedule();
-                (!by_clock).then(|| timer.threads.iter().map(|thread| of(thread.interval_ns)).sum())
+                self.cycles_of_timer(timer)
             }
             ProbePlan::Tracer(tracer) => Some(of(tracer.period_ns).saturating_mul(tracer.cpus.len() as u64)),
             ProbePlan::Switch(switch) => switch.flows.iter().map(|flow| Some(of(flow.period_ns?))).sum(),
+            ProbePlan::Wiggle(wiggle) => wiggle.timer().and_then(|timer| self.cycles_of_timer(timer)),
             ProbePlan::Noise(_) | ProbePlan::Reaction(_) | ProbePlan::Foreign(_) => None,
         }
     }
@@ -140,6 +147,8 @@ pub enum ProbePlan {
     Noise(NoisePlan),
     /// A thread that answers edges on a pin.
     Reaction(ReactionPlan),
+    /// A thread that makes a pin high and low in turn.
+    Wiggle(WigglePlan),
     /// Another tool, whose file was imported.
     Foreign(ForeignPlan),
 }
@@ -149,6 +158,7 @@ impl ProbePlan {
     pub fn timer(&self) -> Option<&TimerPlan> {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
+            Self::Wiggle(wiggle) => wiggle.timer(),
             Self::Tracer(_) | Self::Switch(_) | Self::Noise(_) | Self::Reaction(_) | Self::Foreign(_) => None,
         }
     }
@@ -162,6 +172,7 @@ impl ProbePlan {
             Self::Switch(_) => "switch",
             Self::Noise(_) => "noise",
             Self::Reaction(_) => "gpio-reaction",
+            Self::Wiggle(_) => "gpio-wiggle",
             Self::Foreign(_) => "foreign",
         }
     }
@@ -176,15 +187,15 @@ impl ProbePlan {
             Self::Switch(_) | Self::Foreign(_) => Vec::new(),
             Self::Noise(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
             Self::Reaction(reaction) => vec![reaction.cpu],
+            Self::Wiggle(wiggle) => vec![wiggle.cpu()],
         }
     }
 
     /// The longest time between two of its readings, in ns; 0 where they come as they come.
     pub fn longest_interval_ns(&self) -> u64 {
         match self {
-            Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => {
-                timer.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0)
-            }
+            Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => timer.longest_interval_ns(),
+            Self::Wiggle(wiggle) => wiggle.timer().map_or(0, TimerPlan::longest_interval_ns),
             Self::Tracer(tracer) => tracer.period_ns,
             Self::Switch(switch) => switch.flows.iter().filter_map(|flow| flow.period_ns).max().unwrap_or(0),
             Self::Noise(_) | Self::Reaction(_) => 0,
@@ -339,6 +350,13 @@ pub struct TimerPlan {
     pub causes: Option<CausesPlan>,
     /// The threads.
     pub threads: Vec<ThreadPlan>,
+}
+
+impl TimerPlan {
+    /// The longest time between two deadlines of any thread, in ns.
+    pub fn longest_interval_ns(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0)
+    }
 }
 
 /// Tracing for the causes of late wake-ups.

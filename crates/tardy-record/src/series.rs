@@ -15,6 +15,7 @@ use crate::pins::ReactionSeries;
 use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
+use crate::wiggle::EdgeSeries;
 use crate::{Histogram, Knowable};
 
 /// How many of the worst samples a series keeps.
@@ -141,6 +142,14 @@ impl Series {
         }
     }
 
+    /// The fields of a series of times between edges, if this is one.
+    pub fn edges(&self) -> Option<&EdgeSeries> {
+        match &self.kind {
+            SeriesKind::Edges(edges) => Some(edges),
+            _ => None,
+        }
+    }
+
     /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames and a captured signal
     /// count as CPU 0's, and another tool's thread whose CPU nobody knows has its own number.
     pub fn cpu(&self) -> u32 {
@@ -151,6 +160,7 @@ impl Series {
             SeriesKind::Flow(_) | SeriesKind::Capture(_) => 0,
             SeriesKind::Gaps(gaps) => gaps.cpu,
             SeriesKind::Reaction(reaction) => reaction.cpu,
+            SeriesKind::Edges(edges) => edges.cpu,
             SeriesKind::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
         }
     }
@@ -161,6 +171,7 @@ impl Series {
         self.trace().is_some_and(|trace| trace.beside)
             || self.reaction().is_some_and(|reaction| reaction.beside)
             || self.capture().is_some_and(|capture| capture.beside)
+            || self.gaps().is_some_and(|gaps| gaps.of_pin)
     }
 
     /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held
@@ -183,8 +194,8 @@ pub enum Quantity {
     Latency,
     /// For how long a CPU was taken away from what ran on it.
     Noise,
-    /// From one edge of a signal to another, as an instrument saw them.
-    Interval,
+    /// From one edge to another.
+    Spacing,
 }
 
 /// Where it is measured, from the hardware up (docs/levels.md).
@@ -278,6 +289,8 @@ pub enum SeriesKind {
     Reaction(ReactionSeries),
     /// What a logic analyser saw.
     Capture(Box<CaptureSeries>),
+    /// Times between the edges of a pin.
+    Edges(EdgeSeries),
     /// What another tool measured.
     Foreign(Box<ForeignSeries>),
 }

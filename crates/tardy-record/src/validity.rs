@@ -97,7 +97,7 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
                 SeriesKind::Timer(_) => "cycles woke and could not be used",
                 SeriesKind::Flow(_) => "frames came and could not be read",
                 SeriesKind::Gaps(_) => "gaps could not be kept",
-                SeriesKind::Reaction(_) => "edges were lost before they were read",
+                SeriesKind::Reaction(_) | SeriesKind::Edges(_) => "edges were lost before they were read",
                 SeriesKind::Foreign(_) => "readings were taken and not kept",
                 SeriesKind::Capture(_) => "edges came before a stretch of the capture that is unknown",
                 SeriesKind::Trace(_) | SeriesKind::Noise(_) => {

@@ -104,7 +104,7 @@ pub(crate) struct NoiseTable {
     pub(crate) priority: Option<u32>,
 }
 
-/// `[gpio]`: what only the reaction probe needs to know.
+/// `[gpio]`: what only the probes on pins need to know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GpioTable {
@@ -113,9 +113,15 @@ pub(crate) struct GpioTable {
     #[serde(rename = "out")]
     pub(crate) output: Option<String>,
     pub(crate) answer_by: Option<Vec<String>>,
+    pub(crate) stimulus: Option<String>,
+    pub(crate) stimulus_period: Option<String>,
+    pub(crate) stimulus_dither: Option<String>,
+    pub(crate) stimulus_cpu: Option<u32>,
+    pub(crate) echo: Option<String>,
+    pub(crate) through: Option<String>,
 }
 
-/// `[[phase]]`: what a part of the run has of its own; everything else is `[run]`'s.
+/// `[[phase]]`: what a part of the run has of its own; everything else is as in the recipe's own tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PhaseTable {
@@ -123,13 +129,38 @@ pub(crate) struct PhaseTable {
     pub(crate) probe: Option<String>,
     pub(crate) duration: Option<String>,
     pub(crate) loops: Option<u64>,
+    pub(crate) repeat: Option<u32>,
     pub(crate) load: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "TimerTable::is_empty")]
+    pub(crate) timer: TimerTable,
+    #[serde(default, skip_serializing_if = "GpioTable::is_empty")]
+    pub(crate) gpio: GpioTable,
+}
+
+/// Takes over those of the keys that `over` has.
+macro_rules! take {
+    ($over:expr => $table:expr; $($key:ident),*) => { $( if $over.$key.is_some() { $table.$key = $over.$key; } )* };
+}
+
+/// Drops those of the keys that `over` has.
+macro_rules! drop_keys {
+    ($over:expr => $table:expr; $($key:ident),*) => { $( if $over.$key.is_some() { $table.$key = None; } )* };
 }
 
 impl PhaseTable {
-    /// `run` with what this part has of its own.
-    pub(crate) fn over(&self, run: &RunTable) -> RunTable {
+    /// `recipe` with what this part has of its own.
+    pub(crate) fn over(&self, recipe: &Recipe) -> Recipe {
+        let mut part = Recipe { run: self.over_run(&recipe.run), phase: Vec::new(), ..recipe.clone() };
+        part.timer.take(self.timer.clone());
+        part.gpio.take(self.gpio.clone());
+        part
+    }
+
+    fn over_run(&self, run: &RunTable) -> RunTable {
         let mut run = run.clone();
+        if self.repeat.is_some() {
+            run.repeat = self.repeat;
+        }
         if self.duration.is_some() || self.loops.is_some() {
             (run.duration, run.loops) = (self.duration.clone(), self.loops);
         }
@@ -182,6 +213,32 @@ pub(crate) struct TimerTable {
     pub(crate) dma_latency: Option<String>,
     pub(crate) causes: Option<String>,
 }
+
+macro_rules! table_of_keys {
+    ($table:ident: $($key:ident),*) => {
+        impl $table {
+            /// Takes over what `over` says.
+            fn take(&mut self, over: Self) {
+                take!(over => self; $($key),*);
+            }
+
+            /// Drops what `over` says as well.
+            fn yield_to(&mut self, over: &Self) {
+                drop_keys!(over => self; $($key),*);
+            }
+
+            /// Whether it says nothing.
+            fn is_empty(&self) -> bool {
+                *self == Self::default()
+            }
+        }
+    };
+}
+
+table_of_keys!(TimerTable: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
+table_of_keys!(
+    GpioTable: input, output, answer_by, stimulus, stimulus_period, stimulus_dither, stimulus_cpu, echo, through
+);
 
 /// Why there is no recipe.
 #[derive(Debug, Error)]
@@ -287,15 +344,17 @@ impl Recipe {
             if run.probe.is_some() {
                 phase.probe = None;
             }
+            if run.repeat.is_some() {
+                phase.repeat = None;
+            }
+            phase.timer.yield_to(&timer);
+            phase.gpio.yield_to(&gpio);
         }
         // A run ends by one of the two: the flag that is given displaces the key that is not.
         if run.duration.is_some() || run.loops.is_some() {
             (self.run.duration, self.run.loops) = (None, None);
         }
-        macro_rules! take {
-            ($table:ident: $($key:ident),*) => { $( if $table.$key.is_some() { self.$table.$key = $table.$key; } )* };
-        }
-        take!(run: probe, duration, loops, warmup, repeat, load, load_floor, peer, limit, thresholds, seed);
+        take!(run => self.run; probe, duration, loops, warmup, repeat, load, load_floor, peer, limit, thresholds, seed);
         // A policy on the command line is for whatever measures.
         if timer.policy.is_some() {
             self.noise.policy = None;
@@ -303,9 +362,9 @@ impl Recipe {
         if timer.priority.is_some() {
             self.noise.priority = None;
         }
-        take!(noise: threshold, policy, priority);
-        take!(gpio: input, output, answer_by);
-        take!(timer: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
+        take!(noise => self.noise; threshold, policy, priority);
+        self.gpio.take(gpio);
+        self.timer.take(timer);
         self
     }
 }

@@ -10,14 +10,16 @@ use tardy_record::plan::{CausesPlan, ClockId, PhasePlan, Plan, Policy, Span, Thr
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use thiserror::Error;
 
-use crate::recipe::{PhaseTable, Recipe, TimerTable};
-use crate::resolve_pins::GPIO_REACTION;
+use crate::recipe::{Recipe, TimerTable};
+use crate::resolve_pins::{GPIO_REACTION, GPIO_WIGGLE};
 use crate::{resolve_loads, resolve_probe};
 
 /// How many thresholds a series counts; the probe has room for so many.
 const THRESHOLD_COUNT_MAX: usize = tardy_measure::probe::cells::THRESHOLD_COUNT;
 /// Shorter intervals measure little but the measuring itself.
 const INTERVAL_NS_MIN: u64 = 20_000;
+/// A loop that spins until it is time for the next edge waits for no timer: there a toggle is all that there is.
+const WIGGLE_INTERVAL_NS_MIN: u64 = 1_000;
 /// Longest run that is accepted: a slip of the fingers in a unit, not a plan.
 const SPAN_NS_MAX: u64 = 366 * 86_400 * 1_000_000_000;
 /// Room for what a CPU did before a late wake-up, in KiB: some 10,000 events.
@@ -103,35 +105,17 @@ fn phases(
     housekeeping_cpu: u32,
     machine: &Machine,
 ) -> Result<Vec<PhasePlan>, UsageError> {
-    let wakes: Vec<Wake> = match &recipe.timer.wake {
-        None => vec![Wake::default()],
-        Some(names) => names.iter().map(|name| wake(name)).collect::<Result<_, _>>()?,
-    };
-    if wakes.is_empty() {
-        return Err(wrong(
-            "wake",
-            "the list is empty; name a method, or leave the key out for clock_nanosleep",
-        ));
-    }
-    if let Some(twice) = given_twice(&wakes) {
-        return Err(wrong(
-            "wake",
-            format!("{} is given twice; --repeat measures a method several times", twice.name()),
-        ));
-    }
-    let rounds = recipe.run.repeat.unwrap_or(1);
-    if rounds == 0 || rounds > 10_000 {
-        return Err(wrong("repeat", format!("{rounds} rounds; give 1 to 10000")));
-    }
     let warmup_ns = time("warmup", recipe.run.warmup.as_deref().unwrap_or("1s"))?;
-    let timers: Vec<TimerPlan> =
-        wakes.iter().map(|wake| timer(&recipe.timer, *wake, cpus, machine)).collect::<Result<_, _>>()?;
     let mut phases = Vec::new();
     for (name, recipe) in parts(recipe)? {
         let loads = resolve_loads::loads(&recipe)?;
         let span = span(&recipe, scale)?;
-        // A loop does not wait, another program waits in its own way, and edges are waited for in ways of their own.
+        let rounds = rounds(&recipe)?;
         let probe = recipe.run.probe.as_deref();
+        let timers: Vec<TimerPlan> = (wakes(&recipe)?.into_iter())
+            .map(|wake| timer(&recipe.timer, wake, probe, cpus, machine))
+            .collect::<Result<_, _>>()?;
+        // A loop does not wait, another program waits in its own way, and edges are waited for in ways of their own.
         let has_no_wake = matches!(probe, Some("noise" | "xenomai" | GPIO_REACTION));
         for timer in &timers[..if has_no_wake { 1 } else { timers.len() }] {
             for round in 1..=rounds {
@@ -150,6 +134,36 @@ fn phases(
     Ok(phases)
 }
 
+/// How threads wait, one after the other.
+fn wakes(recipe: &Recipe) -> Result<Vec<Wake>, UsageError> {
+    let wakes: Vec<Wake> = match &recipe.timer.wake {
+        None => vec![Wake::default()],
+        Some(names) => names.iter().map(|name| wake(name)).collect::<Result<_, _>>()?,
+    };
+    if wakes.is_empty() {
+        return Err(wrong(
+            "wake",
+            "the list is empty; name a method, or leave the key out for clock_nanosleep",
+        ));
+    }
+    if let Some(twice) = given_twice(&wakes) {
+        return Err(wrong(
+            "wake",
+            format!("{} is given twice; --repeat measures a method several times", twice.name()),
+        ));
+    }
+    Ok(wakes)
+}
+
+/// How often each is measured.
+fn rounds(recipe: &Recipe) -> Result<u32, UsageError> {
+    let rounds = recipe.run.repeat.unwrap_or(1);
+    if rounds == 0 || rounds > 10_000 {
+        return Err(wrong("repeat", format!("{rounds} rounds; give 1 to 10000")));
+    }
+    Ok(rounds)
+}
+
 /// The parts of the recipe, each with the recipe as it is for that part, and its name if it has one.
 fn parts(recipe: &Recipe) -> Result<Vec<(Option<String>, Recipe)>, UsageError> {
     if recipe.phase.is_empty() {
@@ -159,11 +173,11 @@ fn parts(recipe: &Recipe) -> Result<Vec<(Option<String>, Recipe)>, UsageError> {
     if let Some(twice) = given_twice(&names) {
         return Err(wrong("phase", format!("two parts are named '{twice}'; give each a name of its own")));
     }
-    let part = |phase: &PhaseTable| {
-        let run = phase.over(&recipe.run);
-        (Some(phase.name.clone()), Recipe { run, phase: Vec::new(), ..recipe.clone() })
-    };
-    Ok(recipe.phase.iter().map(part).collect())
+    if let Some(phase) = recipe.phase.iter().find(|phase| phase.timer.cpus.is_some()) {
+        let reason = format!("part '{}' has CPUs of its own; a run has the same ones throughout", phase.name);
+        return Err(wrong("cpus", reason));
+    }
+    Ok(recipe.phase.iter().map(|phase| (Some(phase.name.clone()), phase.over(recipe))).collect())
 }
 
 /// What tells a phase from the others: its part's name, what it measures with where that is not all the same, and the
@@ -217,7 +231,13 @@ fn thresholds(recipe: &Recipe, limit_ns: Option<u64>) -> Result<Vec<u64>, UsageE
     Ok(thresholds)
 }
 
-fn timer(table: &TimerTable, wake: Wake, cpus: &[u32], machine: &Machine) -> Result<TimerPlan, UsageError> {
+fn timer(
+    table: &TimerTable,
+    wake: Wake,
+    probe: Option<&str>,
+    cpus: &[u32],
+    machine: &Machine,
+) -> Result<TimerPlan, UsageError> {
     let clock = choice(
         "clock",
         table.clock.as_deref(),
@@ -229,7 +249,11 @@ fn timer(table: &TimerTable, wake: Wake, cpus: &[u32], machine: &Machine) -> Res
         (None, Wake::Deadline) => Policy::Deadline,
         (name, _) => choice("policy", name, policies, Policy::name)?,
     };
-    let interval_ns = interval(table)?;
+    let least_ns = match (probe, wake) {
+        (Some(GPIO_WIGGLE), Wake::Busy) => WIGGLE_INTERVAL_NS_MIN,
+        _ => INTERVAL_NS_MIN,
+    };
+    let interval_ns = interval(table, least_ns)?;
     let dither_ns = table.dither.as_deref().map_or(Ok(0), |text| time("dither", text))?;
     check_combination(wake, clock, policy, interval_ns, dither_ns)?;
     let plan = TimerPlan {
@@ -259,10 +283,10 @@ fn causes(table: &TimerTable) -> Result<Option<CausesPlan>, UsageError> {
     Ok(Some(CausesPlan { over_ns, buffer_kib: CAUSES_BUFFER_KIB }))
 }
 
-fn interval(table: &TimerTable) -> Result<u64, UsageError> {
+fn interval(table: &TimerTable, least_ns: u64) -> Result<u64, UsageError> {
     let interval_ns = positive("interval", table.interval.as_deref().unwrap_or("200us"))?;
-    if interval_ns < INTERVAL_NS_MIN {
-        let (given, least) = (format_duration_ns(interval_ns), format_duration_ns(INTERVAL_NS_MIN));
+    if interval_ns < least_ns {
+        let (given, least) = (format_duration_ns(interval_ns), format_duration_ns(least_ns));
         return Err(wrong(
             "interval",
             format!("{given} is shorter than {least}, the shortest that can be measured"),
@@ -426,7 +450,7 @@ pub(crate) fn positive(key: &'static str, text: &str) -> Result<u64, UsageError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::{GpioTable, NoiseTable, RunTable};
+    use crate::recipe::{GpioTable, NoiseTable, PhaseTable, RunTable};
 
     const EXTRAS: Extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
 

@@ -12,7 +12,8 @@ use tardy_record::units::format_duration_ns;
 
 use crate::recipe::Recipe;
 use crate::resolve::{Machine, UsageError, choice, positive, wrong};
-use crate::resolve_pins::{self, GPIO_REACTION};
+use crate::resolve_pins::{self, GPIO_REACTION, GPIO_WIGGLE};
+use crate::resolve_wiggle;
 
 /// The plain phase that the events' own cost is measured against is no longer than this.
 const PLAIN_NS_MAX: u64 = 10_000_000_000;
@@ -75,11 +76,16 @@ pub(crate) fn parts(
             let reaction = |plan: ReactionPlan| part(plan.answer_by.name(), span, ProbePlan::Reaction(plan));
             Ok(ways.into_iter().map(reaction).collect())
         }
+        GPIO_WIGGLE => {
+            let plan = resolve_wiggle::plan(recipe, timer, housekeeping_cpu, machine)?;
+            Ok(vec![part(timer.wake.name(), span, ProbePlan::Wiggle(plan))])
+        }
         other => {
             let known = [Tracer::Timerlat, Tracer::Osnoise, Tracer::Hwlat];
             let Some(tracer) = known.into_iter().find(|tracer| tracer.name() == other) else {
                 let reason = format!(
-                    "'{other}' is none of timer, kernel, noise, {GPIO_REACTION}, xenomai, timerlat, osnoise, hwlat"
+                    "'{other}' is none of timer, kernel, noise, {GPIO_REACTION}, {GPIO_WIGGLE}, xenomai, timerlat, osnoise, \
+                     hwlat"
                 );
                 return Err(wrong("probe", reason));
             };
@@ -137,12 +143,7 @@ fn gaps(
     if matches!(span, Span::Loops(_)) {
         return Err(wrong("loops", "noise is measured for a time and not for cycles; give a duration"));
     }
-    let threshold_ns = positive("threshold", recipe.noise.threshold.as_deref().unwrap_or("500ns"))?;
-    if !(NOISE_THRESHOLD_NS_MIN..=NOISE_THRESHOLD_NS_MAX).contains(&threshold_ns) {
-        let [given, least, most] =
-            [threshold_ns, NOISE_THRESHOLD_NS_MIN, NOISE_THRESHOLD_NS_MAX].map(format_duration_ns);
-        return Err(wrong("threshold", format!("{given} is not between {least} and {most}")));
-    }
+    let threshold_ns = noise_threshold(recipe)?;
     let policies = [Policy::Other, Policy::Fifo, Policy::Rr];
     let asked = recipe.noise.policy.as_deref().or(recipe.timer.policy.as_deref());
     let policy = match asked {
@@ -173,6 +174,17 @@ fn gaps(
         dma_latency_us: timer.dma_latency_us,
         threads,
     })
+}
+
+/// From which length on a gap counts.
+pub(crate) fn noise_threshold(recipe: &Recipe) -> Result<u64, UsageError> {
+    let threshold_ns = positive("threshold", recipe.noise.threshold.as_deref().unwrap_or("500ns"))?;
+    if !(NOISE_THRESHOLD_NS_MIN..=NOISE_THRESHOLD_NS_MAX).contains(&threshold_ns) {
+        let [given, least, most] =
+            [threshold_ns, NOISE_THRESHOLD_NS_MIN, NOISE_THRESHOLD_NS_MAX].map(format_duration_ns);
+        return Err(wrong("threshold", format!("{given} is not between {least} and {most}")));
+    }
+    Ok(threshold_ns)
 }
 
 /// The co-kernel's own program at each of its levels, one after the other.

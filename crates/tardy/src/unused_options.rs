@@ -1,8 +1,8 @@
 //! Options that the probe at hand has no use for: whoever typed one expected something of it.
 
-use crate::recipe::{NoiseTable, TimerTable};
+use crate::recipe::{GpioTable, NoiseTable, TimerTable};
 use crate::resolve::{UsageError, wrong};
-use crate::resolve_pins::GPIO_REACTION;
+use crate::resolve_pins::{GPIO_REACTION, GPIO_WIGGLE};
 
 /// What was typed of each option that is not for every probe.
 type Typed = (&'static str, bool);
@@ -15,6 +15,7 @@ pub(crate) fn check(
     probe: &str,
     timer: &TimerTable,
     noise: &NoiseTable,
+    gpio: &GpioTable,
     samples: bool,
 ) -> Result<(), UsageError> {
     let of_timers: [Typed; 7] = [
@@ -26,8 +27,25 @@ pub(crate) fn check(
         ("causes", timer.causes.is_some()),
         ("samples", samples),
     ];
+    let of_reactions: [Typed; 6] = [
+        ("in", gpio.input.is_some()),
+        ("answer_by", gpio.answer_by.is_some()),
+        ("stimulus", gpio.stimulus.is_some()),
+        ("stimulus_period", gpio.stimulus_period.is_some()),
+        ("stimulus_dither", gpio.stimulus_dither.is_some()),
+        ("stimulus_cpu", gpio.stimulus_cpu.is_some()),
+    ];
+    let of_pins: [Typed; 3] =
+        [("out", gpio.output.is_some()), ("echo", gpio.echo.is_some()), ("through", gpio.through.is_some())];
+    // A loop that spins with no interval is as fast as it can, and the only wiggle that has holes.
+    let is_fastest = timer.interval.is_none()
+        && timer.wake.as_ref().is_some_and(|wakes| wakes.iter().all(|wake| wake.trim() == "busy"));
     let first = |typed: &[Typed]| typed.iter().find(|(_, typed)| *typed).map(|(option, _)| *option);
+    let pins = first(&of_reactions).or_else(|| first(&of_pins));
     let (unused, why) = match probe {
+        "timer" | "kernel" | "noise" | "xenomai" if pins.is_some() => {
+            (pins, "only --probe gpio-reaction and --probe gpio-wiggle have to do with pins")
+        }
         "timer" | "kernel" => (
             first(&[("threshold", noise.threshold.is_some())]),
             "only --probe noise has a threshold; --thresholds counts what goes over limits",
@@ -36,9 +54,27 @@ pub(crate) fn check(
             first(&of_timers).or_else(|| first(&[("interval", timer.interval.is_some())])),
             "the noise probe is a loop that waits for nothing; this is for --probe timer",
         ),
+        GPIO_REACTION if gpio.through.is_some() => {
+            (Some("through"), "only --probe gpio-wiggle writes in several ways")
+        }
         GPIO_REACTION => (
             first(&of_timers).or_else(|| first(&[("interval", timer.interval.is_some())])),
             "edges come when they come; this is for --probe timer",
+        ),
+        GPIO_WIGGLE if first(&of_reactions).is_some() => {
+            (first(&of_reactions), "a wiggle answers nothing; this is for --probe gpio-reaction")
+        }
+        GPIO_WIGGLE if is_fastest => (
+            first(&of_timers[1..]),
+            "with --wake busy and no --interval a pin wiggles as fast as it can, and waits for nothing",
+        ),
+        GPIO_WIGGLE => (
+            first(&[
+                ("distance", timer.distance.is_some()),
+                ("priority_step", timer.priority_step.is_some()),
+                ("threshold", noise.threshold.is_some()),
+            ]),
+            "one thread makes an edge at each deadline; only with --wake busy and no --interval there are holes",
         ),
         "xenomai" => (
             first(&of_timers).or_else(|| first(&[("dma_latency", timer.dma_latency.is_some())])),
@@ -59,7 +95,7 @@ mod tests {
         let fine = NoiseTable { threshold: Some("50ns".to_owned()), ..NoiseTable::default() };
         let (no_timer, no_noise) = (TimerTable::default(), NoiseTable::default());
         let refused = |probe, timer: &TimerTable, noise: &NoiseTable, samples| {
-            check(probe, timer, noise, samples).err().map(|error| error.key)
+            check(probe, timer, noise, &GpioTable::default(), samples).err().map(|error| error.key)
         };
         assert_eq!(refused("timer", &dithered, &no_noise, true), None);
         assert_eq!(refused("timer", &no_timer, &fine, false), Some("threshold"));
@@ -68,5 +104,14 @@ mod tests {
         assert_eq!(refused("noise", &no_timer, &fine, false), None);
         assert_eq!(refused("gpio-reaction", &dithered, &no_noise, false), Some("dither"));
         assert_eq!(refused("xenomai", &dithered, &no_noise, false), Some("dither"));
+        let busy = TimerTable { wake: Some(vec!["busy".to_owned()]), ..TimerTable::default() };
+        let paced = TimerTable { interval: Some("20us".to_owned()), ..busy.clone() };
+        assert_eq!(refused("gpio-wiggle", &busy, &fine, false), None);
+        assert_eq!(refused("gpio-wiggle", &busy, &no_noise, true), Some("samples"));
+        assert_eq!(refused("gpio-wiggle", &paced, &no_noise, true), None);
+        assert_eq!(refused("gpio-wiggle", &paced, &fine, false), Some("threshold"));
+        let input = GpioTable { input: Some("GPIO17".to_owned()), ..GpioTable::default() };
+        let refused = check("gpio-wiggle", &busy, &no_noise, &input, false).unwrap_err();
+        assert_eq!(refused.key, "in");
     }
 }

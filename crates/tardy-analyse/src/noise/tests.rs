@@ -28,6 +28,7 @@ fn run(mut gaps: Vec<Gap>, span_ns: u64, policy: Policy) -> Run {
         cpu: 0,
         policy,
         priority: 0,
+        of_pin: false,
         counter: Counter::Tsc,
         threshold_ns: 500,
         loops: span_ns / 20,

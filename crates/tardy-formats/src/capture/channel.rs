@@ -55,10 +55,10 @@ impl Channel {
             record(width, time.ns(at - last), at_ns);
         }
         self.last = Some(at);
-        if edge == self.edge {
-            if let Some(began) = self.period_began.replace(at) {
-                record(&mut self.period, time.ns(at - began), at_ns);
-            }
+        if edge == self.edge
+            && let Some(began) = self.period_began.replace(at)
+        {
+            record(&mut self.period, time.ns(at - began), at_ns);
         }
         self.blocks.edge(at, edge, time);
     }

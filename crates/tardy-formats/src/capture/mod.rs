@@ -149,7 +149,7 @@ impl Capture {
             let streams = channel.intervals().into_iter().map(|(interval, builder, holes)| {
                 let label = format!("{name} {}", interval.name());
                 let kind = self.kind(interval, index, None, holes);
-                stream(series(builder, &label, Quantity::Interval, kind))
+                stream(series(builder, &label, Quantity::Spacing, kind))
             });
             phase.streams.extend(streams);
         }

@@ -277,7 +277,7 @@ impl<'a> Moments<'a> {
 
     fn picoseconds(&self, seconds: f64, field: &str) -> Result<i64> {
         let ps = (seconds * 1e12).round();
-        if !(ps.abs() < PS_MAX) {
+        if ps.is_nan() || ps.abs() >= PS_MAX {
             return Err(self.wrong(field, format!("{seconds} s is no time that a capture has")));
         }
         Ok(ps as i64)

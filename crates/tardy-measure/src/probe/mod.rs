@@ -10,5 +10,6 @@ pub mod sample_ring;
 mod seat;
 pub mod timer;
 pub mod timerlat_thread;
+pub mod wiggle;
 
 pub use process::main;

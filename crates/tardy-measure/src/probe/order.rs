@@ -4,8 +4,12 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tardy_record::pins::ReactionPlan;
+use tardy_record::pins::{Line, ReactionPlan};
 use tardy_record::plan::{NoisePlan, Policy, Span, TimerPlan};
+use tardy_record::wiggle::Through;
+
+/// Blocks of a toggling loop: its toggles, then its holes.
+const TOGGLE_BLOCKS: usize = 2;
 
 /// What the probe is told first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -18,6 +22,9 @@ pub struct Order {
     pub house_pid: u32,
     /// What to measure.
     pub work: Work,
+    /// The pin that each cycle makes high or low, if it is one that wiggles.
+    #[serde(default)]
+    pub pin: Option<DrivenPin>,
     /// Not counted, at the beginning.
     pub warmup_ns: u64,
     /// When to end.
@@ -32,6 +39,15 @@ pub struct Order {
     pub fake: Option<u64>,
 }
 
+/// A pin that a probe drives.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DrivenPin {
+    /// Which.
+    pub line: Line,
+    /// How its level is written.
+    pub through: Through,
+}
+
 /// What a probe measures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "work", rename_all = "snake_case")]
@@ -42,23 +58,54 @@ pub enum Work {
     Noise(NoisePlan),
     /// How a thread answers edges on a pin.
     Reaction(ReactionPlan),
+    /// How fast a loop makes the pin high and low, and when it stands still.
+    Toggle(NoisePlan),
 }
 
-impl Work {
-    /// How many threads it takes.
-    pub fn thread_count(&self) -> usize {
-        match self {
-            Self::Timer(timer) => timer.threads.len(),
-            Self::Noise(noise) => noise.threads.len(),
-            Self::Reaction(_) => 1,
+impl Order {
+    /// From when it counts and until when, in times of the clock that `start_ns` is of.
+    pub(crate) fn counted_between(&self, start_ns: u64) -> (u64, u64) {
+        let counted_from_ns = start_ns + self.warmup_ns;
+        match self.span {
+            Span::DurationNs(ns) => (counted_from_ns, counted_from_ns.saturating_add(ns)),
+            Span::Loops(_) | Span::Unknown => (counted_from_ns, u64::MAX),
         }
     }
 
-    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one.
+    /// How many it counts at the most.
+    pub(crate) fn loops(&self) -> u64 {
+        match self.span {
+            Span::Loops(loops) => loops,
+            Span::DurationNs(_) | Span::Unknown => u64::MAX,
+        }
+    }
+
+    /// How many threads the probe is. What is made up takes no stimulus.
+    pub(crate) fn thread_count(&self) -> usize {
+        match &self.work {
+            Work::Reaction(reaction) if self.fake.is_none() => 1 + usize::from(reaction.driven().is_some()),
+            work => work.measuring_threads(),
+        }
+    }
+}
+
+impl Work {
+    /// How many threads measure.
+    pub fn measuring_threads(&self) -> usize {
+        match self {
+            Self::Timer(timer) => timer.threads.len(),
+            Self::Noise(noise) => noise.threads.len(),
+            Self::Reaction(_) | Self::Toggle(_) => 1,
+        }
+    }
+
+    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one and the
+    /// answer that is read back another, and for toggles, where their holes have one too.
     pub fn block_count(&self) -> usize {
         match self {
-            Self::Reaction(reaction) => reaction.answer_by.spans().len(),
-            _ => self.thread_count(),
+            Self::Reaction(reaction) => reaction.spans().len() + usize::from(reaction.echo().is_some()),
+            Self::Toggle(_) => TOGGLE_BLOCKS,
+            _ => self.measuring_threads(),
         }
     }
 
@@ -66,7 +113,7 @@ impl Work {
     pub fn locks_memory(&self) -> bool {
         match self {
             Self::Timer(timer) => timer.memory_locked,
-            Self::Noise(noise) => noise.memory_locked,
+            Self::Noise(noise) | Self::Toggle(noise) => noise.memory_locked,
             Self::Reaction(reaction) => reaction.memory_locked,
         }
     }
@@ -75,7 +122,7 @@ impl Work {
     pub fn dma_latency_us(&self) -> Option<u32> {
         match self {
             Self::Timer(timer) => timer.dma_latency_us,
-            Self::Noise(noise) => noise.dma_latency_us,
+            Self::Noise(noise) | Self::Toggle(noise) => noise.dma_latency_us,
             Self::Reaction(reaction) => reaction.dma_latency_us,
         }
     }

@@ -13,7 +13,7 @@ use tardy_sys::shared_map::Block;
 
 use crate::probe::order::Granted;
 use crate::probe::sample_ring::SampleReader;
-use crate::probe::timer::reading::{Cells, Place, mend};
+use crate::probe::timer::reading::{Cells, Of, Place, mend};
 
 /// The shortest first slice.
 const SLICE_NS_MIN: u64 = 1_000_000_000;
@@ -63,6 +63,11 @@ impl<'a> LiveSeries<'a> {
         self
     }
 
+    /// Whether gaps come in a ring.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.gaps.is_some()
+    }
+
     /// Takes the gaps that wait in the ring, if there is one. Before the cells are read: so these count them all.
     pub(super) fn take_gaps(&mut self) {
         let Some(gaps) = &mut self.gaps else { return };
@@ -105,6 +110,11 @@ impl<'a> LiveSeries<'a> {
     /// The last reading, if there has been one.
     pub(super) fn cells(&self) -> Option<Cells<'_>> {
         (!self.copy.is_empty()).then_some(Cells(&self.copy)).filter(|cells| cells.counts())
+    }
+
+    /// Whether it is of answers that come back to whoever makes the stimulus.
+    pub(super) fn is_echo(&self) -> bool {
+        matches!(self.place.of, Of::Echo(_))
     }
 
     /// The thread's CPU.

@@ -4,9 +4,12 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 
 use tardy_record::event::EventKind;
+use tardy_record::pins::{StimulusPlan, StimulusSource};
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
+use tardy_record::wiggle::{Pace, Through};
 use tardy_sys::clock::monotonic_ns;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
@@ -21,9 +24,9 @@ use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
 use super::tracer_phase;
 use super::wire_watch::{self, WireWatch};
-use crate::gpio::PinGuard;
+use crate::gpio::{self, PinGuard};
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
-use crate::probe::order::{Granted, Order, Reply, Work};
+use crate::probe::order::{DrivenPin, Granted, Order, Reply, Work};
 use crate::probe::sample_ring;
 use crate::probe::timer::reading::{Of, Place};
 use crate::watch::Occasion;
@@ -55,6 +58,10 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         ProbePlan::Kernel(kernel) => Work::Timer(kernel.timer.clone()),
         ProbePlan::Noise(noise) => Work::Noise(noise.clone()),
         ProbePlan::Reaction(reaction) => Work::Reaction(reaction.clone()),
+        ProbePlan::Wiggle(wiggle) => match &wiggle.pace {
+            Pace::Timer(timer) => Work::Timer(timer.clone()),
+            Pace::Fastest(fastest) => Work::Toggle(fastest.clone()),
+        },
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
         ProbePlan::Foreign(foreign) => return foreign_phase::run(house, index, &plan, foreign),
         ProbePlan::Switch(_) => return Err("a switch is tested by 'tardy tsn test'".to_owned()),
@@ -132,7 +139,7 @@ fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> R
             let shortest_ns = timer.threads.iter().map(|thread| thread.interval_ns).min().unwrap_or(u64::MAX);
             if house.takes_samples() { sample_ring::slots_for(shortest_ns) } else { 0 }
         }
-        Work::Noise(_) => sample_ring::GAP_SLOTS,
+        Work::Noise(_) | Work::Toggle(_) => sample_ring::GAP_SLOTS,
         Work::Reaction(_) if wire_watch::has_log(house, &plan.probe) => sample_ring::GAP_SLOTS,
         Work::Reaction(_) => 0,
     };
@@ -148,13 +155,41 @@ fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> R
     })
 }
 
-/// Somebody who puts the output back, whatever becomes of this process and the probe.
+/// Somebody who gives the pins back, whatever becomes of this process and the probe; and a stimulus that no thread makes
+/// begins.
 fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuard>, String> {
     match &plan.probe {
-        ProbePlan::Reaction(reaction) if house.request.fake.is_none() => {
-            PinGuard::watch(&house.request.exe, &reaction.output).map(Some)
+        _ if house.request.fake.is_some() => Ok(None),
+        ProbePlan::Reaction(_) | ProbePlan::Wiggle(_) => {
+            let files = KernelFiles::real();
+            let guard = PinGuard::watch(&house.request.exe, &gpio::held_by(&plan.probe, &files)?)?;
+            start_pwm(&plan.probe, &files)?;
+            Ok(Some(guard))
         }
         _ => Ok(None),
+    }
+}
+
+/// The pin that each cycle writes.
+fn driven_pin(plan: &PhasePlan) -> Option<DrivenPin> {
+    match &plan.probe {
+        ProbePlan::Wiggle(wiggle) => Some(DrivenPin { line: wiggle.output.clone(), through: wiggle.through }),
+        _ => None,
+    }
+}
+
+/// How the pin of a wiggle is written.
+fn through(plan: &PhasePlan) -> Through {
+    driven_pin(plan).map_or_else(Through::default, |pin| pin.through)
+}
+
+fn start_pwm(probe: &ProbePlan, files: &KernelFiles) -> Result<(), String> {
+    let ProbePlan::Reaction(reaction) = probe else { return Ok(()) };
+    match reaction.stimulus.as_deref() {
+        Some(StimulusPlan { source: StimulusSource::Pwm { chip, channel }, period_ns, .. }) => {
+            gpio::pwm::start(files, chip, *channel, *period_ns)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -172,6 +207,7 @@ fn start_probes(
         first_block,
         house_pid: std::process::id(),
         work,
+        pin: driven_pin(plan),
         warmup_ns: plan.warmup_ns,
         span: plan.span,
         thresholds_ns: house.request.plan.thresholds_ns.clone(),
@@ -223,9 +259,24 @@ fn live_series<'a>(
             threads.iter().enumerate().map(gaps).collect()
         }
         Work::Reaction(reaction) => {
-            let spans = 0..reaction.answer_by.spans().len();
-            spans.map(|span| series(span, place(Of::Reaction { reaction, span }, reaction.policy))).collect()
+            let spans = (0..reaction.spans().len()).map(|span| Of::Reaction { reaction, span });
+            let all = spans.chain(reaction.echo().map(|_| Of::Echo(reaction)));
+            all.enumerate().map(|(block, of)| series(block, place(of, reaction.policy))).collect()
         }
+        Work::Toggle(NoisePlan { policy, threads, .. }) => {
+            let thread = &threads[0];
+            let toggles = series(0, place(Of::Toggles { thread, through: through(plan) }, *policy));
+            let holes = series(1, place(Of::Holes(thread), *policy));
+            vec![toggles, holes.with_gaps(map.ring(1), planned_ns)]
+        }
+    }
+}
+
+/// Of pins all series are one thread's, but for what comes back to the one that makes a stimulus.
+fn grant_pins<'l, 'm: 'l>(threads: &[Granted], series: impl Iterator<Item = &'l mut LiveSeries<'m>>) {
+    for series in series {
+        let thread = usize::from(series.is_echo()).min(threads.len().saturating_sub(1));
+        threads.get(thread).into_iter().for_each(|granted| series.set_granted(*granted));
     }
 }
 
@@ -252,11 +303,12 @@ fn get_ready(
         match probe.reply()? {
             Reply::Ready { threads, tids, refused } => {
                 all_tids.extend(tids);
-                let last = threads.last().copied();
-                threads.into_iter().zip(&mut next).for_each(|(granted, series)| series.set_granted(granted));
-                // One thread's, all of them.
-                if let (ProbePlan::Reaction(_), Some(granted)) = (&plan.probe, last) {
-                    next.by_ref().for_each(|series| series.set_granted(granted));
+                match &plan.probe {
+                    ProbePlan::Reaction(_) | ProbePlan::Wiggle(_) => grant_pins(&threads, next.by_ref()),
+                    _ => threads
+                        .into_iter()
+                        .zip(&mut next)
+                        .for_each(|(granted, series)| series.set_granted(granted)),
                 }
                 remarks.extend(refused);
             }
@@ -449,7 +501,7 @@ impl Watch<'_, '_, '_> {
 
     /// How long samples may wait besides: the tick is soon enough for all but a fake's.
     fn samples_wait_ns(&self) -> u64 {
-        let rings = self.drain.is_some() || matches!(self.plan.probe, ProbePlan::Noise(_));
+        let rings = self.drain.is_some() || self.live.iter().any(LiveSeries::has_gaps);
         if rings && self.house.request.fake.is_some() { FAKE_SAMPLES_NS } else { u64::MAX }
     }
 

@@ -12,6 +12,7 @@ use tardy_record::pins::ReactionPlan;
 use tardy_record::plan::{NoiseThread, Policy, ProbePlan};
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
+use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Run, Series, samples, validity};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
@@ -173,7 +174,12 @@ fn threads(probe: &ProbePlan) -> Vec<Of<'_>> {
     match probe {
         ProbePlan::Noise(noise) => noise.threads.iter().map(Of::Noise).collect(),
         ProbePlan::Reaction(reaction) => {
-            (0..reaction.answer_by.spans().len()).map(|span| Of::Reaction { reaction, span }).collect()
+            let spans = (0..reaction.spans().len()).map(|span| Of::Reaction { reaction, span });
+            spans.chain(reaction.echo().map(|_| Of::Echo(reaction))).collect()
+        }
+        ProbePlan::Wiggle(WigglePlan { pace: Pace::Fastest(fastest), through, .. }) => {
+            let toggles = |thread| [Of::Toggles { thread, through: *through }, Of::Holes(thread)];
+            fastest.threads.iter().take(1).flat_map(toggles).collect()
         }
         probe => {
             let timer = probe.timer().into_iter();
@@ -186,10 +192,10 @@ fn threads(probe: &ProbePlan) -> Vec<Of<'_>> {
 fn is_of(known: &Series, phase: usize, of: Of<'_>) -> bool {
     let same = match of {
         Of::Timer { .. } => known.timer().is_some(),
-        Of::Noise(_) => known.gaps().is_some(),
-        Of::Reaction { reaction, span } => {
-            let (from, to) = reaction.answer_by.spans()[span];
-            known.reaction().is_some_and(|known| (known.from, known.to) == (from, to))
+        Of::Noise(_) | Of::Holes(_) => known.gaps().is_some(),
+        Of::Toggles { .. } => known.edges().is_some(),
+        Of::Reaction { .. } | Of::Echo(_) => {
+            known.reaction().is_some_and(|known| Some((known.from, known.to)) == of.between())
         }
     };
     known.phase == phase && same && known.cpu() == of.cpu()
@@ -216,6 +222,9 @@ fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a
         Some(SeriesKind::Reaction(known)) => {
             Granted { policy: known.policy, priority: known.priority, pinned: true }
         }
+        Some(SeriesKind::Edges(known)) => {
+            Granted { policy: known.policy, priority: known.priority, pinned: true }
+        }
         Some(SeriesKind::Gaps(known)) => {
             Granted { policy: known.policy, priority: known.priority, pinned: true }
         }
@@ -227,7 +236,10 @@ fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a
                 Granted { policy: timer.policy, priority: thread.priority, pinned: thread.pinned }
             }
             Of::Noise(NoiseThread { priority, .. })
-            | Of::Reaction { reaction: ReactionPlan { priority, .. }, .. } => Granted {
+            | Of::Holes(NoiseThread { priority, .. })
+            | Of::Toggles { thread: NoiseThread { priority, .. }, .. }
+            | Of::Reaction { reaction: ReactionPlan { priority, .. }, .. }
+            | Of::Echo(ReactionPlan { priority, .. }) => Granted {
                 policy: asked_policy(run, phase).filter(|_| !refused).unwrap_or(Policy::Other),
                 priority: if refused { 0 } else { *priority },
                 pinned: true,
@@ -241,6 +253,7 @@ fn asked_policy(run: &Run, phase: usize) -> Option<Policy> {
     match &run.plan.phases.get(phase)?.probe {
         ProbePlan::Noise(noise) => Some(noise.policy),
         ProbePlan::Reaction(reaction) => Some(reaction.policy),
+        ProbePlan::Wiggle(wiggle) => Some(wiggle.policy()),
         probe => probe.timer().map(|timer| timer.policy),
     }
 }

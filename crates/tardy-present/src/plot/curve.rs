@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tardy_analyse::name::Readings;
 use tardy_analyse::{lab, name, pool};
 use tardy_record::{Histogram, Run, Series};
 
@@ -82,11 +83,15 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     coloured(curves.into_iter().flatten().filter(|curve| !curve.histogram.is_empty()).collect())
 }
 
-/// The series of `run` that are drawn together: lengths of gaps and latencies have no axis in common, and where there are
-/// both, gaps have plots of their own.
+/// The series of `run` that are drawn together: lengths of gaps, times of toggles and latencies have no axis in common. Where
+/// there are latencies these are drawn, and the others have plots or tables of their own.
 fn drawn_of(run: &Run) -> impl Iterator<Item = &Series> {
-    let only_gaps = run.own_series().all(|series| series.gaps().is_some());
-    run.own_series().filter(move |series| only_gaps || series.gaps().is_none())
+    let readings = Readings::of_runs(&[run]);
+    let is_latency = |readings| !matches!(readings, Readings::Gaps | Readings::Toggles);
+    run.own_series().filter(move |series| {
+        let of_it = Readings::of(series);
+        of_it == readings || is_latency(of_it) && is_latency(readings)
+    })
 }
 
 /// The series that all of `runs` have, by their labels, where some have others too: only these may be pooled and

@@ -26,7 +26,8 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     let (x, y) = scales(curves, options, &area);
     area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(8), latency_label);
-    let late = if options.readings == Readings::Gaps { "long" } else { "late" };
+    let is_length = matches!(options.readings, Readings::Gaps | Readings::Toggles);
+    let late = if is_length { "long" } else { "late" };
     area.name_y(&mut svg, &format!("share of {} at least this {late}", options.readings.name()));
     area.name_x(&mut svg, super::axis_name(options.readings));
     area.mark(&mut svg, options.mark);

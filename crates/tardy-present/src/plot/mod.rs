@@ -71,6 +71,7 @@ pub(crate) fn axis_name(readings: Readings) -> &'static str {
     match readings {
         Readings::Gaps => "length of the gap, µs",
         Readings::Intervals => "between edges, µs",
+        Readings::Toggles => "time of a toggle, µs",
         _ => "latency, µs",
     }
 }

@@ -87,8 +87,16 @@ pub fn span_ns(run: &Run) -> f64 {
 /// What the maxima are of: some runs look for gaps, some for late wake-ups, some for both.
 fn maxima_name(run: &Run) -> &'static str {
     let gaps = |series: &Series| series.gaps().is_some();
-    if run.own_series().any(|series| series.quantity == Quantity::Interval) {
+    if run.own_series().any(|series| series.capture().is_some() && series.quantity == Quantity::Spacing) {
         return "longest between edges in each block, µs";
+    }
+    if run.own_series().any(|series| series.edges().is_some()) {
+        let only = run.own_series().all(|series| series.edges().is_some());
+        return if only {
+            "longest toggle of each block, µs"
+        } else {
+            "longest toggle or highest latency of each block, µs"
+        };
     }
     match (run.own_series().any(gaps), run.own_series().all(gaps)) {
         (false, _) => "highest latency of each block, µs",

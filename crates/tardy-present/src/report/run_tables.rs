@@ -8,6 +8,7 @@ use tardy_record::environment::SourceTotal;
 use tardy_record::plan::{PhasePlan, ProbePlan, Span, TimerPlan};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Outlier, Series};
+use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Run, facts};
 
 use super::run_view::duration;
@@ -304,6 +305,9 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
             distinct(noise.threads.iter().map(|thread| u64::from(thread.priority)).collect())
         }
         ProbePlan::Reaction(reaction) => vec![u64::from(reaction.priority)],
+        ProbePlan::Wiggle(WigglePlan { pace: Pace::Fastest(fastest), .. }) => {
+            distinct(fastest.threads.iter().map(|thread| u64::from(thread.priority)).collect())
+        }
         _ => distinct(threads.iter().map(|thread| u64::from(thread.priority)).collect()),
     };
     let intervals = match &phase.probe {
@@ -318,6 +322,7 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
     let policy = match &phase.probe {
         ProbePlan::Noise(noise) => noise.policy.name().to_owned(),
         ProbePlan::Reaction(reaction) => reaction.policy.name().to_owned(),
+        ProbePlan::Wiggle(wiggle) => wiggle.policy().name().to_owned(),
         _ => of_timer(|timer| timer.policy.name()),
     };
     let span = match phase.span {

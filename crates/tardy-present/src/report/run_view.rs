@@ -15,7 +15,7 @@ use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
 use crate::plot::{self, curve};
-use crate::{causes, flows, lab, levels, noise, notes, reactions, sentence, summary};
+use crate::{causes, flows, lab, levels, noise, notes, reactions, sentence, summary, wiggles};
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -40,6 +40,8 @@ pub(super) struct RunView {
     wakes: Vec<Vec<String>>,
     levels: Option<LevelsView>,
     reactions: Option<LevelsView>,
+    wiggles: Option<LevelsView>,
+    only_toggles: bool,
     causes: Option<CausesView>,
     published: Option<PublishedView>,
     lab: Vec<[String; 2]>,
@@ -127,6 +129,8 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
     let only_gaps = !findings.noise.is_empty() && run.own_series().all(|series| series.gaps().is_some());
     // Lengths of gaps have plots of their own.
     let curves = if only_gaps { Vec::new() } else { curves };
+    let only_toggles = readings == Readings::Toggles;
+    let how = if only_toggles { "How long a toggle took" } else { "How late" };
     RunView {
         kicker: kicker(run),
         headline: harmless(&run.headline()),
@@ -146,12 +150,14 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         levels: findings.levels.as_ref().map(levels_view),
         reactions: (!findings.reactions.is_empty()).then(|| reactions_view(findings)),
+        wiggles: findings.wiggles.as_ref().map(|_| wiggles_view(findings)),
+        only_toggles,
         causes: causes_view(run, findings, &plot_id, marks),
         published: published_view::of(findings),
         lab: run.lab.as_ref().map(lab::rows).unwrap_or_default(),
         rounds: rounds(findings),
         notes: notes::of(run, findings),
-        latency: plots::latency(&plot_id("latency"), "How late", &curves, marks),
+        latency: plots::latency(&plot_id("latency"), how, &curves, marks),
         exceedance: plots::exceedance(&plot_id("exceedance"), &curves, marks),
         timeline: plots::timeline(&plot_id("timeline"), run, marks),
         heat: plots::heat(&plot_id("heat"), run, marks),
@@ -201,6 +207,9 @@ fn numbers(findings: &Findings, only_gaps: bool) -> Vec<KeyNumber> {
     }
     let phases: Vec<&PhaseFindings> =
         findings.phases.iter().filter(|phase| phase.readings != Readings::Gaps).collect();
+    let late: Vec<&PhaseFindings> =
+        phases.iter().copied().filter(|phase| phase.readings != Readings::Toggles).collect();
+    let phases = if late.is_empty() { phases } else { late };
     phases.first().map_or_else(Vec::new, |first| key_numbers(&phases, first))
 }
 
@@ -248,19 +257,18 @@ fn key_numbers(phases: &[&PhaseFindings], first: &PhaseFindings) -> Vec<KeyNumbe
     let mut numbers =
         vec![number("worst", typeset(row.max_ns.unwrap_or(0) as f64), short(&format!("{place}{at}"), 60))];
     if let Some(all) = first.all.as_ref().filter(|_| single) {
-        let shares = [
-            ("p99.99", "p99.99", "1 in 10,000 later"),
-            ("p99", "p99", "1 in 100 later"),
-            ("p50", "median", "half later"),
-        ];
-        for (level, name, note) in shares {
+        let more = if first.readings == Readings::Toggles { "longer" } else { "later" };
+        for (level, name, share) in
+            [("p99.99", "p99.99", "1 in 10,000"), ("p99", "p99", "1 in 100"), ("p50", "median", "half")]
+        {
+            let note = format!("{share} {more}");
             let value = all
                 .quantiles
                 .iter()
                 .find(|quantile| quantile.level == level)
                 .and_then(|quantile| quantile.value);
             if let Some(value) = value {
-                numbers.push(number(name, typeset(value.quoted_ns() as f64), note.to_owned()));
+                numbers.push(number(name, typeset(value.quoted_ns() as f64), note));
             }
         }
     }
@@ -401,6 +409,14 @@ fn reactions_view(findings: &Findings) -> LevelsView {
     heads[0] = "span, µs";
     let notes = reactions::notes(findings).into_iter().map(typographic).collect();
     LevelsView { table: TableView { heads, rows: reactions::rows(findings) }, notes }
+}
+
+fn wiggles_view(findings: &Findings) -> LevelsView {
+    let heads = wiggles::HEADS.map(|head| if head == "hole, us" { "hole, µs" } else { head }).to_vec();
+    let typeset = |row: Vec<String>| row.into_iter().map(typographic).collect();
+    let rows = wiggles::rows(findings).into_iter().map(typeset).collect();
+    let notes = wiggles::notes(findings).into_iter().map(typographic).collect();
+    LevelsView { table: TableView { heads, rows }, notes }
 }
 
 fn rounds(findings: &Findings) -> Vec<Vec<String>> {

@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct RunFlags {
     /// What measures: timer; kernel: where on the way from the timer's interrupt to the thread it gets late; noise: a
     /// loop that notices whenever it stood still (docs/noise.md); gpio-reaction: a thread that answers edges of one pin on
-    /// another (docs/pins.md); xenomai: a co-kernel's own program at its three levels; timerlat, osnoise, hwlat: the
+    /// another, gpio-wiggle: one that makes a pin high and low in turn (docs/pins.md); xenomai: a co-kernel's own program at its three levels; timerlat, osnoise, hwlat: the
     /// kernel's own tracers
     /// (docs/levels.md) [default: timer]
     #[arg(long, value_name = "WHAT")]
@@ -126,7 +126,8 @@ pub(crate) struct TimerFlags {
     /// monotonic, realtime or tai [default: monotonic]
     #[arg(long)]
     clock: Option<String>,
-    /// From one deadline to the next, at least 20us [default: 200us]
+    /// From one deadline to the next, at least 20us; gpio-wiggle with --wake busy is as fast as it can without, and takes 1us
+    /// [default: 200us]
     #[arg(short, long, value_name = "TIME")]
     interval: Option<String>,
     /// Each next CPU's thread has an interval longer by this [default: 0s]
@@ -160,7 +161,7 @@ pub(crate) struct TimerFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Noise probe")]
 pub(crate) struct NoiseFlags {
-    /// Shorter gaps are not noise, from 50ns up [default: 500ns]
+    /// Shorter gaps are not noise, and shorter toggles of gpio-wiggle no holes, from 50ns up [default: 500ns]
     #[arg(long, value_name = "TIME")]
     threshold: Option<String>,
 }
@@ -172,12 +173,31 @@ pub(crate) struct GpioFlags {
     /// The line whose rising edges are answered: gpiochip0:17, its chip's label instead, or the line's name (docs/pins.md)
     #[arg(long = "in", value_name = "CHIP:LINE")]
     input_line: Option<String>,
-    /// The line that answers; it is driven.
+    /// The line that answers, or wiggles; it is driven.
     #[arg(long = "out", value_name = "CHIP:LINE")]
     output_line: Option<String>,
-    /// How the thread learns of an edge: events, busy; several are measured in turn [default: events]
+    /// How the thread learns of an edge: events, busy, sysfs; several are measured in turn [default: events]
     #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
     answer_by: Option<Vec<String>>,
+    /// Make the edges too, on this line with a wire to --in, or by a PWM output with a wire to it (pwmchip0:1).
+    #[arg(long, value_name = "CHIP:LINE")]
+    stimulus: Option<String>,
+    /// From one edge to the next [default: 1ms]
+    #[arg(long, value_name = "TIME")]
+    stimulus_period: Option<String>,
+    /// Put each edge off at random by up to this, so that it is in step with nothing [default: a fifth of the period; a PWM
+    /// has none]
+    #[arg(long, value_name = "TIME")]
+    stimulus_dither: Option<String>,
+    /// The CPU that makes the edges: another than the one that answers [default: tardy's own, or the first other one]
+    #[arg(long, value_name = "CPU")]
+    stimulus_cpu: Option<u32>,
+    /// Read the answer back on this line, with a wire to --out: the whole way is timed to there.
+    #[arg(long, value_name = "CHIP:LINE")]
+    echo: Option<String>,
+    /// How gpio-wiggle writes its line: chardev [default: chardev]
+    #[arg(long, value_name = "WAY")]
+    through: Option<String>,
 }
 
 impl GpioFlags {
@@ -187,6 +207,12 @@ impl GpioFlags {
             input: self.input_line.clone(),
             output: self.output_line.clone(),
             answer_by: self.answer_by.clone(),
+            stimulus: self.stimulus.clone(),
+            stimulus_period: self.stimulus_period.clone(),
+            stimulus_dither: self.stimulus_dither.clone(),
+            stimulus_cpu: self.stimulus_cpu,
+            echo: self.echo.clone(),
+            through: self.through.clone(),
         }
     }
 }

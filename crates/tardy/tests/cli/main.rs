@@ -21,6 +21,7 @@ mod published;
 mod real_run;
 mod samples;
 mod simulate;
+mod wiggle;
 mod xenomai;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -7,7 +7,7 @@ const TICK_NS: u64 = 4_000_000;
 const CONTROLLER_NS: u64 = 125_000;
 
 /// Makes gaps up, in the order of time.
-pub(super) struct FakeGaps {
+pub(crate) struct FakeGaps {
     tick_ns: u64,
     controller_ns: u64,
     random_ns: u64,
@@ -18,7 +18,7 @@ pub(super) struct FakeGaps {
 
 impl FakeGaps {
     /// Gaps from `start_ns` on, of a CPU with this seed.
-    pub(super) fn new(start_ns: u64, seed: u64) -> Self {
+    pub(crate) fn new(start_ns: u64, seed: u64) -> Self {
         Self {
             tick_ns: start_ns + 1_700_000,
             controller_ns: start_ns + 31_000,
@@ -29,7 +29,7 @@ impl FakeGaps {
     }
 
     /// The next gap.
-    pub(super) fn next(&mut self) -> Gap {
+    pub(crate) fn next(&mut self) -> Gap {
         loop {
             let gap = self.due();
             // While it stood still it could not notice another one.

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use tardy_record::gaps::{Counter, Gap};
+use tardy_record::gaps::Gap;
 use tardy_record::plan::{NoisePlan, NoiseThread, Span};
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::cycle_counter::{self, Cntvct, Kind, MonotonicTicks, Ticks, Tsc};
@@ -17,17 +17,15 @@ use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage;
 
 use super::fake::FakeGaps;
-use super::spin::{Turn, spin, turn};
-use crate::probe::cells::{Stage, Total};
+use super::gauge::Gauge;
+use super::notes::Notes;
+use super::spin::spin;
 use crate::probe::order::Order;
 use crate::probe::seat;
 use crate::probe::timer::Prepared;
-use crate::probe::timer::recorder::Recorder;
 
 /// The loop is left this often, to see whether it shall end and to say how far it is.
-const ATTEND_NS: u64 = 100_000_000;
-/// A gap must take at least so many turns of the loop to be told from one.
-const TURNS_MIN: u64 = 2;
+pub(crate) const ATTEND_NS: u64 = 100_000_000;
 /// Writing a gap down that takes as many times the shortest was interrupted.
 const WRITING_INTERRUPTED: u64 = 8;
 /// No more gaps than these follow each other within the writing.
@@ -35,7 +33,7 @@ const GAPS_IN_WRITING_MAX: usize = 8;
 /// What a fake's loop takes.
 const FAKE_LOOP_NS: u64 = 10;
 /// How long a fake waits for the house to take its gaps before it looks again.
-const FAKE_PAUSE: Duration = Duration::from_micros(200);
+pub(crate) const FAKE_PAUSE: Duration = Duration::from_micros(200);
 
 /// A measuring thread's part of the order.
 pub struct NoiseProbe<'a> {
@@ -49,26 +47,11 @@ pub struct NoiseProbe<'a> {
     gauge: Gauge,
 }
 
-/// The counter and the loop, as they were found.
-#[derive(Clone, Copy, Debug)]
-struct Gauge {
-    kind: Kind,
-    /// The counter and the clock at one moment.
-    moment: (u64, u64),
-    shortest_loop_ps: u64,
-    threshold_ns: u64,
-}
-
 impl<'a> NoiseProbe<'a> {
     /// Thread `index` of `noise` in the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, noise: &'a NoisePlan, index: usize) -> Self {
         let block = order.first_block + index;
-        let gauge = Gauge {
-            kind: Kind::ClockMonotonic,
-            moment: (0, 0),
-            shortest_loop_ps: FAKE_LOOP_NS * 1000,
-            threshold_ns: noise.threshold_ns,
-        };
+        let gauge = Gauge::of_fake(FAKE_LOOP_NS, noise.threshold_ns);
         let thread = noise.threads[index];
         Self { order, noise, thread, block: map.block(block), ring: map.ring(block), index, gauge }
     }
@@ -99,28 +82,13 @@ impl<'a> NoiseProbe<'a> {
 
     /// Gauges counter and loop; what it had to change, in words.
     fn take_gauge<T: Ticks>(&mut self, kind: Kind, ticks: &mut T) -> Option<String> {
-        let mut clock = ClockReader::new(Clock::Monotonic);
-        let (began, began_ns) = cycle_counter::moment(ticks, &mut clock);
-        // The first turns fill the caches.
-        turn(ticks);
-        let Turn { shortest, usual } = turn(ticks);
-        let (ended, ended_ns) = cycle_counter::moment(ticks, &mut clock);
-        let ns_per_tick =
-            ended_ns.saturating_sub(began_ns) as f64 / ended.saturating_sub(began).max(1) as f64;
-        let least_ns = ((TURNS_MIN * usual.max(1)) as f64 * ns_per_tick).ceil() as u64;
-        self.gauge = Gauge {
-            kind,
-            moment: (ended, ended_ns),
-            shortest_loop_ps: (shortest as f64 * ns_per_tick * 1000.0) as u64,
-            threshold_ns: self.noise.threshold_ns.max(least_ns),
-        };
-        (least_ns > self.noise.threshold_ns).then(|| {
+        self.gauge = Gauge::take(kind, ticks, self.noise.threshold_ns);
+        let Gauge { threshold_ns, usual_loop_ns, .. } = self.gauge;
+        (threshold_ns > self.noise.threshold_ns).then(|| {
             format!(
-                "on cpu {} a turn of the loop takes {:.0} ns, so the threshold is {least_ns} ns there instead of {} ns: \
-                 shorter gaps cannot be told from a turn",
-                self.thread.cpu,
-                usual as f64 * ns_per_tick,
-                self.noise.threshold_ns,
+                "on cpu {} a turn of the loop takes {usual_loop_ns:.0} ns, so the threshold is {threshold_ns} ns there \
+                 instead of {} ns: shorter gaps cannot be told from a turn",
+                self.thread.cpu, self.noise.threshold_ns,
             )
         })
     }
@@ -237,79 +205,5 @@ impl<'a> NoiseProbe<'a> {
     /// Adds to the block what only allocating code can find out.
     pub fn account(&self, prepared: &Prepared) {
         prepared.account(self.block);
-    }
-}
-
-/// What the loop writes down, into the block and the ring.
-struct Notes<'a> {
-    block: Block<'a>,
-    recorder: Recorder<'a>,
-    ns_per_tick: f64,
-    gaps: u64,
-    loops: u64,
-    /// Ticks that writing down took.
-    blind: u64,
-    /// The fewest ticks that it took.
-    shortest_writing: u64,
-    /// No gap begins before the one before it has ended.
-    ended_ns: u64,
-}
-
-impl<'a> Notes<'a> {
-    fn new(block: Block<'a>, ring: Option<Ring<'a>>, from_ns: u64, ns_per_tick: f64, gauge: &Gauge) -> Self {
-        let recorder = Recorder::new(block, 0, &[], from_ns).with_samples(ring);
-        let counter = match gauge.kind {
-            Kind::Tsc => Counter::Tsc,
-            Kind::Cntvct => Counter::Cntvct,
-            Kind::ClockMonotonic => Counter::ClockMonotonic,
-        };
-        for (total, value) in [
-            (Total::CountedTo, from_ns),
-            (Total::Counter, counter as u64),
-            (Total::Threshold, gauge.threshold_ns),
-            (Total::ShortestLoop, gauge.shortest_loop_ps),
-            (Total::RateBefore, (1e9 / ns_per_tick).to_bits()),
-        ] {
-            block.cells()[total as usize].set(value);
-        }
-        recorder.set_stage(Stage::Counting);
-        Self {
-            block,
-            recorder,
-            ns_per_tick,
-            gaps: 0,
-            loops: 0,
-            blind: 0,
-            shortest_writing: u64::MAX,
-            ended_ns: from_ns,
-        }
-    }
-
-    /// A gap of so many ticks that ended at `end_ns`.
-    #[inline(never)]
-    fn add(&mut self, ticks: u64, end_ns: u64) {
-        let length_ns = (ticks as f64 * self.ns_per_tick).round() as u64;
-        let at_ns = end_ns.saturating_sub(length_ns).max(self.ended_ns);
-        self.ended_ns = end_ns.max(at_ns);
-        self.recorder.record_single(length_ns as i64, at_ns, self.gaps);
-        self.gaps += 1;
-    }
-
-    #[inline(never)]
-    fn say_how_far(&self, now_ns: u64) {
-        let _writing = self.block.writing();
-        self.set(Total::CountedTo, now_ns);
-        self.set(Total::Loops, self.loops);
-        self.set(Total::Blind, (self.blind as f64 * self.ns_per_tick) as u64);
-    }
-
-    fn finish(mut self, rate_hz: f64, end_ns: u64, used: thread_usage::ThreadUsage) {
-        self.say_how_far(end_ns);
-        self.set(Total::RateWhole, rate_hz.to_bits());
-        self.recorder.finish(used);
-    }
-
-    fn set(&self, total: Total, value: u64) {
-        self.block.cells()[total as usize].set(value);
     }
 }

@@ -2,13 +2,13 @@
 
 mod fake;
 pub(crate) mod fake_trace;
-mod grid;
+pub(crate) mod grid;
 mod pace;
 pub mod reading;
 pub(crate) mod recorder;
 mod thread;
 mod trace_stopper;
-mod waiter;
+pub(super) mod waiter;
 mod worst_samples;
 
 pub(crate) use thread::refusal;

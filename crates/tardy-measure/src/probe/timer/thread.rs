@@ -21,6 +21,8 @@ use super::waiter::{
 };
 use crate::probe::cells::{Stage, Total};
 use crate::probe::order::{Granted, Order};
+use crate::probe::wiggle::edges::Edges;
+use crate::probe::wiggle::output::{Level, Output, Work};
 
 /// A measuring thread's part of the order.
 pub struct TimerThread<'a> {
@@ -33,6 +35,8 @@ pub struct TimerThread<'a> {
     index: u64,
     /// What stops the kernel's trace, if it is traced for causes.
     stopper: Option<TraceStopper<'a>>,
+    /// What each wake-up writes, once it is claimed, of a wiggle.
+    output: Option<Output>,
 }
 
 /// A thread that is ready, and how.
@@ -70,6 +74,7 @@ impl<'a> TimerThread<'a> {
             ring: map.ring(block),
             index: index as u64,
             stopper: None,
+            output: None,
         }
     }
 
@@ -77,7 +82,7 @@ impl<'a> TimerThread<'a> {
     /// the thread as SCHED_OTHER: a degraded measurement that says so helps more than none.
     ///
     /// # Errors
-    /// If its CPU cannot be had at all.
+    /// If its CPU, or the pin that it drives, cannot be had at all.
     pub fn prepare(&mut self) -> Result<Prepared, String> {
         let timer = self.timer;
         let mut refused = Vec::new();
@@ -99,6 +104,9 @@ impl<'a> TimerThread<'a> {
             pinned = scheduling::set_affinity(&[self.plan.cpu]).is_ok();
             scheduling::set(Scheduling::Other)
                 .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
+        }
+        if let Some(pin) = self.order.pin.as_ref().filter(|_| self.order.fake.is_none()) {
+            self.output = Some(Output::claim(pin)?);
         }
         memory::prefault_stack();
         let migrations = thread_usage::migrations_of_this_thread();
@@ -185,8 +193,16 @@ impl<'a> TimerThread<'a> {
         prepared.account(self.block);
     }
 
-    /// Measures with `waiter`, whose deadlines are on `clock`; records times on the monotonic one.
+    /// Measures with `waiter`, whose deadlines are on `clock`, and with the write of a wiggle behind it.
     fn cycle<W: Waiter>(&mut self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+        match self.output.take() {
+            None => self.cycle_on(waiter, clock, start_ns),
+            Some(output) => output.lend(Wiggling { thread: self, waiter, clock, start_ns }),
+        }
+    }
+
+    /// Measures with `waiter`; records times on the monotonic clock.
+    fn cycle_on<W: Waiter>(&mut self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         match clock {
             Clock::Monotonic => self.cycle_at(waiter, start_ns, |woken| woken.now_ns as u64),
             _ => self.cycle_at(waiter, start_ns, |_| monotonic_ns()),
@@ -274,6 +290,20 @@ impl<'a> TimerThread<'a> {
         self.warm_up(waiter, cycles - after, |late_ns| traced.note(late_ns))?;
         traced.tell();
         self.warm_up(waiter, after, |_| {})
+    }
+}
+
+/// A thread that writes a line behind each wake-up.
+struct Wiggling<'t, 'a, W> {
+    thread: &'t mut TimerThread<'a>,
+    waiter: W,
+    clock: Clock,
+    start_ns: u64,
+}
+
+impl<W: Waiter> Work<io::Result<()>> for Wiggling<'_, '_, W> {
+    fn with<L: Level>(self, level: L) -> io::Result<()> {
+        self.thread.cycle_on(Edges::new(self.waiter, level), self.clock, self.start_ns)
     }
 }
 

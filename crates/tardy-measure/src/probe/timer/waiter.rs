@@ -14,7 +14,7 @@ use super::grid::{Deadlines, Dither, DitheredGrid, Grid, Schedule};
 
 /// One wake-up of a waiter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Woken {
+pub(crate) struct Woken {
     /// The time that was waited for, on the waiter's clock.
     pub deadline_ns: i64,
     /// The time of the wake-up, on the same clock.
@@ -30,13 +30,13 @@ pub(super) struct Woken {
 impl Woken {
     /// Whether it answers one deadline, and no other one has to be accounted for with it.
     #[inline(always)]
-    pub(super) fn is_single(&self) -> bool {
+    pub(crate) fn is_single(&self) -> bool {
         self.missed | self.kernel_overruns | self.dropped == 0
     }
 }
 
 /// A way to wait.
-pub(super) trait Waiter {
+pub(crate) trait Waiter {
     /// Whether there may be no schedule, so that only the clock can tell that the counted time is over.
     const MAY_END_BY_CLOCK: bool = false;
 

@@ -1,0 +1,187 @@
+//! Pins that were made high and low as fast as a loop can: how long a toggle took, and where the pin stood still, beside what
+//! was published of such.
+
+use serde::Serialize;
+use tardy_record::Run;
+use tardy_record::wiggle::Through;
+
+use crate::noise::NoisePhase;
+use crate::periods::Period;
+use crate::published::{self, PublishedResult};
+use crate::row::{self, Row};
+
+/// All such phases of a run, and what was published.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Wiggles {
+    /// Each phase.
+    pub phases: Vec<Wiggle>,
+    /// What was published, in the order of the file.
+    pub published: Vec<PublishedWiggle>,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Wiggle {
+    /// Index of the phase.
+    pub phase: usize,
+    /// How the pin was written.
+    pub through: Through,
+    /// How long toggles took.
+    pub toggles: Row,
+    /// How many of them were holes; absent where nobody looked.
+    pub holes: Option<u64>,
+    /// The period that takes most of the time away; absent where there is none.
+    pub period: Option<Period>,
+}
+
+/// A published wiggle. What the article does not say is absent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PublishedWiggle {
+    /// Its id in `data/published.toml`.
+    pub id: String,
+    /// Board and kernel.
+    pub what: String,
+    /// How long a toggle took, in ns.
+    pub toggle_ns: Option<f64>,
+    /// From one hole to the next, in us.
+    pub period_us: Option<f64>,
+    /// How long a hole was, in us.
+    pub length_us: Option<f64>,
+    /// Keys of those of its figures that the article gives as "about".
+    pub approx: Vec<String>,
+}
+
+/// What `run` has of such phases, with what `noise` says of their holes; nothing where there are none.
+pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Option<Wiggles> {
+    let phases: Vec<Wiggle> = (run.series.iter())
+        .filter_map(|series| {
+            let edges = series.edges()?;
+            let holes = noise.iter().find(|found| found.of_pin && found.phase == series.phase);
+            let holes = holes.and_then(|found| found.cpus.first());
+            Some(Wiggle {
+                phase: series.phase,
+                through: edges.through,
+                toggles: row::of_series(series),
+                holes: holes.map(|holes| holes.gaps),
+                period: holes.and_then(|holes| Some(holes.sources.first()?.period.clone())),
+            })
+        })
+        .collect();
+    let published = published.iter().filter(|one| is_fastest(one) && one.toggle_ns.is_some()).map(|one| {
+        PublishedWiggle {
+            id: one.id.clone(),
+            what: published::what(one),
+            toggle_ns: one.toggle_ns,
+            period_us: one.interference_period_us,
+            length_us: one.interference_length_us,
+            approx: one.approx.clone(),
+        }
+    });
+    (!phases.is_empty()).then(|| Wiggles { phases, published: published.collect() })
+}
+
+/// Whether a published result is of a pin that was wiggled as fast as it could be.
+pub(crate) fn is_fastest(published: &PublishedResult) -> bool {
+    published.probe.as_deref() == Some("gpio-wiggle") && published.wake.as_deref() == Some("busy")
+}
+
+#[cfg(test)]
+mod tests {
+    use tardy_record::facts::Facts;
+    use tardy_record::gaps::{Gap, GapKeeper, GapSeries, KeptGaps};
+    use tardy_record::plan::{Plan, Policy};
+    use tardy_record::run::{Origin, Phase};
+    use tardy_record::series::{Level, Quantity, SeriesKind};
+    use tardy_record::series_builder::{Reading, SeriesBuilder};
+    use tardy_record::wiggle::EdgeSeries;
+
+    use super::*;
+    use crate::{findings, noise};
+
+    const TOGGLE_NS: u64 = 250;
+    const SPAN_NS: u64 = 100_000_000;
+
+    /// Toggles of 250 ns for 100 ms, every 500th of which takes 4.5 us: one each 129.25 us.
+    fn run() -> Run {
+        let mut toggles = SeriesBuilder::new(0, None, SPAN_NS, &[]);
+        let mut holes = SeriesBuilder::new(0, None, SPAN_NS, &[]);
+        let mut keeper = GapKeeper::new(SPAN_NS);
+        let (mut at_ns, mut cycle, mut hole) = (0, 0, 0);
+        while at_ns < SPAN_NS {
+            cycle += 1;
+            let is_hole = cycle % 500 == 0;
+            let took_ns = if is_hole { 4_500 } else { TOGGLE_NS };
+            let reading = |cycle| Reading { value_ns: took_ns as i64, at_ns, cycle, missed: 0 };
+            toggles.record(reading(cycle));
+            if is_hole {
+                holes.record(reading(hole));
+                keeper.add(Gap { at_ns, length_ns: took_ns });
+                hole += 1;
+            }
+            at_ns += took_ns;
+        }
+        let KeptGaps { first, windows, longest, longest_from_ns } = keeper.kept();
+        let gaps = GapSeries {
+            cpu: 0,
+            policy: Policy::Other,
+            priority: 0,
+            of_pin: true,
+            counter: Default::default(),
+            threshold_ns: 500,
+            loops: cycle,
+            shortest_loop_ps: TOGGLE_NS * 1000,
+            blind_ns: 0,
+            rate_before_hz: 1e9,
+            rate_whole_hz: None,
+            first,
+            windows,
+            longest,
+            longest_from_ns,
+            times_lost: 0,
+        };
+        let edges = EdgeSeries { cpu: 0, policy: Policy::Other, priority: 0, through: Through::Chardev };
+        let series = |builder: &SeriesBuilder, label: &str, quantity, kind| {
+            builder.series(label.to_owned(), 0, quantity, Level::UserThread, kind)
+        };
+        let mut run = Run::begun(Origin::default(), Plan::default(), Facts::default());
+        run.phases.push(Phase { label: "busy".into(), end_ns: Some(SPAN_NS), ..Phase::default() });
+        run.series.push(series(&toggles, "toggles", Quantity::Spacing, SeriesKind::Edges(edges)));
+        run.series.push(series(&holes, "holes", Quantity::Noise, SeriesKind::Gaps(Box::new(gaps))));
+        run
+    }
+
+    fn result(id: &str, wake: Option<&str>, toggle_ns: Option<f64>) -> PublishedResult {
+        let (probe, wake) = (Some("gpio-wiggle".to_owned()), wake.map(str::to_owned));
+        PublishedResult { id: id.to_owned(), probe, wake, toggle_ns, ..PublishedResult::default() }
+    }
+
+    #[test]
+    fn toggles_their_holes_and_the_holes_period_stand_beside_the_published_ones() {
+        let run = run();
+        let published = [
+            result("busy", Some("busy"), Some(250.0)),
+            result("timed", None, None),
+            result("no figure", Some("busy"), None),
+        ];
+        let wiggles = of(&run, &noise::of(&run), &published).unwrap();
+        let [one] = wiggles.phases.as_slice() else { panic!("{wiggles:?}") };
+        assert_eq!((one.toggles.min_ns, one.toggles.max_ns), (Some(250), Some(4_500)));
+        assert_eq!(one.holes, Some(run.series[1].tally.recorded));
+        let period = one.period.as_ref().unwrap();
+        assert!((period.period_ns - 129_250.0).abs() < 0.5, "{period:?}");
+        assert_eq!((period.length_ns, period.missing), (4_500, 0));
+        let ids: Vec<&str> = wiggles.published.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!(ids, ["busy"]);
+    }
+
+    /// A hole is a toggle too, and none of them is a wake-up that came late.
+    #[test]
+    fn holes_stand_beside_their_toggles_and_neither_has_a_limit() {
+        let run = run();
+        assert_eq!(run.own_series().map(|series| series.label.as_str()).collect::<Vec<_>>(), ["toggles"]);
+        let found = findings::of(&run, &findings::Options { limit_ns: Some(1000), published: &[] });
+        assert_eq!(found.phases[0].rows.len(), 1);
+        assert_eq!(found.verdict, None);
+        assert!(found.noise[0].of_pin);
+    }
+}

@@ -1,0 +1,9 @@
+//! The wiggle probe: a thread makes a line high and low in turn. At the deadlines of a timer it is the timer probe's thread,
+//! whose wake-ups end in a write ([`edges::Edges`]); as fast as it can, it is a loop of its own ([`fastest`]).
+
+pub(super) mod edges;
+mod fake;
+mod fastest;
+pub(super) mod output;
+
+pub use fastest::FastestWiggle;

@@ -1,0 +1,156 @@
+//! The wiggle probe as a user meets it, on made-up toggles and wake-ups.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tardy_sys::shared_map::{self, SharedMap};
+
+use crate::bench::{Bench, without_own_cost};
+use crate::killed::{counted_in, kill, map_of, wait_until};
+
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
+
+fn fake<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["run", "--fake", "7", "--kernel-root", KERNEL, "--quiet", "-o", output];
+    arguments.extend(more);
+    arguments
+}
+
+fn wiggle<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = fake(output, &["--probe", "gpio-wiggle", "--out", "GPIO17"]);
+    arguments.extend(more);
+    arguments
+}
+
+/// The fake's toggles take 250 ns and its holes come every 125 us and every 4 ms: the article's figures beside them.
+#[test]
+fn the_fastest_wiggle_shows_its_toggles_and_the_period_of_its_holes() {
+    let bench = Bench::new();
+    let printed = bench
+        .run(&wiggle("a.run.json", &["--wake", "busy", "--duration", "2s", "--report", "a.html"]))
+        .exits(0);
+    insta::assert_snapshot!(without_own_cost(&printed.out));
+    assert!(printed.err.contains("out: gpiochip0:17 (GPIO17), pinctrl-bcm2835: pin 11 of the 40-pin header"));
+    let html = fs::read_to_string(bench.path("a.html")).unwrap();
+    assert!(html.contains("How long a toggle took") && html.contains("rpi1-gpio-wiggle-busy"));
+    assert!(!html.contains("How late"));
+}
+
+/// Whatever the house and the probe had to wait for: every hole is a toggle, and all of them have their times.
+#[test]
+fn the_fastest_wiggle_is_the_same_every_time_and_loses_no_hole() {
+    let bench = Bench::new();
+    let series = |name: &str| {
+        bench.run(&wiggle(name, &["--wake", "busy", "--duration", "2s"])).exits(0);
+        bench.json(name)["series"].clone()
+    };
+    let (a, b) = (series("a.run.json"), series("b.run.json"));
+    assert_eq!(a, b);
+    let recorded = |index: usize| a[index]["tally"]["recorded"].as_u64().unwrap();
+    assert_eq!((a[0]["kind"]["kind"].as_str(), a[1]["kind"]["kind"].as_str()), (Some("edges"), Some("gaps")));
+    assert_eq!(a[1]["kind"]["loops"].as_u64(), Some(recorded(0)));
+    assert_eq!(a[1]["kind"]["times_lost"].as_u64(), Some(0));
+    let threshold_ns = a[1]["kind"]["threshold_ns"].as_i64().unwrap();
+    let bins = a[0]["measured"].as_array().unwrap();
+    let bin = |bin: &Value, which: usize| bin[which].as_i64().unwrap();
+    let holes: i64 = bins.iter().filter(|one| bin(one, 0) >= threshold_ns).map(|one| bin(one, 2)).sum();
+    assert_eq!(holes as u64, recorded(1));
+    let run = bench.json("a.run.json");
+    let schema: Value = serde_json::from_str(&bench.run(&["schema"]).exits(0).out).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&run));
+}
+
+/// With an interval it is the timer probe's thread: every deadline is an edge or is counted as missed.
+#[test]
+fn an_edge_at_each_deadline_is_counted_as_wake_ups_are() {
+    let bench = Bench::new();
+    let printed = bench.run(&wiggle("a.run.json", &["--interval", "20us", "--duration", "1s"])).exits(0);
+    assert!(
+        printed.out.contains("gpiochip0:17 through chardev, clock_nanosleep every 20us, SCHED_FIFO 90"),
+        "{}",
+        printed.out
+    );
+    let run = bench.json("a.run.json");
+    let count = |what: &str| run["series"][0]["tally"][what].as_u64().unwrap();
+    assert!(count("missed") > 0, "the fake falls behind now and then");
+    assert_eq!((count("recorded") + count("missed"), count("attempted")), (50_000, 50_000));
+    assert_eq!(run["plan"]["phases"][0]["probe"]["kind"], "wiggle");
+}
+
+/// Shorter than a toggle: the run says how many periods had none, and is no worse for it.
+#[test]
+fn a_period_shorter_than_a_toggle_is_missed_and_counted() {
+    let bench = Bench::new();
+    bench
+        .run(&wiggle("a.run.json", &["--wake", "busy", "--interval", "1us", "--duration", "100ms"]))
+        .exits(0);
+    let tally = bench.json("a.run.json")["series"][0]["tally"].clone();
+    let count = |what: &str| tally[what].as_u64().unwrap();
+    assert!(count("missed") > count("recorded"), "{tally}");
+    assert_eq!(count("recorded") + count("missed"), 100_000);
+}
+
+/// Parts of a recipe may differ in their timers; a timer in step with the holes that another part found is warned about.
+#[test]
+fn parts_of_a_recipe_have_timers_of_their_own() {
+    let bench = Bench::new();
+    let recipe = "about = \"parts\"\npublished = [\"rpi1-gpio-wiggle-busy\", \"rpi1-gpio-wiggle-xenomai-30us\"]\n\
+                  [run]\nprobe = \"gpio-wiggle\"\nduration = \"1s\"\n[gpio]\nout = \"GPIO17\"\n\
+                  [[phase]]\nname = \"busy\"\ntimer = { wake = [\"busy\"], policy = \"other\" }\n\
+                  [[phase]]\nname = \"30 us\"\ntimer = { interval = \"30us\" }\n\
+                  [[phase]]\nname = \"25 us\"\nrepeat = 2\ntimer = { interval = \"25us\" }\n";
+    fs::write(bench.path("parts.toml"), recipe).unwrap();
+    let printed = bench.run(&fake("a.run.json", &["./parts.toml"])).exits(0).out;
+    for told in [
+        "Phase 1: busy, gpiochip0:17 through chardev, as fast as it can, SCHED_OTHER",
+        "Phase 2: 30 us, gpiochip0:17 through chardev, clock_nanosleep every 30us, SCHED_FIFO 90",
+        "Phase 4: 25 us, round 2, gpiochip0:17 through chardev, clock_nanosleep every 25us",
+        "The timer of 25us is in step with periodic noise: 5 intervals for 1 period of 125.00 us",
+        "rpi1-gpio-wiggle-xenomai-30us",
+    ] {
+        let folded = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(folded.contains(told), "{told}\n{printed}");
+    }
+    // What is typed is for every part.
+    bench.run(&fake("b.run.json", &["./parts.toml", "--interval", "50us", "--repeat", "1"])).exits(0);
+    let run = bench.json("b.run.json");
+    let phases = run["plan"]["phases"].as_array().unwrap();
+    let intervals: Vec<u64> = (phases.iter())
+        .map(|phase| phase["probe"]["pace"]["threads"][0]["interval_ns"].as_u64().unwrap())
+        .collect();
+    assert_eq!(intervals, [50_000; 3]);
+}
+
+#[test]
+fn a_dry_run_says_which_pin_will_be_driven() {
+    let bench = Bench::new();
+    let dry = fake("a.run.json", &["--probe", "gpio-wiggle", "--out", "WLAN_ON", "--dry-run"]);
+    let printed = bench.run(&dry).exits(0);
+    assert!(printed.err.contains("out: gpiochip0:28 (WLAN_ON)"), "{}", printed.err);
+    assert!(printed.err.contains("warning: the line that will be driven"), "{}", printed.err);
+    assert!(!bench.path("a.run.json").exists());
+}
+
+/// Toggles and holes are both in the map, and so survive.
+#[test]
+fn after_kill_9_every_toggle_is_still_counted() {
+    let bench = Bench::new();
+    let arguments = wiggle("a.run.json", &["--wake", "busy", "--duration", "5m"]);
+    let mut house = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = bench.path("a.run.json");
+    wait_until("the run file", || path.exists());
+    let map = map_of(&path);
+    wait_until("toggles", || SharedMap::open(Path::new(&map)).is_ok() && counted_in(&map) > 100_000);
+    // The probe dies with it.
+    kill(house.id());
+    house.wait().unwrap();
+    wait_until("the map's release", || !shared_map::is_in_use(Path::new(&map)).unwrap());
+    let shown = bench.run(&["show", "a.run.json"]).exits(0);
+    assert!(shown.out.contains("Cut short") && shown.out.contains("toggles"), "{}", shown.out);
+    let run = bench.json("a.run.json");
+    let kinds = [0, 1].map(|index| run["series"][index]["kind"]["kind"].as_str().unwrap().to_owned());
+    assert_eq!(kinds, ["edges", "gaps"]);
+    assert!(run["progress"]["cycles"].as_u64().unwrap() > 100_000);
+}
