@@ -218,7 +218,11 @@ impl Import {
             self.passed_over += 1;
             return Ok(());
         }
-        self.failed += 1;
+        // Of a capture that is spread over several files one stands for all.
+        let is_other_channel = matches!(error, ImportError::OtherChannel(_));
+        if !is_other_channel || named {
+            self.failed += 1;
+        }
         let verb = if is_other { " " } else { ": " };
         output::tell(&format!("{name}{verb}{error}"));
         Ok(())
