@@ -1,6 +1,7 @@
 //! Reactions on pins: what each span of the way from the stimulus to the answer came to.
 
 use serde::Serialize;
+use tardy_record::capture::Interval;
 use tardy_record::pins::{Agreement, AnswerBy, Point};
 use tardy_record::series::Level;
 use tardy_record::{Run, Series};
@@ -12,8 +13,9 @@ use crate::row::{self, Row};
 pub struct Reaction {
     /// Index of the phase.
     pub phase: usize,
-    /// How the thread learnt of edges.
-    pub answer_by: AnswerBy,
+    /// How the thread learnt of edges; absent of what a logic analyser saw, which knows no thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<AnswerBy>,
     /// Where the span begins.
     pub from: Point,
     /// Where it ends.
@@ -34,14 +36,69 @@ pub fn of(run: &Run) -> Vec<Reaction> {
 }
 
 fn of_series(series: &Series) -> Option<Reaction> {
+    if let Some(capture) = series.capture() {
+        return (capture.interval == Interval::Reaction).then(|| Reaction {
+            phase: series.phase,
+            answer_by: None,
+            from: Point::Raised,
+            to: Point::Answered,
+            level: series.level,
+            row: row::of_series(series),
+            agreement: None,
+        });
+    }
     let reaction = series.reaction()?;
     Some(Reaction {
         phase: series.phase,
-        answer_by: reaction.answer_by,
+        answer_by: Some(reaction.answer_by),
         from: reaction.from,
         to: reaction.to,
         level: series.level,
         row: row::of_series(series),
         agreement: reaction.agreement,
     })
+}
+
+/// All reactions of one phase, from the edge that an oscilloscope would be triggered on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overlay {
+    /// Index of the series.
+    pub series: usize,
+    /// What they begin with.
+    pub from: String,
+    /// What they end with.
+    pub to: String,
+}
+
+/// Of each phase that has reactions the series that is nearest to what an instrument on both pins would show: the wire's
+/// own, else the whole way from the writing of the stimulus, else from the kernel's time stamp of the edge. Where nothing
+/// says when the edge was, there is nothing to trigger on.
+pub fn overlays(run: &Run) -> Vec<Overlay> {
+    let nearness = |series: &Series| match (series.reaction(), series.capture()) {
+        (Some(reaction), _) => match (reaction.from, reaction.to) {
+            (Point::Due, Point::Answered) => Some(0),
+            (Point::Driven, Point::Answered) => Some(1),
+            (Point::Edge, Point::Answered) => Some(2),
+            _ => None,
+        },
+        (None, Some(capture)) if capture.interval == Interval::Reaction => Some(0),
+        _ => None,
+    };
+    let of_phase = |phase: usize| {
+        let candidates = run.series.iter().enumerate().filter(|(_, series)| series.phase == phase);
+        candidates
+            .filter_map(|(index, series)| Some((nearness(series)?, index)))
+            .min()
+            .map(|(_, index)| index)
+    };
+    (0..run.phases.len()).filter_map(of_phase).map(|index| overlay(index, &run.series[index])).collect()
+}
+
+fn overlay(index: usize, series: &Series) -> Overlay {
+    let (from, to) = match (series.reaction(), series.capture()) {
+        (Some(reaction), _) => (reaction.from.name().to_owned(), reaction.to.name().to_owned()),
+        (None, Some(capture)) => (capture.channel.clone(), capture.answer.clone().unwrap_or_default()),
+        (None, None) => (String::new(), String::new()),
+    };
+    Overlay { series: index, from, to }
 }

@@ -109,6 +109,7 @@ fn all_of(readings: Readings) -> &'static str {
     match readings {
         Readings::Frames => "all flows",
         Readings::Reactions => "all reactions",
+        Readings::Intervals => "all intervals",
         Readings::Toggles => "all toggles",
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
     }
@@ -117,7 +118,7 @@ fn all_of(readings: Readings) -> &'static str {
 /// How far the distributions lie apart, in words.
 pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> String {
     let (one, more) = match readings {
-        Readings::Gaps | Readings::Toggles => (readings.one(), "longer"),
+        Readings::Gaps | Readings::Toggles | Readings::Intervals => (readings.one(), "longer"),
         Readings::Reactions => (readings.one(), "later"),
         _ => (Readings::WakeUps.one(), "later"),
     };

@@ -15,6 +15,7 @@ pub mod heat;
 pub mod latency;
 pub mod moment;
 pub mod scale;
+pub mod scope;
 pub mod strip;
 pub mod svg;
 pub mod timeline;
@@ -70,6 +71,7 @@ impl Options {
 pub(crate) fn axis_name(readings: Readings) -> &'static str {
     match readings {
         Readings::Gaps => "length of the gap, µs",
+        Readings::Intervals => "between edges, µs",
         Readings::Toggles => "time of a toggle, µs",
         _ => "latency, µs",
     }

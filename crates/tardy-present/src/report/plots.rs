@@ -8,7 +8,7 @@ use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
 
 use crate::plot::curve::Curve;
-use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, strip, timeline};
+use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline};
 
 const WIDE: f64 = 860.0;
 const NARROW: f64 = 356.0;
@@ -69,6 +69,10 @@ pub(super) fn cycle(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> 
 
 pub(super) fn drift(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> Option<PlotView> {
     both(id, marks, |id, options| drift::draw(id, run, phases, options))
+}
+
+pub(super) fn scope(id: &str, reactions: &scope::Reactions<'_>, marks: Marks) -> Option<PlotView> {
+    both(id, marks, |id, options| scope::draw(id, reactions, options))
 }
 
 pub(super) fn moment(id: &str, title: &str, cause: &Cause, marks: Marks) -> Option<PlotView> {

@@ -6,6 +6,7 @@ use tardy_analyse::findings::{Findings, PhaseFindings};
 use tardy_analyse::flows::FlowPhase;
 use tardy_analyse::name::{self, Readings};
 use tardy_analyse::noise::NoisePhase;
+use tardy_analyse::reactions::{Overlay, overlays};
 use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
@@ -14,8 +15,12 @@ use super::plots::{self, Marks, PlotView};
 use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
 use crate::latency::{count, harmless, microseconds, short, typeset};
+use crate::plot::scope::Reactions;
 use crate::plot::{self, curve};
 use crate::{causes, flows, lab, levels, noise, notes, reactions, sentence, summary, wiggles};
+
+/// Phases whose reactions are drawn; a recipe of many has its tables and curves.
+const SCOPES_MAX: usize = 6;
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -40,6 +45,7 @@ pub(super) struct RunView {
     wakes: Vec<Vec<String>>,
     levels: Option<LevelsView>,
     reactions: Option<LevelsView>,
+    scopes: Vec<PlotView>,
     wiggles: Option<LevelsView>,
     only_toggles: bool,
     causes: Option<CausesView>,
@@ -150,6 +156,7 @@ pub(super) fn of(run: &Run, findings: &Findings, id: String) -> RunView {
         wakes: findings.wakes.iter().map(|wake| cells(&wake.row)).collect(),
         levels: findings.levels.as_ref().map(levels_view),
         reactions: (!findings.reactions.is_empty()).then(|| reactions_view(findings)),
+        scopes: scopes(run, findings, &plot_id, marks),
         wiggles: findings.wiggles.as_ref().map(|_| wiggles_view(findings)),
         only_toggles,
         causes: causes_view(run, findings, &plot_id, marks),
@@ -409,6 +416,22 @@ fn reactions_view(findings: &Findings) -> LevelsView {
     heads[0] = "span, µs";
     let notes = reactions::notes(findings).into_iter().map(typographic).collect();
     LevelsView { table: TableView { heads, rows: reactions::rows(findings) }, notes }
+}
+
+/// All reactions of each phase, as on an oscilloscope.
+fn scopes(run: &Run, findings: &Findings, plot_id: &impl Fn(&str) -> String, marks: Marks) -> Vec<PlotView> {
+    let draw = |overlay: &Overlay| {
+        let series = &run.series[overlay.series];
+        let reactions = Reactions {
+            histogram: &series.measured,
+            max_ns: series.max_ns?,
+            from: &harmless(&overlay.from),
+            to: &harmless(&overlay.to),
+            title: findings.phases.get(series.phase).map_or("", |phase| &phase.label),
+        };
+        plots::scope(&plot_id(&format!("scope-{}", series.phase + 1)), &reactions, marks)
+    };
+    overlays(run).iter().take(SCOPES_MAX).filter_map(draw).collect()
 }
 
 fn wiggles_view(findings: &Findings) -> LevelsView {
