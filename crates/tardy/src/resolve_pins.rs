@@ -148,7 +148,10 @@ fn lines(probe: &ProbePlan) -> Option<(Vec<(&'static str, &Line)>, &Line)> {
         ProbePlan::Reaction(ReactionPlan { input, output, .. }) => {
             Some((vec![("in", input), ("out", output)], output))
         }
-        ProbePlan::Wiggle(WigglePlan { output, .. }) => Some((vec![("out", output)], output)),
+        ProbePlan::Wiggle(WigglePlan { output, echo, .. }) => {
+            let echo = echo.iter().map(|line| ("echo", line));
+            Some((std::iter::once(("out", output)).chain(echo).collect(), output))
+        }
         _ => None,
     }
 }

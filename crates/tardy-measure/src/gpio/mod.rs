@@ -9,5 +9,5 @@ mod guard;
 pub mod header;
 
 pub use chips::{Found, LineState};
-pub use claim::{CONSUMER, input, input_with_events, output_low};
+pub use claim::{CONSUMER, input, input_with_both_edges, input_with_events, output_low};
 pub use guard::{PinGuard, main as guard_main, put_back};

@@ -9,7 +9,7 @@ use crate::recipe::{GpioTable, NoiseTable, RunTable, TimerTable};
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers, at91-xenomai; for the lab lab-quick,
+    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, rpi1-wiggle, at91-timers, at91-xenomai; for the lab lab-quick,
     /// lab-full, lab-rpi3, lab-rpi1, lab-at91-timers, lab-at91-levels; or a file (docs/recipes.md).
     pub(crate) recipe: Option<String>,
 
@@ -179,6 +179,12 @@ pub(crate) struct GpioFlags {
     /// How the thread learns of an edge: events, busy; several are measured in turn [default: events]
     #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
     answer_by: Option<Vec<String>>,
+    /// Read gpio-wiggle's edges back on this line, with a wire to --out.
+    #[arg(long, value_name = "CHIP:LINE")]
+    echo: Option<String>,
+    /// Let another program wiggle --out, for which {line} stands in its words, and listen to its --echo; no shell runs.
+    #[arg(long, value_name = "PROGRAM")]
+    by: Option<String>,
     /// How gpio-wiggle writes its line: chardev [default: chardev]
     #[arg(long, value_name = "WAY")]
     through: Option<String>,
@@ -191,6 +197,8 @@ impl GpioFlags {
             input: self.input_line.clone(),
             output: self.output_line.clone(),
             answer_by: self.answer_by.clone(),
+            echo: self.echo.clone(),
+            by: self.by.clone(),
             through: self.through.clone(),
         }
     }

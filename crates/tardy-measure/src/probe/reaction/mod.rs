@@ -3,6 +3,8 @@
 mod book;
 mod fake;
 mod inlet;
+mod storm;
 mod thread;
 
+pub(crate) use storm::{STORM_PER_SECOND, Storm};
 pub use thread::ReactionProbe;

@@ -16,9 +16,10 @@ use tardy_sys::scheduling;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::thread_usage;
 
-use super::book::{Book, STORM_PER_SECOND};
+use super::book::Book;
 use super::fake::FakeReactions;
 use super::inlet::{ByAsking, ByEvents, Inlet, Waited};
+use super::storm::STORM_PER_SECOND;
 use crate::gpio;
 use crate::probe::order::Order;
 use crate::probe::seat;
