@@ -135,11 +135,15 @@ static void interrupt_by_wires(struct irq_work *work)
 /* Called with the lock held: the other end of the wire at this line has changed. */
 static void come_over_wire(unsigned int offset, bool high)
 {
+	unsigned int edge = high ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING;
+
 	if (pins.high[offset] == high)
 		return;
 	pins.high[offset] = high;
-	pins.came[offset] |= high ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING;
-	irq_work_queue(&pins.wires);
+	if (pins.wanted[offset] & edge) {
+		pins.came[offset] |= edge;
+		irq_work_queue(&pins.wires);
+	}
 }
 
 static enum hrtimer_restart tardy_pins_drive(struct hrtimer *timer)

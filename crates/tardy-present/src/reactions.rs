@@ -3,7 +3,7 @@
 use tardy_analyse::findings::Findings;
 use tardy_analyse::reactions::Reaction;
 use tardy_record::Run;
-use tardy_record::pins::{AGREEING_NS, AnswerBy, Point};
+use tardy_record::pins::{AGREEING_NS, Point, ReactionPlan, StimulusSource};
 use tardy_record::plan::ProbePlan;
 use tardy_record::series::Level;
 
@@ -55,24 +55,38 @@ pub(crate) fn notes(findings: &Findings) -> Vec<String> {
     if all.is_empty() {
         return notes;
     }
-    let on_the_wire = all.iter().any(|one| one.from == Point::Due);
-    if on_the_wire {
+    let of = |point: Point| all.iter().any(|one| one.from == point);
+    if of(Point::Driven) {
+        notes.push(
+            "Driven is when tardy read the clock, right before it wrote the stimulus: what the interrupt itself was late is \
+             in what begins there, and the writing as well."
+                .to_owned(),
+        );
+    }
+    if all.iter().any(|one| one.to == Point::Echoed) {
+        notes.push(
+            "Driven to echoed is what an oscilloscope on both pins would show, but for the interrupt of the edge that is \
+             read back: its own latency is in it too."
+                .to_owned(),
+        );
+    }
+    if of(Point::Due) {
         notes.push(
             "Due to answered is what an oscilloscope on both pins would show; raised to answered leaves out what the \
              interrupt itself was late."
                 .to_owned(),
         );
-    } else if all.iter().any(|one| one.from == Point::Edge) {
+    } else if of(Point::Edge) && !of(Point::Driven) {
         notes.push(
             "An edge is the kernel's time stamp, taken in the interrupt's handler: what the interrupt itself was late is \
              in none of these spans, and only an instrument on the pins shows it."
                 .to_owned(),
         );
     }
-    if all.iter().any(|one| one.answer_by != AnswerBy::Events && one.level != Level::Wire) {
+    if all.iter().any(|one| !one.answer_by.sees_edges() && one.level != Level::Wire) {
         notes.push(
-            "Only events carry the time of their edge: of the other ways the inside begins when the thread runs, and edges \
-             that it never saw are not known."
+            "Only events carry the time of their edge: of the other ways the inside begins when the thread runs, and without \
+             a stimulus of tardy's own the edges that it never saw are not known."
                 .to_owned(),
         );
     }
@@ -101,5 +115,22 @@ pub(crate) fn title(run: &Run, phase: usize) -> Option<String> {
     let priority = if kind.policy.has_priority() { format!(" {}", kind.priority) } else { String::new() };
     let by = plan.answer_by.name();
     let [input, output] = [&plan.input, &plan.output].map(|line| harmless(&line.place()));
-    Some(format!("{input} answered on {output}, by {by}, SCHED_{policy}{priority}"))
+    let stimulus = stimulus_in_words(plan);
+    Some(format!("{input} answered on {output}, by {by}, SCHED_{policy}{priority}{stimulus}"))
+}
+
+fn stimulus_in_words(plan: &ReactionPlan) -> String {
+    let Some(stimulus) = &plan.stimulus else { return String::new() };
+    let place = harmless(&stimulus.source.place());
+    let every = with_unit(stimulus.period_ns as f64);
+    match &stimulus.source {
+        StimulusSource::Line { cpu, .. } => {
+            let dither = match stimulus.dither_ns {
+                0 => String::new(),
+                ns => format!(" and up to {}", with_unit(ns as f64)),
+            };
+            format!("; {place} driven every {every}{dither} from cpu {cpu}")
+        }
+        StimulusSource::Pwm { .. } => format!("; stimulus by PWM {place} every {every}"),
+    }
 }

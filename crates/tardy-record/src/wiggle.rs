@@ -13,16 +13,22 @@ pub enum Through {
     /// The character device (uAPI v2): an ioctl(2) for each edge.
     #[default]
     Chardev,
+    /// sysfs (`/sys/class/gpio`), the interface before it: a write(2) for each edge.
+    Sysfs,
+    /// Registers that are mapped (`/dev/gpiomem`): a store for each edge.
+    Gpiomem,
 }
 
 impl Through {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Self; 1] = [Self::Chardev];
+    pub const ALL: [Self; 3] = [Self::Chardev, Self::Sysfs, Self::Gpiomem];
 
     /// Its name on the command line, in recipes and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chardev => "chardev",
+            Self::Sysfs => "sysfs",
+            Self::Gpiomem => "gpiomem",
         }
     }
 }

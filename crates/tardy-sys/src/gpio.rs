@@ -66,6 +66,23 @@ impl<'a> OneLine<'a> {
         Ok(bytes as usize / size_of::<EdgeEvent>())
     }
 
+    /// From now on [`Self::read_edges`] gives no edges where it would have to wait for one. It says so with an error,
+    /// `WouldBlock`.
+    ///
+    /// # Errors
+    /// Whatever the kernel says.
+    pub fn never_wait(self) -> io::Result<()> {
+        let fd = self.0.as_raw_fd();
+        // SAFETY: both calls take and give numbers.
+        unsafe {
+            let flags = libc::fcntl(fd, libc::F_GETFL);
+            if flags < 0 || libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the line is active.
     ///
     /// # Errors
@@ -127,5 +144,8 @@ mod tests {
             events[..3].iter().map(|event| (event.timestamp_ns, event.line_seqno)).collect();
         assert_eq!(read, [(1000, 41), (2000, 42), (3000, 43)]);
         assert!(OneLine::of(reader.as_fd()).set(true).is_err(), "a pipe has no values");
+        OneLine::of(reader.as_fd()).never_wait().unwrap();
+        let none = OneLine::of(reader.as_fd()).read_edges(&mut events).unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
     }
 }

@@ -12,6 +12,7 @@ mod resolve;
 mod resolve_loads;
 mod resolve_pins;
 mod resolve_probe;
+mod resolve_stimulus;
 mod resolve_wiggle;
 mod unused_options;
 
@@ -79,7 +80,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Completions { shell } => commands::generate::completions(shell),
         Command::Generate { directory } => commands::generate::all(&directory),
         Command::Probe => commands::inner::probe(),
-        Command::PinsGuard { chip, offset } => commands::inner::pins_guard(&chip, offset),
+        Command::PinsGuard { pins } => commands::inner::pins_guard(&pins),
         Command::Guest => commands::inner::guest(),
         Command::ThreadCost { priority, cycles, command } => {
             commands::inner::thread_cost(&command, priority, cycles)

@@ -114,6 +114,10 @@ pub(crate) struct GpioTable {
     #[serde(rename = "out")]
     pub(crate) output: Option<String>,
     pub(crate) answer_by: Option<Vec<String>>,
+    pub(crate) stimulus: Option<String>,
+    pub(crate) stimulus_period: Option<String>,
+    pub(crate) stimulus_dither: Option<String>,
+    pub(crate) stimulus_cpu: Option<u32>,
     pub(crate) echo: Option<String>,
     pub(crate) by: Option<String>,
     pub(crate) through: Option<String>,
@@ -234,7 +238,9 @@ macro_rules! table_of_keys {
 }
 
 table_of_keys!(TimerTable: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
-table_of_keys!(GpioTable: input, output, answer_by, echo, by, through);
+table_of_keys!(
+    GpioTable: input, output, answer_by, stimulus, stimulus_period, stimulus_dither, stimulus_cpu, echo, by, through
+);
 
 /// Why there is no recipe.
 #[derive(Debug, Error)]

@@ -3,13 +3,14 @@
 use tardy_measure::gpio::chips;
 use tardy_measure::gpio::{Found, header};
 use tardy_record::facts::Facts;
-use tardy_record::pins::{AnswerBy, Line, ReactionPlan};
+use tardy_record::pins::{AnswerBy, Line, ReactionPlan, StimulusSource};
 use tardy_record::plan::{Plan, Policy, ProbePlan, TimerPlan};
 use tardy_record::wiggle::WigglePlan;
 use tardy_sys::pins_log::CHIP_LABEL;
 
 use crate::recipe::Recipe;
 use crate::resolve::{Machine, Pins, UsageError, choice, given_twice, wrong};
+use crate::resolve_stimulus;
 
 /// What the probe is called that answers a pin.
 pub(crate) const GPIO_REACTION: &str = "gpio-reaction";
@@ -52,6 +53,18 @@ pub(crate) fn reactions(
             ),
         ));
     }
+    let stimulus = resolve_stimulus::stimulus(recipe, [&input, &output], cpu, housekeeping_cpu, machine)?;
+    let by_the_same = stimulus.as_ref().is_some_and(
+        |stimulus| matches!(stimulus.source, StimulusSource::Line { cpu: driving, .. } if driving == cpu),
+    );
+    if by_the_same && ways.contains(&AnswerBy::Busy) {
+        return Err(wrong(
+            "answer_by",
+            format!(
+                "busy on cpu {cpu} would keep the thread that makes the stimulus from it; give another --stimulus-cpu"
+            ),
+        ));
+    }
     let plan = |answer_by| ReactionPlan {
         input: input.clone(),
         output: output.clone(),
@@ -61,6 +74,7 @@ pub(crate) fn reactions(
         priority,
         memory_locked: timer.memory_locked,
         dma_latency_us: timer.dma_latency_us,
+        stimulus: stimulus.clone().map(Box::new),
     };
     Ok(ways.into_iter().map(plan).collect())
 }
@@ -119,38 +133,56 @@ pub(crate) fn beforehand(plan: &Plan, facts: &Facts) -> Vec<String> {
         return Vec::new();
     };
     let board = facts.machine.board.get().map(String::as_str);
-    let mut told = Vec::new();
-    for (what, line) in lines {
-        if line.label == CHIP_LABEL {
-            continue;
-        }
-        let name = line.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-        let pin = header::pin(board, &line.label, line.offset)
-            .unwrap_or_else(|| "which pin that is, is unknown for this board".to_owned());
-        told.push(format!("{what}: {}{name}, {}: {pin}", line.place(), line.label));
-    }
-    let of_the_lab = driven.label == CHIP_LABEL;
-    if let Some(name) =
-        driven.name.as_deref().filter(|name| !of_the_lab && header::is_something_else(Some(name)))
-    {
-        told.push(format!(
-            "warning: the line that will be driven, {}, is named {name}: that sounds like something on the board, and not \
-             like a pin for a wire",
-            driven.place()
-        ));
-    }
+    let on_a_board = |line: &Line| line.label != CHIP_LABEL;
+    let mut told: Vec<String> = (lines.iter())
+        .filter(|(_, line)| on_a_board(line))
+        .map(|(what, line)| which_pin(what, line, board))
+        .collect();
+    told.extend(driven.into_iter().filter(|line| on_a_board(line)).filter_map(is_something_else));
+    told.extend(plan.phases.iter().find_map(|phase| stimulus_from_the_same_cpu(&phase.probe)));
     told
 }
 
-/// The lines of a probe, with what each is called on the command line, and the one that is driven.
-fn lines(probe: &ProbePlan) -> Option<(Vec<(&'static str, &Line)>, &Line)> {
+fn which_pin(what: &str, line: &Line, board: Option<&str>) -> String {
+    let name = line.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let pin = header::pin(board, &line.label, line.offset)
+        .unwrap_or_else(|| "which pin that is, is unknown for this board".to_owned());
+    format!("{what}: {}{name}, {}: {pin}", line.place(), line.label)
+}
+
+fn is_something_else(line: &Line) -> Option<String> {
+    let name = line.name.as_deref().filter(|name| header::is_something_else(Some(name)))?;
+    Some(format!(
+        "warning: the line that will be driven, {}, is named {name}: that sounds like something on the board, and not \
+         like a pin for a wire",
+        line.place()
+    ))
+}
+
+fn stimulus_from_the_same_cpu(probe: &ProbePlan) -> Option<String> {
+    let ProbePlan::Reaction(reaction) = probe else { return None };
+    let (_, cpu) = reaction.driven().filter(|(_, cpu)| *cpu == reaction.cpu)?;
+    Some(format!(
+        "warning: the stimulus is made on cpu {cpu}, which answers it: what holds interrupts or preemption off there holds \
+         the stimulus up as well, and will not be seen"
+    ))
+}
+
+/// A line, with its option.
+type Called<'a> = (&'static str, &'a Line);
+
+/// The lines of a probe, with what each is called on the command line, and those that are driven.
+fn lines(probe: &ProbePlan) -> Option<(Vec<Called<'_>>, Vec<&Line>)> {
     match probe {
-        ProbePlan::Reaction(ReactionPlan { input, output, .. }) => {
-            Some((vec![("in", input), ("out", output)], output))
+        ProbePlan::Reaction(reaction) => {
+            let mut lines = vec![("in", &reaction.input), ("out", &reaction.output)];
+            lines.extend(reaction.driven().map(|(line, _)| ("stimulus", line)));
+            lines.extend(reaction.echo().map(|line| ("echo", line)));
+            Some((lines, reaction.outputs().collect()))
         }
         ProbePlan::Wiggle(WigglePlan { output, echo, .. }) => {
             let echo = echo.iter().map(|line| ("echo", line));
-            Some((std::iter::once(("out", output)).chain(echo).collect(), output))
+            Some((std::iter::once(("out", output)).chain(echo).collect(), vec![output]))
         }
         _ => None,
     }

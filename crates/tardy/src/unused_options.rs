@@ -27,13 +27,25 @@ pub(crate) fn check(
         ("causes", timer.causes.is_some()),
         ("samples", samples),
     ];
-    let of_reactions: [Typed; 2] = [("in", gpio.input.is_some()), ("answer_by", gpio.answer_by.is_some())];
+    let of_reactions: [Typed; 6] = [
+        ("in", gpio.input.is_some()),
+        ("answer_by", gpio.answer_by.is_some()),
+        ("stimulus", gpio.stimulus.is_some()),
+        ("stimulus_period", gpio.stimulus_period.is_some()),
+        ("stimulus_dither", gpio.stimulus_dither.is_some()),
+        ("stimulus_cpu", gpio.stimulus_cpu.is_some()),
+    ];
     let of_wiggles: [Typed; 2] = [("by", gpio.by.is_some()), ("through", gpio.through.is_some())];
+    let of_pins: [Typed; 2] = [("out", gpio.output.is_some()), ("echo", gpio.echo.is_some())];
     // A loop that spins with no interval is as fast as it can, and the only wiggle that has holes.
     let is_fastest = timer.interval.is_none()
         && timer.wake.as_ref().is_some_and(|wakes| wakes.iter().all(|wake| wake.trim() == "busy"));
     let first = |typed: &[Typed]| typed.iter().find(|(_, typed)| *typed).map(|(option, _)| *option);
+    let pins = first(&of_reactions).or_else(|| first(&of_pins)).or_else(|| first(&of_wiggles));
     let (unused, why) = match probe {
+        "timer" | "kernel" | "noise" | "xenomai" if pins.is_some() => {
+            (pins, "only --probe gpio-reaction and --probe gpio-wiggle have to do with pins")
+        }
         "timer" | "kernel" => (
             first(&[("threshold", noise.threshold.is_some())]),
             "only --probe noise has a threshold; --thresholds counts what goes over limits",

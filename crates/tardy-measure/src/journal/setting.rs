@@ -24,6 +24,20 @@ pub enum Setting {
         /// The line.
         line: Line,
     },
+    /// A line of a GPIO chip that was exported in sysfs, and was nobody's before.
+    ExportedPin {
+        /// The line.
+        line: Line,
+        /// Its number there.
+        number: u32,
+    },
+    /// A PWM output that was set up, and was nobody's before.
+    Pwm {
+        /// Its controller, such as `pwmchip0`.
+        chip: String,
+        /// The controller's channel.
+        channel: u32,
+    },
     /// A file of /proc/sys, /proc/irq, /sys or tracefs whose text was replaced.
     File {
         /// The file.
@@ -57,6 +71,10 @@ impl Setting {
             Self::TraceInstance { path } => format!("trace instance {path}"),
             Self::Network(step) => step.in_words(),
             Self::Pin { line } => format!("GPIO line {} ({}), which was no output", line.place(), line.label),
+            Self::ExportedPin { line, number } => {
+                format!("GPIO line {} ({}), exported in sysfs as {number}", line.place(), line.label)
+            }
+            Self::Pwm { chip, channel } => format!("PWM output {chip}:{channel}, which nobody had"),
             Self::File { path, old, .. } => format!("{path}, which was '{old}'"),
             Self::Thread(thread) => thread.in_words(),
         }
@@ -66,7 +84,7 @@ impl Setting {
     ///
     /// # Errors
     /// In words.
-    pub(super) fn undo(&self, files: &KernelFiles) -> Result<Undone, String> {
+    pub(crate) fn undo(&self, files: &KernelFiles) -> Result<Undone, String> {
         self.check()?;
         self.take_back(files)
     }
@@ -85,6 +103,8 @@ impl Setting {
                 }
             }
             Self::Pin { line } => gpio::put_back(line).map(|()| Undone::Done),
+            Self::ExportedPin { line, number } => gpio::unexport(line, *number, files),
+            Self::Pwm { chip, channel } => gpio::stop_pwm(chip, *channel, files),
             Self::Network(step) => step.undo().map(|()| Undone::Done),
             Self::File { path, old, new } => {
                 if let Some(new) = new {
@@ -111,7 +131,11 @@ impl Setting {
                 &["/sys/kernel/tracing/instances/tardy-", "/sys/kernel/debug/tracing/instances/tardy-"],
             ),
             // These look for themselves.
-            Self::Network(_) | Self::Thread(_) | Self::Pin { .. } => return Ok(()),
+            Self::Network(_)
+            | Self::Thread(_)
+            | Self::Pin { .. }
+            | Self::ExportedPin { .. }
+            | Self::Pwm { .. } => return Ok(()),
             Self::File { path, .. } => (path, &["/proc/sys/", "/proc/irq/", "/sys/"]),
         };
         let sound =

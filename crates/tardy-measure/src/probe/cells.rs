@@ -19,6 +19,10 @@ pub const NO_MAXIMUM: i64 = i64::MIN;
 pub const HEADER_RUN_START: usize = 0;
 /// Header cell: samples of the whole run that are lines of the samples file; written by the house.
 pub const HEADER_SAMPLES_KEPT: usize = 1;
+/// Header cell: how often the stimulus of a reaction has been driven.
+pub const HEADER_DRIVEN_COUNT: usize = 2;
+/// Header cell: when that was last, monotonic.
+pub const HEADER_DRIVEN_AT: usize = 3;
 
 /// Where a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

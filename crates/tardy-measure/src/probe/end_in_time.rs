@@ -14,25 +14,26 @@ use super::order::Order;
 /// How long a thread has to notice a signal before it gets another: the first may come just before its wait begins.
 const NOTICE_NS: u64 = 1_000_000;
 
-/// Sees to it that the thread `tid` ends: when its span is over, or when the house says anything or is gone. Comes back once
-/// `ended`, whose other end the thread holds, is closed.
-pub(super) fn see_to_the_end(map: &SharedMap, order: &Order, tid: u32, start_ns: u64, ended: &PipeReader) {
+/// Sees to it that the thread `tid` ends: when its span is over, when a thread that makes its edges has ended, or when the
+/// house says anything or is gone. Comes back once the first of `ended` is closed, whose other end the thread holds; the
+/// other is that of the thread that makes the edges, which is asked to end then.
+pub(super) fn see_to_the_end(map: &SharedMap, order: &Order, tid: u32, start_ns: u64, ended: &[PipeReader]) {
     let block = map.block(order.first_block);
     let end_ns = match order.span {
         Span::DurationNs(ns) => start_ns.saturating_add(order.warmup_ns).saturating_add(ns),
         Span::Loops(_) | Span::Unknown => u64::MAX,
     };
-    let house = io::stdin().as_raw_fd();
+    let mut watched = vec![io::stdin().as_raw_fd()];
+    watched.extend(ended.iter().map(AsRawFd::as_raw_fd));
     // Whatever is told here before has been read with the order to go, and is in the map already.
     while !block.is_asked_to_end() {
         let left_ns = end_ns.saturating_sub(monotonic_ns());
-        match wait_readable(&[house, ended.as_raw_fd()], left_ns).as_deref() {
-            Ok([_, true]) => return,
-            Ok([false, false]) if left_ns > 0 => {}
+        match wait_readable(&watched, left_ns).as_deref() {
+            Ok(ready) if left_ns > 0 && !ready.contains(&true) => {}
             _ => block.ask_to_end(),
         }
     }
-    while !wait_readable(&[ended.as_raw_fd()], NOTICE_NS).is_ok_and(|ready| ready[0]) {
+    while !wait_readable(&watched[1..2], NOTICE_NS).is_ok_and(|ready| ready[0]) {
         if interrupt(tid).is_err() {
             return;
         }

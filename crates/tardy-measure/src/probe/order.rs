@@ -62,9 +62,36 @@ pub enum Work {
     Toggle(NoisePlan),
 }
 
+impl Order {
+    /// From when it counts and until when, in times of the clock that `start_ns` is of.
+    pub(crate) fn counted_between(&self, start_ns: u64) -> (u64, u64) {
+        let counted_from_ns = start_ns + self.warmup_ns;
+        match self.span {
+            Span::DurationNs(ns) => (counted_from_ns, counted_from_ns.saturating_add(ns)),
+            Span::Loops(_) | Span::Unknown => (counted_from_ns, u64::MAX),
+        }
+    }
+
+    /// How many it counts at the most.
+    pub(crate) fn loops(&self) -> u64 {
+        match self.span {
+            Span::Loops(loops) => loops,
+            Span::DurationNs(_) | Span::Unknown => u64::MAX,
+        }
+    }
+
+    /// How many threads the probe is. What is made up takes no stimulus.
+    pub(crate) fn thread_count(&self) -> usize {
+        match &self.work {
+            Work::Reaction(reaction) if self.fake.is_none() => 1 + usize::from(reaction.driven().is_some()),
+            work => work.measuring_threads(),
+        }
+    }
+}
+
 impl Work {
-    /// How many threads it takes.
-    pub fn thread_count(&self) -> usize {
+    /// How many threads measure.
+    pub fn measuring_threads(&self) -> usize {
         match self {
             Self::Timer(timer) => timer.threads.len(),
             Self::Noise(noise) => noise.threads.len(),
@@ -72,13 +99,13 @@ impl Work {
         }
     }
 
-    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one, and for
-    /// toggles, where their holes have one too.
+    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one and the
+    /// answer that is read back another, and for toggles, where their holes have one too.
     pub fn block_count(&self) -> usize {
         match self {
-            Self::Reaction(reaction) => reaction.answer_by.spans().len(),
+            Self::Reaction(reaction) => reaction.spans().len() + usize::from(reaction.echo().is_some()),
             Self::Toggle(_) => TOGGLE_BLOCKS,
-            _ => self.thread_count(),
+            _ => self.measuring_threads(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The probe process from its order to its end.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, PipeReader, PipeWriter, Write};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::sync::{Condvar, Mutex};
@@ -16,7 +16,7 @@ use tardy_sys::waiting::IntervalTimer;
 use super::end_in_time;
 use super::noise::NoiseProbe;
 use super::order::{Go, Granted, Order, Reply, Work};
-use super::reaction::ReactionProbe;
+use super::reaction::{ReactionProbe, StimulusThread};
 use super::timer::{Prepared, TimerThread};
 use super::wiggle::FastestWiggle;
 
@@ -71,9 +71,10 @@ fn hold_out_of_idle(order: &Order, refused: &mut Vec<String>) -> Option<DmaLaten
     }
 }
 
-/// What the kernel calls the threads, but for their number.
-fn name(work: &Work) -> &'static str {
+/// What the kernel calls thread `index`, but for its number.
+fn name(work: &Work, index: usize) -> &'static str {
     match work {
+        Work::Reaction(_) if index > 0 => "stimulus",
         Work::Timer(_) => "timer",
         Work::Noise(_) => "noise",
         Work::Reaction(_) => "reaction",
@@ -86,6 +87,7 @@ enum Measuring<'a> {
     Timer(TimerThread<'a>),
     Noise(NoiseProbe<'a>),
     Reaction(ReactionProbe<'a>),
+    Stimulus(StimulusThread<'a>),
     Toggle(FastestWiggle<'a>),
 }
 
@@ -94,7 +96,10 @@ impl<'a> Measuring<'a> {
         match &order.work {
             Work::Timer(timer) => Self::Timer(TimerThread::new(map, order, timer, index)),
             Work::Noise(noise) => Self::Noise(NoiseProbe::new(map, order, noise, index)),
-            Work::Reaction(reaction) => Self::Reaction(ReactionProbe::new(map, order, reaction)),
+            Work::Reaction(reaction) => match StimulusThread::new(map, order, reaction) {
+                Some(stimulus) if index > 0 => Self::Stimulus(stimulus),
+                _ => Self::Reaction(ReactionProbe::new(map, order, reaction)),
+            },
             Work::Toggle(fastest) => Self::Toggle(FastestWiggle::new(map, order, fastest)),
         }
     }
@@ -104,6 +109,7 @@ impl<'a> Measuring<'a> {
             Self::Timer(timer) => timer.prepare(),
             Self::Noise(noise) => noise.prepare(),
             Self::Reaction(reaction) => reaction.prepare(),
+            Self::Stimulus(stimulus) => stimulus.prepare(),
             Self::Toggle(fastest) => fastest.prepare(),
         }
     }
@@ -113,6 +119,7 @@ impl<'a> Measuring<'a> {
             Self::Timer(timer) => timer.measure(start_ns),
             Self::Noise(noise) => noise.measure(start_ns),
             Self::Reaction(reaction) => reaction.measure(start_ns),
+            Self::Stimulus(stimulus) => stimulus.measure(start_ns),
             Self::Toggle(fastest) => fastest.measure(start_ns),
         }
     }
@@ -122,6 +129,7 @@ impl<'a> Measuring<'a> {
             Self::Timer(timer) => timer.account(prepared),
             Self::Noise(noise) => noise.account(prepared),
             Self::Reaction(reaction) => reaction.account(prepared),
+            Self::Stimulus(stimulus) => stimulus.account(prepared),
             Self::Toggle(fastest) => fastest.account(prepared),
         }
     }
@@ -130,18 +138,21 @@ impl<'a> Measuring<'a> {
 /// Starts the threads, and once all are ready and the house says go, lets them measure until they end.
 fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
     let go = (Mutex::new(None), Condvar::new());
-    let count = order.work.thread_count();
-    let (ended, mut lives) =
-        io::pipe().map(|(ended, lives)| (ended, Some(lives))).map_err(|error| format!("no pipe: {error}"))?;
+    let count = order.thread_count();
+    let pipes: io::Result<Vec<_>> = (0..watched(order, count)).map(|_| io::pipe()).collect();
+    let (ended, lives): (Vec<PipeReader>, Vec<PipeWriter>) =
+        pipes.map_err(|error| format!("no pipe: {error}"))?.into_iter().unzip();
+    let mut lives = lives.into_iter();
     thread::scope(|scope| {
         let (ready, prepared) = mpsc::channel();
         let mut measuring = Vec::new();
         for index in 0..count {
             let (ready, go) = (ready.clone(), &go);
-            let builder =
-                thread::Builder::new().name(format!("{}{index}", name(&order.work))).stack_size(STACK_BYTES);
+            let builder = thread::Builder::new()
+                .name(format!("{}{index}", name(&order.work, index)))
+                .stack_size(STACK_BYTES);
             // Closed with the thread, which is how its end is seen: nobody writes into it.
-            let lives = lives.take();
+            let lives = lives.next();
             let body = move || -> io::Result<()> {
                 let _lives = lives;
                 let mut thread = Measuring::new(map, order, index);
@@ -178,17 +189,22 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         if let (Work::Reaction(_), Ok(go), None) = (&order.work, &started, order.fake) {
             end_in_time::see_to_the_end(map, order, first_tid, go.start_ns, &ended);
         }
-        for thread in measuring {
+        for (index, thread) in measuring.into_iter().enumerate() {
             let outcome =
                 thread.join().map_err(|_| "a measuring thread panicked; please report it".to_owned())?;
             outcome.map_err(|error| match &order.work {
-                Work::Reaction(_) => format!("the reaction failed: {error}"),
+                Work::Reaction(_) => format!("the {} failed: {error}", name(&order.work, index)),
                 _ if order.pin.is_some() => format!("the wiggle failed: {error}"),
                 _ => format!("the wait failed: {error}; try another --wake or --clock"),
             })?;
         }
         started.map(|_| ())
     })
+}
+
+/// How many of the threads are watched, to see them end: those that wait for what may never come.
+fn watched(order: &Order, count: usize) -> usize {
+    if matches!(order.work, Work::Reaction(_)) { count } else { 0 }
 }
 
 /// A thread's number, and how it will run, its id and what was refused, or why it cannot.

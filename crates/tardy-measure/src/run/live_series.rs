@@ -13,7 +13,7 @@ use tardy_sys::shared_map::Block;
 
 use crate::probe::order::Granted;
 use crate::probe::sample_ring::SampleReader;
-use crate::probe::timer::reading::{Cells, Place, mend};
+use crate::probe::timer::reading::{Cells, Of, Place, mend};
 
 /// The shortest first slice.
 const SLICE_NS_MIN: u64 = 1_000_000_000;
@@ -110,6 +110,11 @@ impl<'a> LiveSeries<'a> {
     /// The last reading, if there has been one.
     pub(super) fn cells(&self) -> Option<Cells<'_>> {
         (!self.copy.is_empty()).then_some(Cells(&self.copy)).filter(|cells| cells.counts())
+    }
+
+    /// Whether it is of answers that come back to whoever makes the stimulus.
+    pub(super) fn is_echo(&self) -> bool {
+        matches!(self.place.of, Of::Echo(_))
     }
 
     /// The thread's CPU.

@@ -4,10 +4,12 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 
 use tardy_record::event::EventKind;
+use tardy_record::pins::{StimulusPlan, StimulusSource};
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
 use tardy_record::wiggle::{Pace, Through, WigglePlan};
 use tardy_sys::clock::monotonic_ns;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
@@ -25,7 +27,7 @@ use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
 use super::tracer_phase;
 use super::wire_watch::{self, WireWatch};
-use crate::gpio::PinGuard;
+use crate::gpio::{self, PinGuard};
 use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{DrivenPin, Granted, Order, Reply, Work};
 use crate::probe::sample_ring;
@@ -163,12 +165,17 @@ fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> R
     })
 }
 
-/// Somebody who puts the output back, whatever becomes of this process and the probe.
+/// Somebody who gives the pins back, whatever becomes of this process and the probe; and a stimulus that no thread makes
+/// begins.
 pub(super) fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuard>, String> {
     match &plan.probe {
         _ if house.request.fake.is_some() => Ok(None),
-        ProbePlan::Reaction(reaction) => PinGuard::watch(&house.request.exe, &reaction.output).map(Some),
-        ProbePlan::Wiggle(wiggle) => PinGuard::watch(&house.request.exe, &wiggle.output).map(Some),
+        ProbePlan::Reaction(_) | ProbePlan::Wiggle(_) => {
+            let files = KernelFiles::real();
+            let guard = PinGuard::watch(&house.request.exe, &gpio::held_by(&plan.probe, &files)?)?;
+            start_pwm(&plan.probe, &files)?;
+            Ok(Some(guard))
+        }
         _ => Ok(None),
     }
 }
@@ -201,6 +208,16 @@ fn driven_pin(plan: &PhasePlan) -> Option<DrivenPin> {
 /// How the pin of a wiggle is written.
 fn through(plan: &PhasePlan) -> Through {
     driven_pin(plan).map_or_else(Through::default, |pin| pin.through)
+}
+
+fn start_pwm(probe: &ProbePlan, files: &KernelFiles) -> Result<(), String> {
+    let ProbePlan::Reaction(reaction) = probe else { return Ok(()) };
+    match reaction.stimulus.as_deref() {
+        Some(StimulusPlan { source: StimulusSource::Pwm { chip, channel }, period_ns, .. }) => {
+            gpio::pwm::start(files, chip, *channel, *period_ns)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// One probe process, or one for each thread where the method's timer belongs to the process.
@@ -269,8 +286,9 @@ fn live_series<'a>(
             threads.iter().enumerate().map(gaps).collect()
         }
         Work::Reaction(reaction) => {
-            let spans = 0..reaction.answer_by.spans().len();
-            spans.map(|span| series(span, place(Of::Reaction { reaction, span }, reaction.policy))).collect()
+            let spans = (0..reaction.spans().len()).map(|span| Of::Reaction { reaction, span });
+            let all = spans.chain(reaction.echo().map(|_| Of::Echo(reaction)));
+            all.enumerate().map(|(block, of)| series(block, place(of, reaction.policy))).collect()
         }
         Work::Toggle(NoisePlan { policy, threads, .. }) => {
             let thread = &threads[0];
@@ -278,6 +296,14 @@ fn live_series<'a>(
             let holes = series(1, place(Of::Holes(thread), *policy));
             vec![toggles, holes.with_gaps(map.ring(1), planned_ns)]
         }
+    }
+}
+
+/// Of pins all series are one thread's, but for what comes back to the one that makes a stimulus.
+fn grant_pins<'l, 'm: 'l>(threads: &[Granted], series: impl Iterator<Item = &'l mut LiveSeries<'m>>) {
+    for series in series {
+        let thread = usize::from(series.is_echo()).min(threads.len().saturating_sub(1));
+        threads.get(thread).into_iter().for_each(|granted| series.set_granted(*granted));
     }
 }
 
@@ -304,11 +330,12 @@ fn get_ready(
         match probe.reply()? {
             Reply::Ready { threads, tids, refused } => {
                 all_tids.extend(tids);
-                let last = threads.last().copied();
-                threads.into_iter().zip(&mut next).for_each(|(granted, series)| series.set_granted(granted));
-                // One thread's, all of them.
-                if let (ProbePlan::Reaction(_) | ProbePlan::Wiggle(_), Some(granted)) = (&plan.probe, last) {
-                    next.by_ref().for_each(|series| series.set_granted(granted));
+                match &plan.probe {
+                    ProbePlan::Reaction(_) | ProbePlan::Wiggle(_) => grant_pins(&threads, next.by_ref()),
+                    _ => threads
+                        .into_iter()
+                        .zip(&mut next)
+                        .for_each(|(granted, series)| series.set_granted(granted)),
                 }
                 remarks.extend(refused);
             }

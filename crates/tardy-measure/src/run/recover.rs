@@ -174,7 +174,8 @@ fn threads(probe: &ProbePlan) -> Vec<Of<'_>> {
     match probe {
         ProbePlan::Noise(noise) => noise.threads.iter().map(Of::Noise).collect(),
         ProbePlan::Reaction(reaction) => {
-            (0..reaction.answer_by.spans().len()).map(|span| Of::Reaction { reaction, span }).collect()
+            let spans = (0..reaction.spans().len()).map(|span| Of::Reaction { reaction, span });
+            spans.chain(reaction.echo().map(|_| Of::Echo(reaction))).collect()
         }
         ProbePlan::Wiggle(WigglePlan { pace: Pace::Fastest(fastest), through, .. }) => {
             let toggles = |thread| [Of::Toggles { thread, through: *through }, Of::Holes(thread)];
@@ -193,9 +194,8 @@ fn is_of(known: &Series, phase: usize, of: Of<'_>) -> bool {
         Of::Timer { .. } => known.timer().is_some(),
         Of::Noise(_) | Of::Holes(_) => known.gaps().is_some(),
         Of::Toggles { .. } => known.edges().is_some_and(|edges| matches!(edges.seen, Seen::Written { .. })),
-        Of::Reaction { reaction, span } => {
-            let (from, to) = reaction.answer_by.spans()[span];
-            known.reaction().is_some_and(|known| (known.from, known.to) == (from, to))
+        Of::Reaction { .. } | Of::Echo(_) => {
+            known.reaction().is_some_and(|known| Some((known.from, known.to)) == of.between())
         }
     };
     known.phase == phase && same && known.cpu() == of.cpu()
@@ -238,7 +238,8 @@ fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a
             Of::Noise(NoiseThread { priority, .. })
             | Of::Holes(NoiseThread { priority, .. })
             | Of::Toggles { thread: NoiseThread { priority, .. }, .. }
-            | Of::Reaction { reaction: ReactionPlan { priority, .. }, .. } => Granted {
+            | Of::Reaction { reaction: ReactionPlan { priority, .. }, .. }
+            | Of::Echo(ReactionPlan { priority, .. }) => Granted {
                 policy: asked_policy(run, phase).filter(|_| !refused).unwrap_or(Policy::Other),
                 priority: if refused { 0 } else { *priority },
                 pinned: true,

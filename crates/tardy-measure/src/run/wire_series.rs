@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use tardy_record::Series;
-use tardy_record::pins::{AGREEING_NS, Agreement, AnswerBy, Point, ReactionPlan, ReactionSeries};
+use tardy_record::pins::{AGREEING_NS, Agreement, Point, ReactionPlan, ReactionSeries};
 use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_sys::pins_log::Rise;
@@ -118,7 +118,8 @@ impl WireSeries {
     /// The series of phase `phase` as they stand.
     pub(super) fn series(&self, phase: usize, plan: &ReactionPlan, granted: Granted) -> Vec<Series> {
         let one = |(builder, from): (&SeriesBuilder, Point)| {
-            let compared = from == Point::Raised && plan.answer_by == AnswerBy::Events;
+            // A stimulus of tardy's own is timed from its writing, which is before the log's.
+            let compared = from == Point::Raised && plan.answer_by.sees_edges() && plan.driven().is_none();
             let kind = ReactionSeries {
                 from,
                 to: Point::Answered,
@@ -138,7 +139,7 @@ impl WireSeries {
 
 #[cfg(test)]
 mod tests {
-    use tardy_record::pins::Line;
+    use tardy_record::pins::{AnswerBy, Line};
     use tardy_record::plan::Policy;
 
     use super::*;
@@ -168,6 +169,7 @@ mod tests {
             priority: 90,
             memory_locked: true,
             dma_latency_us: None,
+            stimulus: None,
         };
         wire.series(0, &plan, Granted { policy: Policy::Fifo, priority: 90, pinned: true })
     }

@@ -93,13 +93,11 @@ pub(crate) enum Command {
     /// The probe process.
     #[command(name = "__probe", hide = true)]
     Probe,
-    /// Gives a GPIO line back as an input when tardy is gone.
+    /// Gives pins back when tardy is gone.
     #[command(name = "__pins", hide = true)]
     PinsGuard {
-        /// The chip.
-        chip: String,
-        /// The line.
-        offset: u32,
+        /// Settings of the journal, as JSON.
+        pins: String,
     },
     /// The first program of a lab's guest.
     #[command(name = "__guest", hide = true)]

@@ -176,16 +176,30 @@ pub(crate) struct GpioFlags {
     /// The line that answers, or wiggles; it is driven.
     #[arg(long = "out", value_name = "CHIP:LINE")]
     output_line: Option<String>,
-    /// How the thread learns of an edge: events, busy; several are measured in turn [default: events]
+    /// How the thread learns of an edge: events, busy, sysfs; several are measured in turn [default: events]
     #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
     answer_by: Option<Vec<String>>,
-    /// Read gpio-wiggle's edges back on this line, with a wire to --out.
+    /// Make the edges too, on this line with a wire to --in, or by a PWM output with a wire to it (pwmchip0:1).
+    #[arg(long, value_name = "CHIP:LINE")]
+    stimulus: Option<String>,
+    /// From one edge to the next [default: 1ms]
+    #[arg(long, value_name = "TIME")]
+    stimulus_period: Option<String>,
+    /// Put each edge off at random by up to this, so that it is in step with nothing [default: a fifth of the period; a PWM
+    /// has none]
+    #[arg(long, value_name = "TIME")]
+    stimulus_dither: Option<String>,
+    /// The CPU that makes the edges: another than the one that answers [default: tardy's own, or the first other one]
+    #[arg(long, value_name = "CPU")]
+    stimulus_cpu: Option<u32>,
+    /// Read the answer, or the wiggle, back on this line, with a wire to --out: of an answer the whole way is timed to
+    /// there.
     #[arg(long, value_name = "CHIP:LINE")]
     echo: Option<String>,
     /// Let another program wiggle --out, for which {line} stands in its words, and listen to its --echo; no shell runs.
     #[arg(long, value_name = "PROGRAM")]
     by: Option<String>,
-    /// How gpio-wiggle writes its line: chardev [default: chardev]
+    /// How gpio-wiggle writes its line: chardev, sysfs, or on Raspberry Pis up to the 4 gpiomem [default: chardev]
     #[arg(long, value_name = "WAY")]
     through: Option<String>,
 }
@@ -197,6 +211,10 @@ impl GpioFlags {
             input: self.input_line.clone(),
             output: self.output_line.clone(),
             answer_by: self.answer_by.clone(),
+            stimulus: self.stimulus.clone(),
+            stimulus_period: self.stimulus_period.clone(),
+            stimulus_dither: self.stimulus_dither.clone(),
+            stimulus_cpu: self.stimulus_cpu,
             echo: self.echo.clone(),
             by: self.by.clone(),
             through: self.through.clone(),

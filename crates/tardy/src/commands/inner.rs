@@ -13,9 +13,9 @@ pub(crate) fn probe() -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Gives a GPIO line back as an input once the house is gone.
-pub(crate) fn pins_guard(chip: &str, offset: u32) -> Result<Exit> {
-    let _ = tardy_measure::gpio::guard_main(chip, offset);
+/// Gives pins back once the house is gone.
+pub(crate) fn pins_guard(pins: &str) -> Result<Exit> {
+    let _ = tardy_measure::gpio::guard_main(pins);
     Ok(Exit::Done)
 }
 

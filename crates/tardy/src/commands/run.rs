@@ -141,7 +141,8 @@ fn plan(arguments: &RunArgs) -> Result<Plan> {
 
 /// The GPIO chips; looked at only where a line is named.
 fn pins(arguments: &RunArgs, recipe: &Recipe) -> Result<Pins> {
-    let named = recipe.gpio.input.is_some() || recipe.gpio.output.is_some();
+    let gpio = &recipe.gpio;
+    let named = gpio.input.is_some() || gpio.output.is_some() || gpio.stimulus.is_some();
     let chips = match arguments.fake {
         Some(_) => chips::fake(),
         None if named => chips::all().map_err(|reason| anyhow!(reason))?,

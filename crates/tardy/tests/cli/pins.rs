@@ -62,3 +62,36 @@ fn a_dry_run_says_which_pins_these_are() {
     assert!(printed.err.contains("warning: the line that will be driven"), "{}", printed.err);
     assert!(!bench.path("a.run.json").exists());
 }
+
+/// With a stimulus of tardy's own every way knows the whole way, and what it never saw.
+#[test]
+fn a_stimulus_of_its_own_is_timed_from_its_writing_to_its_echo() {
+    let bench = Bench::new();
+    let own =
+        ["--answer-by", "events,sysfs", "--stimulus", "GPIO22", "--echo", "GPIO23", "--stimulus-cpu", "0"];
+    let printed = bench.run(&fake("a.run.json", &own)).exits(0);
+    insta::assert_snapshot!(without_own_cost(&printed.out));
+    assert!(printed.err.contains("stimulus: gpiochip0:22 (GPIO22)"), "{}", printed.err);
+    let run = bench.json("a.run.json");
+    let series = run["series"].as_array().unwrap();
+    assert_eq!(series.len(), 6 + 4, "the spans of both, and an echo each");
+    assert!(series.iter().all(|one| one["tally"]["attempted"].as_u64() > Some(0)), "{series:?}");
+}
+
+#[test]
+fn what_cannot_be_of_a_stimulus_is_said() {
+    let bench = Bench::new();
+    let refused = |more: &[&str], words: &str| {
+        let printed = bench.run(&fake("a.run.json", more)).exits(2);
+        assert!(printed.err.contains(words), "{more:?}: {}", printed.err);
+    };
+    refused(&["--echo", "GPIO23"], "name the line that it drives with --stimulus");
+    refused(&["--stimulus", "GPIO17"], "gpiochip0:17 is in use here already");
+    refused(&["--stimulus", "GPIO22", "--echo", "GPIO22"], "gpiochip0:22 is in use here already");
+    refused(&["--stimulus", "STATUS_LED"], "is taken, by 'heartbeat'");
+    refused(&["--stimulus", "pwmchip0:0", "--echo", "GPIO23"], "nobody knows when a PWM output's edges come");
+    refused(&["--stimulus", "pwmchip0:0", "--stimulus-dither", "1us"], "has none");
+    refused(&["--stimulus", "GPIO22", "--stimulus-period", "10us"], "not between 50 us and 1 s");
+    refused(&["--stimulus", "GPIO22", "--stimulus-dither", "600us"], "more than half of the period");
+    refused(&["--stimulus", "GPIO22", "--stimulus-cpu", "4711"], "may not use cpu 4711");
+}

@@ -14,17 +14,22 @@ use crate::switch::machine::Guest;
 const PRIORITY: u32 = 40;
 const HOLD_US: u32 = 400;
 
-/// A recipe: a thread of [`PRIORITY`] answers edges every ms, more or less, for 2 s.
-fn recipe(place: &Path, modules: &Path, disturbed: Option<&str>) -> PathBuf {
+/// The module makes the edges, every ms, more or less.
+const BY_ITSELF: &str = "period_us=1000 dither_us=200";
+/// They come from elsewhere.
+const BY_OTHERS: &str = "period_us=0";
+
+/// A recipe: a thread of [`PRIORITY`] answers edges for 2 s. `pins` is what their module is told, and `more` of `[gpio]`.
+fn recipe(place: &Path, modules: &Path, pins: &str, disturbed: Option<&str>, more: &str) -> PathBuf {
     let module = |name: &str| modules.join("{release}").join(name).display().to_string();
-    let mut at_rest = vec![format!("{} period_us=1000 dither_us=200", module("tardy_pins.ko"))];
+    let mut at_rest = vec![format!("{} {pins}", module("tardy_pins.ko"))];
     at_rest.extend(
         disturbed
             .map(|how| format!("{} how={how} hold_us={HOLD_US} every_us=9700", module("tardy_disturb.ko"))),
     );
     let text = format!(
         "about = \"edges answered\"\n[run]\nprobe = \"gpio-reaction\"\nduration = \"2s\"\nwarmup = \"100ms\"\n\
-         [timer]\npriority = {PRIORITY}\n[gpio]\nin = \"tardy-pins:0\"\nout = \"answer\"\nanswer_by = [\"events\"]\n\
+         [timer]\npriority = {PRIORITY}\n[gpio]\nin = \"tardy-pins:0\"\nout = \"answer\"\n{more}\n\
          [lab]\nmodules_at_rest = {at_rest:?}\n"
     );
     let path = place.join("pins.toml");
@@ -34,11 +39,15 @@ fn recipe(place: &Path, modules: &Path, disturbed: Option<&str>) -> PathBuf {
 
 /// Runs on both kernels: the runs, the standard kernel's first.
 fn runs(disturbed: Option<&str>) -> Option<[Run; 2]> {
+    runs_of(BY_ITSELF, disturbed, "")
+}
+
+fn runs_of(pins: &str, disturbed: Option<&str>, more: &str) -> Option<[Run; 2]> {
     let guests = guests::directory()?;
     let modules = own_modules::directory()?;
     let place = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.arg(recipe(place.path(), &modules, disturbed));
+    lab.arg(recipe(place.path(), &modules, pins, disturbed, more));
     lab.args(KERNELS.iter().flat_map(|kernel| ["--kernel", kernel]));
     lab.arg("-o").arg(place.path().join("out"));
     println!("{}", guests::said(&guests::expect(lab, 0)));
@@ -47,7 +56,13 @@ fn runs(disturbed: Option<&str>) -> Option<[Run; 2]> {
 }
 
 fn span(run: &Run, from: Point, to: Point) -> &Series {
-    let is_it = |series: &&Series| series.reaction().is_some_and(|one| (one.from, one.to) == (from, to));
+    span_in(run, 0, from, to)
+}
+
+fn span_in(run: &Run, phase: usize, from: Point, to: Point) -> &Series {
+    let is_it = |series: &&Series| {
+        series.phase == phase && series.reaction().is_some_and(|one| (one.from, one.to) == (from, to))
+    };
     run.series.iter().find(is_it).unwrap_or_else(|| panic!("no series from {from:?} to {to:?}"))
 }
 
@@ -87,10 +102,14 @@ fn reactions_are_the_same_to_the_byte() {
     let Some(modules) = own_modules::directory() else { return };
     let place = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "verify");
-    lab.arg(recipe(place.path(), &modules, None)).args(["--kernel", KERNELS[1], "--rounds", "2"]);
+    lab.arg(recipe(place.path(), &modules, BY_ITSELF, None, ""))
+        .args(["--kernel", KERNELS[1], "--rounds", "2"]);
     let shown = guests::said(&guests::expect(lab, 0));
     assert!(shown.contains("the same bytes every time"), "{shown}");
 }
+
+/// What the journal holds while sysfs and a PWM are in use.
+const OLD_INTERFACES: [&str; 3] = ["exported_pin", "exported_pin", "pwm"];
 
 /// It takes the CPU 200 times, so that some edges come right at the beginning of it. Three quarters of it is far more
 /// than anything else here takes.
@@ -117,12 +136,67 @@ fn interrupts_held_off_show_on_the_wire() {
     }
 }
 
+/// A spinlock that a thread without a real-time priority holds: the standard kernel keeps the CPU from everybody meanwhile,
+/// and on PREEMPT_RT the lock is a mutex, whose holder a real-time thread displaces.
+#[test]
+fn a_held_spinlock_shows_on_the_standard_kernel_alone() {
+    let Some([standard, rt]) = runs(Some("spinlock")) else { return };
+    let worst_ns = |run: &Run, from| span(run, from, Point::Answered).max_ns.unwrap();
+    for from in [Point::Due, Point::Edge] {
+        assert!(worst_ns(&standard, from) > SHOWS_NS, "{from:?}: {} ns", worst_ns(&standard, from));
+        assert!(worst_ns(&rt, from) < SHOWS_NS / 2, "{from:?}: {} ns", worst_ns(&rt, from));
+    }
+}
+
+/// Both ways are timed from the writing of the stimulus, and what lies within that the chip's own log has seen too.
+#[test]
+fn a_stimulus_of_tardys_own_is_timed_from_its_writing() {
+    let more = "stimulus = \"drive\"\nstimulus_cpu = 0\necho = \"echo\"\nanswer_by = [\"events\", \"sysfs\"]";
+    let Some(runs) = runs_of(BY_OTHERS, None, more) else { return };
+    for run in &runs {
+        assert!(run.validity.valid, "{:?}", run.validity);
+        for phase in 0..2 {
+            let [whole, echoed, log] = [
+                (Point::Driven, Point::Answered),
+                (Point::Driven, Point::Echoed),
+                (Point::Raised, Point::Answered),
+            ]
+            .map(|(from, to)| span_in(run, phase, from, to));
+            for series in [whole, echoed, log] {
+                assert!(
+                    (1900..=2100).contains(&series.tally.recorded),
+                    "{} {:?}",
+                    series.label,
+                    series.tally
+                );
+                assert_eq!(series.tally.missed.get(), Some(0), "{} {:?}", series.label, series.tally);
+            }
+            // Before the log's there is the writing, and behind it the interrupt of the echo.
+            assert!(
+                whole.min_ns > log.min_ns && echoed.min_ns > log.min_ns,
+                "{:?} {:?}",
+                whole.min_ns,
+                log.min_ns
+            );
+            assert!(
+                whole.max_ns.unwrap() < log.max_ns.unwrap() + 30_000,
+                "{:?} {:?}",
+                whole.max_ns,
+                log.max_ns
+            );
+        }
+        let interrupt = span(run, Point::Driven, Point::Edge);
+        assert!(interrupt.min_ns > Some(0) && interrupt.max_ns < Some(30_000), "{:?}", interrupt.max_ns);
+    }
+}
+
 #[test]
 fn a_pin_is_an_input_again_after_a_crash() {
     let Some(guests) = guests::directory() else { return };
     let Some(modules) = own_modules::directory() else { return };
     let module = modules.join(own_modules::release(KERNELS[1])).join("tardy_pins.ko");
-    let guest = Guest { modules: vec![module.display().to_string().leak()], ..Guest::default() };
+    let module = format!("{} {BY_OTHERS}", module.display());
+    let guest = Guest { modules: vec![module.leak()], ..Guest::default() };
     let said = guest.run(&guests, include_str!("pins.sh"));
     println!("{}", said.text());
     let guarded = said.part("the guard lives");
@@ -136,4 +210,14 @@ fn a_pin_is_an_input_again_after_a_crash() {
     let taken = said.part("a line that is taken");
     assert_eq!(taken.number("exit status"), 2, "{}", taken.text());
     assert!(taken.text().contains("is taken, by 'tardy'"), "{}", taken.text());
+    let guarded = said.part("sysfs and a PWM: the guard lives");
+    assert_eq!(guarded.all("journal").collect::<Vec<_>>(), OLD_INTERFACES, "{}", guarded.text());
+    assert_eq!(guarded.number("exit status"), 0, "{}", guarded.text());
+    let journalled = said.part("sysfs and a PWM: the guard was killed");
+    assert_eq!(journalled.all("journal").collect::<Vec<_>>(), OLD_INTERFACES, "{}", journalled.text());
+    assert_eq!(journalled.all("left").collect::<Vec<_>>(), ["waving"], "{}", journalled.text());
+    assert_eq!(journalled.all("then").collect::<Vec<_>>(), ["gone"], "{}", journalled.text());
+    let planned = said.part("sysfs and a PWM: as planned");
+    assert_eq!(planned.number("exit status"), 0, "{}", planned.text());
+    assert_eq!(planned.all("then").collect::<Vec<_>>(), ["gone"], "{}", planned.text());
 }

@@ -5,7 +5,7 @@ is() { [ "$(direction)" = "$1" ]; }
 is_taken() { is output && [ "$(consumer)" = tardy ]; }
 is_free() { [ "$(consumer)" = - ]; }
 respond() { exec tardy run --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --duration 100s "$@" > /tmp/told 2>&1; }
-journal() { sed 's/.*"kind":"\([a-z_]*\)".*/journal \1/' /run/tardy/journal/*.json; echo; }
+journal() { for entry in /run/tardy/journal/*.json; do sed 's/.*"kind":"\([a-z_]*\)".*/journal \1/' "$entry"; echo; done; }
 guards() { grep -l __pins /proc/[0-9]*/cmdline 2> /dev/null | sed 's#/proc/\([0-9]*\)/.*#\1#'; }
 
 part 'the guard lives'
@@ -38,3 +38,35 @@ answer tardy run --probe gpio-reaction --in tardy-pins:2 --out tardy-pins:1 --du
 kill $killed
 wait $killed
 until_true is input
+
+# The old interfaces keep what they were told when their process has died.
+respond_in_sysfs() { respond --answer-by sysfs --stimulus pwmchip0:0 --stimulus-period 1ms "$@"; }
+is_exported() { [ -e /sys/class/gpio/answer ] || [ -e /sys/class/gpio/gpio513 ]; }
+is_waving() { is_exported && is output && [ "$(cat /sys/class/pwm/pwmchip0/pwm0/enable)" = 1 ]; }
+is_gone() { ! is_exported && [ ! -e /sys/class/pwm/pwmchip0/pwm0 ] && is input; }
+
+part 'sysfs and a PWM: the guard lives'
+respond_in_sysfs -o /tmp/sysfs-guarded.run.json &
+killed=$!
+until_true is_waving
+journal
+kill -9 $killed
+wait $killed
+until_true is_gone
+answer tardy restore
+
+part 'sysfs and a PWM: the guard was killed'
+respond_in_sysfs -o /tmp/sysfs-journalled.run.json &
+killed=$!
+until_true is_waving
+journal
+kill -9 $(guards) $killed
+wait $killed
+is_waving && echo 'left waving'
+answer tardy restore
+is_gone && echo 'then gone'
+
+part 'sysfs and a PWM: as planned'
+answer tardy run --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --duration 100ms --warmup 10ms \
+    --answer-by sysfs --stimulus pwmchip0:0 --stimulus-period 1ms -o /tmp/sysfs.run.json
+is_gone && echo 'then gone'

@@ -20,6 +20,8 @@ fn kind(setting: &Setting) -> &'static str {
         Setting::File { .. } => "file",
         Setting::Thread(_) => "thread",
         Setting::Pin { .. } => "pin",
+        Setting::ExportedPin { .. } => "exported_pin",
+        Setting::Pwm { .. } => "pwm",
         Setting::Network(step) => match &step.change {
             Change::Bridge { .. } => "bridge",
             Change::OpenVSwitch { .. } => "open_v_switch",
@@ -41,11 +43,13 @@ fn kind(setting: &Setting) -> &'static str {
 }
 
 /// Every name that [`kind`] gives.
-const KINDS: [&str; 19] = [
+const KINDS: [&str; 21] = [
     "trace_instance",
     "file",
     "thread",
     "pin",
+    "exported_pin",
+    "pwm",
     "bridge",
     "open_v_switch",
     "open_v_switch_port",
@@ -65,7 +69,7 @@ const KINDS: [&str; 19] = [
 
 /// What no guest has the device for, a network card that stamps frames, whose undoing has tests beside its code; and pins,
 /// which have a guest of their own (`pins.rs`).
-const ELSEWHERE: [&str; 2] = ["receive_stamps", "pin"];
+const ELSEWHERE: [&str; 4] = ["receive_stamps", "pin", "exported_pin", "pwm"];
 
 /// A cycle so long that tardy waits for the second port's turn while the first has its new schedule already.
 fn slow_switch(blue: &str, red: &str) -> String {

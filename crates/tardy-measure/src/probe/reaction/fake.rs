@@ -1,6 +1,7 @@
 //! The fake: edges made up from a seed, without waiting. One every ms or so, answered after some us; now and then so late
 //! that the next one comes before, and once in a while the queue loses some.
 
+use super::driven::Rise;
 use super::inlet::Edge;
 
 const PERIOD_NS: u64 = 1_000_000;
@@ -14,8 +15,18 @@ pub(super) struct FakeReactions {
     counts_edges: bool,
 }
 
-/// An edge, when the thread ran, and when it had answered.
-pub(super) type Made = (Edge, u64, u64);
+/// What lies between the stimulus and the edge's time stamp.
+const INTERRUPT_NS: u64 = 1_300;
+/// What lies between the answer and its time stamp where it is read back.
+pub(super) const ECHO_NS: u64 = 1_100;
+
+/// A reaction that never was.
+pub(super) struct Made {
+    pub(super) edge: Edge,
+    pub(super) running_ns: u64,
+    pub(super) answered_ns: u64,
+    pub(super) rise: Rise,
+}
 
 impl FakeReactions {
     /// Edges from `start_ns` on, from this seed, for a thread that is told their numbers or not.
@@ -33,7 +44,8 @@ impl FakeReactions {
         let running_ns = self.at_ns + late_ns;
         let since_last = if self.counts_edges { 1 + lost } else { 1 };
         let edge = Edge { since_last, read: 1, first_ns: self.at_ns, at_ns: self.at_ns };
-        (edge, running_ns, running_ns + 1_800 + spread % 300)
+        let rise = Rise { count: self.count, at_ns: self.at_ns - INTERRUPT_NS };
+        Made { edge, running_ns, answered_ns: running_ns + 1_800 + spread % 300, rise }
     }
 
     fn random(&mut self) -> u64 {

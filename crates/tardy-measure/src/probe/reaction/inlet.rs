@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use gpiocdev::Request;
 use tardy_sys::gpio::{Events, OneLine};
+use tardy_sys::gpio_sysfs::ValueFile;
 use tardy_sys::shared_map::Block;
 
 /// What a wait came to.
@@ -72,6 +73,33 @@ impl Inlet for ByEvents<'_> {
             first_ns: self.events[0].timestamp_ns,
             at_ns: last.timestamp_ns,
         }))
+    }
+}
+
+/// The `value` file in sysfs, which can be waited for.
+pub(super) struct BySysfs<'a>(&'a ValueFile);
+
+impl<'a> BySysfs<'a> {
+    /// Edges of before are not waited for any more.
+    pub(super) fn new(value: &'a ValueFile) -> io::Result<Self> {
+        value.is_high()?;
+        Ok(Self(value))
+    }
+}
+
+impl Inlet for BySysfs<'_> {
+    const SEES_EDGES: bool = false;
+
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Waited> {
+        match self.0.wait_for_edge() {
+            // Only rising edges are told, but the line may be low again by now.
+            Ok(()) => {
+                self.0.is_high().map(|_| Waited::Edge(Edge { since_last: 1, read: 1, first_ns: 0, at_ns: 0 }))
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Waited::Nothing),
+            Err(error) => Err(error),
+        }
     }
 }
 

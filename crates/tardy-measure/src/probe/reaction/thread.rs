@@ -8,19 +8,23 @@ use std::os::fd::AsFd;
 
 use gpiocdev::Request;
 use tardy_record::pins::{AnswerBy, ReactionPlan};
-use tardy_record::plan::Span;
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::gpio::OneLine;
+use tardy_sys::gpio_sysfs::ValueFile;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::memory;
 use tardy_sys::scheduling;
 use tardy_sys::shared_map::SharedMap;
-use tardy_sys::thread_usage;
+use tardy_sys::thread_usage::{self, ThreadUsage};
 
 use super::book::Book;
-use super::fake::FakeReactions;
-use super::inlet::{ByAsking, ByEvents, Inlet, Waited};
+use super::driven::Driven;
+use super::fake::{ECHO_NS, FakeReactions, Made};
+use super::inlet::{ByAsking, ByEvents, BySysfs, Inlet, Waited};
+use super::stimulus::EchoBook;
 use super::storm::STORM_PER_SECOND;
 use crate::gpio;
+use crate::probe::level::Level;
 use crate::probe::order::Order;
 use crate::probe::seat;
 use crate::probe::timer::Prepared;
@@ -35,9 +39,24 @@ pub struct ReactionProbe<'a> {
 }
 
 /// The lines, claimed.
-struct Lines {
-    input: Request,
-    output: Request,
+enum Lines {
+    Device { input: Request, output: Request },
+    Sysfs { input: ValueFile, output: ValueFile },
+}
+
+impl Lines {
+    fn claim(plan: &ReactionPlan) -> Result<Self, String> {
+        let input = match plan.answer_by {
+            AnswerBy::Events => gpio::input_with_events(&plan.input)?,
+            AnswerBy::Busy => gpio::input(&plan.input)?,
+            AnswerBy::Sysfs => {
+                let files = KernelFiles::real();
+                let input = gpio::sysfs::input_with_edges(&files, &plan.input)?;
+                return Ok(Self::Sysfs { input, output: gpio::sysfs::output_low(&files, &plan.output)? });
+            }
+        };
+        Ok(Self::Device { input, output: gpio::output_low(&plan.output)? })
+    }
 }
 
 impl<'a> ReactionProbe<'a> {
@@ -55,11 +74,7 @@ impl<'a> ReactionProbe<'a> {
         let fake = self.order.fake.is_some();
         let (granted, refused) = seat::take(plan.cpu, plan.policy, plan.priority, fake)?;
         if !fake {
-            let input = match plan.answer_by {
-                AnswerBy::Events => gpio::input_with_events(&plan.input)?,
-                AnswerBy::Busy => gpio::input(&plan.input)?,
-            };
-            self.lines = Some(Lines { input, output: gpio::output_low(&plan.output)? });
+            self.lines = Some(Lines::claim(plan)?);
         }
         memory::prefault_stack();
         Ok(Prepared {
@@ -81,21 +96,25 @@ impl<'a> ReactionProbe<'a> {
             self.make_up(start_ns);
             return Ok(());
         };
-        let output = OneLine::of(lines.output.as_fd());
+        let (input, output) = match lines {
+            Lines::Device { input, output } => (input, OneLine::of(output.as_fd())),
+            Lines::Sysfs { input, output } => return self.answer(BySysfs::new(input)?, output, start_ns),
+        };
         match self.plan.answer_by {
-            AnswerBy::Events => self.answer(ByEvents::new(&lines.input), output, start_ns),
             AnswerBy::Busy => {
                 let block = self.map.block(self.order.first_block);
-                self.answer(ByAsking::new(&lines.input, block)?, output, start_ns)
+                self.answer(ByAsking::new(input, block)?, output, start_ns)
             }
+            _ => self.answer(ByEvents::new(input), output, start_ns),
         }
     }
 
-    fn answer<I: Inlet>(&self, mut inlet: I, output: OneLine<'_>, start_ns: u64) -> io::Result<()> {
+    fn answer<I: Inlet>(&self, mut inlet: I, output: impl Level, start_ns: u64) -> io::Result<()> {
         let block = self.map.block(self.order.first_block);
         let (counted_from_ns, end_ns, reactions) = self.bounds(start_ns);
         let mut clock = ClockReader::new(Clock::Monotonic);
         let mut book = self.book(counted_from_ns);
+        let driven = self.plan.driven().map(|_| Driven::of(self.map));
         let used_before = thread_usage::of_this_thread()?;
         let mut counted = 0;
         while counted < reactions && !block.is_asked_to_end() {
@@ -109,7 +128,7 @@ impl<'a> ReactionProbe<'a> {
             let answered_ns = clock.now_ns() as u64;
             output.set(false)?;
             counted += u64::from(edge_ns >= counted_from_ns);
-            if book.add(edge, running_ns, answered_ns) {
+            if book.add(edge, running_ns, answered_ns, driven.map(Driven::last)) {
                 book.finish(thread_usage::of_this_thread()?.since(&used_before));
                 return Err(io::Error::other(format!(
                     "edges come faster than {STORM_PER_SECOND} a second: an input that floats, or a wire that rings; \
@@ -129,32 +148,38 @@ impl<'a> ReactionProbe<'a> {
             self.order.fake.unwrap_or(0) ^ self.order.seed,
             self.plan.answer_by == AnswerBy::Events,
         );
+        let echo_block = || self.map.block(self.order.first_block + self.plan.spans().len());
+        let mut echo = (self.plan.echo().is_some())
+            .then(|| EchoBook::new(echo_block(), &self.order.thresholds_ns, counted_from_ns));
         let mut counted = 0;
         while counted < reactions && !self.map.block(self.order.first_block).is_asked_to_end() {
-            let (edge, running_ns, answered_ns) = made.next();
+            let Made { edge, running_ns, answered_ns, rise } = made.next();
             if edge.at_ns >= end_ns {
                 break;
             }
             counted += u64::from(edge.at_ns >= counted_from_ns);
-            book.add(edge, running_ns, answered_ns);
+            book.add(edge, running_ns, answered_ns, self.plan.driven().map(|_| rise));
+            if let Some(echo) = &mut echo {
+                echo.driven(rise.at_ns);
+                echo.echoed(answered_ns + ECHO_NS);
+            }
         }
-        book.finish(thread_usage::ThreadUsage::default());
+        book.finish(ThreadUsage::default());
+        if let Some(echo) = echo {
+            echo.finish(ThreadUsage::default());
+        }
     }
 
     /// From when it counts, until when, and how many at the most.
     fn bounds(&self, start_ns: u64) -> (u64, u64, u64) {
-        let counted_from_ns = start_ns + self.order.warmup_ns;
-        match self.order.span {
-            Span::DurationNs(ns) => (counted_from_ns, counted_from_ns.saturating_add(ns), u64::MAX),
-            Span::Loops(loops) => (counted_from_ns, u64::MAX, loops),
-            Span::Unknown => (counted_from_ns, u64::MAX, u64::MAX),
-        }
+        let (counted_from_ns, end_ns) = self.order.counted_between(start_ns);
+        (counted_from_ns, end_ns, self.order.loops())
     }
 
     fn book(&self, counted_from_ns: u64) -> Book<'a> {
         let first = self.order.first_block;
         Book::new(
-            self.plan.answer_by,
+            self.plan,
             |index| self.map.block(first + index),
             self.map.ring(first),
             &self.order.thresholds_ns,

@@ -10,7 +10,7 @@ use super::waiter::Woken;
 
 /// A schedule of deadlines with seeded dither.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     pub clock: Clock,
     pub first_ns: i64,
     pub interval_ns: u64,
@@ -19,7 +19,7 @@ pub(super) struct Schedule {
 }
 
 /// The deadlines of a method that is told each one.
-pub(super) trait Deadlines {
+pub(crate) trait Deadlines {
     /// The deadline to wait for.
     fn next_ns(&self) -> i64;
 
@@ -105,7 +105,7 @@ impl Dither {
 }
 
 /// Deadlines on a grid, each put off by a dither of its own.
-pub(super) struct DitheredGrid {
+pub(crate) struct DitheredGrid {
     grid: Grid,
     dither: Dither,
     put_off_ns: i64,
@@ -113,7 +113,7 @@ pub(super) struct DitheredGrid {
 
 impl DitheredGrid {
     /// The deadlines of `schedule`.
-    pub(super) fn new(schedule: Schedule) -> Self {
+    pub(crate) fn new(schedule: Schedule) -> Self {
         let mut dither = Dither::new(schedule);
         let put_off_ns = dither.next_ns();
         Self { grid: Grid::new(schedule), dither, put_off_ns }

@@ -2,7 +2,7 @@
 
 mod fake;
 pub(crate) mod fake_trace;
-mod grid;
+pub(crate) mod grid;
 mod pace;
 pub mod reading;
 pub(crate) mod recorder;

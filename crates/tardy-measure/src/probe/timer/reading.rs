@@ -3,7 +3,7 @@
 use tardy_record::block_maxima::BlockMaxima;
 use tardy_record::gaps::{Counter, GapSeries, GapTrain};
 use tardy_record::layout::FINE;
-use tardy_record::pins::{AnswerBy, ReactionPlan, ReactionSeries};
+use tardy_record::pins::{Between, ECHOED, ReactionPlan, ReactionSeries};
 use tardy_record::plan::{NoiseThread, ThreadPlan, TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
@@ -43,9 +43,11 @@ pub enum Of<'a> {
     Reaction {
         /// The probe's plan.
         reaction: &'a ReactionPlan,
-        /// Which of its way's spans.
+        /// Which of its spans.
         span: usize,
     },
+    /// The answers that come back to whoever makes the stimulus.
+    Echo(&'a ReactionPlan),
     /// A loop that makes a pin high and low: its toggles.
     Toggles {
         /// The loop.
@@ -64,6 +66,7 @@ impl Of<'_> {
             Self::Timer { thread, .. } => thread.cpu,
             Self::Noise(thread) | Self::Holes(thread) | Self::Toggles { thread, .. } => thread.cpu,
             Self::Reaction { reaction, .. } => reaction.cpu,
+            Self::Echo(reaction) => reaction.driven().map_or(reaction.cpu, |(_, cpu)| cpu),
         }
     }
 
@@ -79,7 +82,7 @@ impl Of<'_> {
 
     /// Whether the thread knows of each attempt that was missed: one that only looks at a level does not.
     fn knows_what_it_missed(self) -> bool {
-        !matches!(self, Self::Reaction { reaction, .. } if reaction.answer_by != AnswerBy::Events)
+        !matches!(self, Self::Reaction { reaction, .. } if reaction.driven().is_none() && !reaction.answer_by.sees_edges())
     }
 
     /// What the series is called.
@@ -88,11 +91,25 @@ impl Of<'_> {
             Self::Timer { .. } | Self::Noise(_) => format!("cpu {}", self.cpu()),
             Self::Toggles { .. } => "toggles".to_owned(),
             Self::Holes(_) => "holes".to_owned(),
-            Self::Reaction { reaction, span } => {
-                let (from, to) = reaction.answer_by.spans()[span];
+            Self::Reaction { .. } | Self::Echo(_) => {
+                let (from, to) = self.between().unwrap_or(ECHOED);
                 format!("{} to {}", from.name(), to.name())
             }
         }
+    }
+
+    /// Between which points of a reaction, if it is of one.
+    pub fn between(self) -> Option<Between> {
+        match self {
+            Self::Timer { .. } | Self::Noise(_) | Self::Toggles { .. } | Self::Holes(_) => None,
+            Self::Reaction { reaction, span } => reaction.spans().get(span).copied(),
+            Self::Echo(_) => Some(ECHOED),
+        }
+    }
+
+    /// Inside, or between two pins.
+    fn level(self) -> Level {
+        if matches!(self, Self::Echo(_)) { Level::Wire } else { Level::UserThread }
     }
 
     fn name(self) -> &'static str {
@@ -100,13 +117,14 @@ impl Of<'_> {
             Self::Timer { .. } => "timer",
             Self::Noise(_) => "noise",
             Self::Reaction { .. } => "reaction",
+            Self::Echo(_) => "stimulus",
             Self::Toggles { .. } | Self::Holes(_) => "toggle",
         }
     }
 
     fn quantity(self) -> Quantity {
         match self {
-            Self::Timer { .. } | Self::Reaction { .. } => Quantity::Latency,
+            Self::Timer { .. } | Self::Reaction { .. } | Self::Echo(_) => Quantity::Latency,
             Self::Noise(_) | Self::Holes(_) => Quantity::Noise,
             Self::Toggles { .. } => Quantity::Spacing,
         }
@@ -203,7 +221,7 @@ impl Cells<'_> {
             label: place.of.label(),
             phase: place.phase,
             quantity: place.of.quantity(),
-            level: Level::UserThread,
+            level: place.of.level(),
             counted_ns: self.counted_to_ns() - self.counted_from_ns(),
             tally: self.tally(recorded, place.of.knows_what_it_missed()),
             min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
@@ -232,8 +250,8 @@ impl Cells<'_> {
                     let seen = Seen::Written { cpu: thread.cpu, policy, priority, through };
                     SeriesKind::Edges(EdgeSeries { seen, beside: false })
                 }
-                Of::Reaction { reaction, span } => {
-                    SeriesKind::Reaction(reaction_series(reaction, span, place.granted))
+                Of::Reaction { reaction, .. } | Of::Echo(reaction) => {
+                    SeriesKind::Reaction(reaction_series(reaction, place))
                 }
             },
         }
@@ -360,16 +378,16 @@ impl Cells<'_> {
     }
 }
 
-fn reaction_series(reaction: &ReactionPlan, span: usize, granted: Granted) -> ReactionSeries {
-    let (from, to) = reaction.answer_by.spans()[span];
+fn reaction_series(reaction: &ReactionPlan, place: Place<'_>) -> ReactionSeries {
+    let (from, to) = place.of.between().unwrap_or(ECHOED);
     ReactionSeries {
         from,
         to,
         answer_by: reaction.answer_by,
-        cpu: reaction.cpu,
-        policy: granted.policy,
-        priority: granted.priority,
-        beside: span > 0,
+        cpu: place.of.cpu(),
+        policy: place.granted.policy,
+        priority: place.granted.priority,
+        beside: !matches!(place.of, Of::Reaction { span: 0, .. }),
         agreement: None,
     }
 }
