@@ -16,6 +16,10 @@ use super::echo_series::{Counted, EchoSeries};
 use crate::gpio;
 use crate::probe::reaction::STORM_PER_SECOND;
 
+/// The queue is emptied this often, and not at each edge: waking for each would be a load of its own on a board with one
+/// CPU. The kernel keeps twice as many edges as come meanwhile before they are a storm.
+const PAUSE_NS: u64 = 5_000_000;
+
 /// The edges of one phase.
 pub(super) struct EchoWatch {
     phase: usize,
@@ -63,18 +67,16 @@ impl EchoWatch {
         let listen = move || {
             let mut events = Events::default();
             let line = OneLine::of(request.as_fd());
-            let fds = [request.as_fd().as_raw_fd(), ended.as_raw_fd()];
-            loop {
-                let ready = wait_readable(&fds, u64::MAX);
-                // What waits is read before the end is heeded.
-                let outcome = match ready.as_deref() {
-                    Ok([true, _]) => take(line, &mut events, &heard),
-                    Ok([false, true]) | Err(_) => return,
-                    Ok(_) => Ok(()),
-                };
-                if let Err(trouble) = outcome {
-                    lock(&heard).trouble = Some(trouble);
-                    return;
+            let fd = request.as_fd().as_raw_fd();
+            let mut is_over = false;
+            // What waits is read before the end is heeded.
+            while !is_over {
+                is_over = !wait_readable(&[ended.as_raw_fd()], PAUSE_NS).is_ok_and(|ready| !ready[0]);
+                while wait_readable(&[fd], 0).is_ok_and(|ready| ready[0]) {
+                    if let Err(trouble) = take(line, &mut events, &heard) {
+                        lock(&heard).trouble = Some(trouble);
+                        return;
+                    }
                 }
             }
         };
