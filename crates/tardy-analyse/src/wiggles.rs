@@ -69,15 +69,16 @@ pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Opt
             })
         })
         .collect();
-    let published = published.iter().filter(|one| is_fastest(one) && one.toggle_ns.is_some()).map(|one| {
-        PublishedWiggle {
-            id: one.id.clone(),
-            what: published::what(one),
-            toggle_ns: one.toggle_ns,
-            period_us: one.interference_period_us,
-            length_us: one.interference_length_us,
-            approx: one.approx.clone(),
-        }
+    // A wiggle at a period has none beside it: its echo is only that.
+    let is_fast = run.series.iter().any(|series| series.edges().is_some_and(|edges| !edges.beside));
+    let published = published.iter().filter(|one| is_fast && is_fastest(one) && one.toggle_ns.is_some());
+    let published = published.map(|one| PublishedWiggle {
+        id: one.id.clone(),
+        what: published::what(one),
+        toggle_ns: one.toggle_ns,
+        period_us: one.interference_period_us,
+        length_us: one.interference_length_us,
+        approx: one.approx.clone(),
     });
     (!phases.is_empty()).then(|| Wiggles { phases, published: published.collect() })
 }

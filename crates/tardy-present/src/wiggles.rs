@@ -11,7 +11,14 @@ use crate::latency::{count, harmless, microseconds, short, three_digits};
 use crate::noise;
 
 /// What the table is called.
-pub(crate) const TITLE: &str = "From edge to edge, and the holes, beside the published ones";
+pub(crate) fn heading(findings: &Findings) -> &'static str {
+    let published = findings.wiggles.as_ref().is_some_and(|wiggles| !wiggles.published.is_empty());
+    if published {
+        "From edge to edge, and the holes, beside the published ones"
+    } else {
+        "From edge to edge"
+    }
+}
 
 /// Heads of the table.
 pub(crate) const HEADS: [&str; 8] =
