@@ -6,6 +6,7 @@ use tardy_record::series::Quantity;
 use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
+use crate::captures::{self, CapturedChannel};
 use crate::causes::simultaneous::{self, Event};
 use crate::causes::{self, Cause, Hint};
 use crate::cost::{self, Cost};
@@ -66,6 +67,9 @@ pub struct Findings {
     /// From the edge to the answer, span by span; empty where no pin was answered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reactions: Vec<Reaction>,
+    /// What a logic analyser's channels did, beyond their rows; empty where there was none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<CapturedChannel>,
     /// Pins that were wiggled as fast as they could be; absent where none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wiggles: Option<Wiggles>,
@@ -110,7 +114,7 @@ pub struct PhaseFindings {
     pub measured_ns: Option<u64>,
     /// A line for each series.
     pub rows: Vec<Row>,
-    /// All of them together; absent where their bins do not fit each other.
+    /// All of them together; absent where their bins do not fit each other, or they are of different things.
     pub all: Option<Row>,
     /// Indices of its series, but for those of lower levels that stand beside them.
     pub series: Vec<usize>,
@@ -137,6 +141,7 @@ pub fn of(run: &Run, options: &Options<'_>) -> Findings {
         wiggles: wiggles::of(run, &noise, options.published),
         noise,
         reactions: reactions::of(run),
+        captures: captures::of(run),
         rounds: rounds::of(run),
         loads: loads::of(run),
         cost: cost::of(run),
@@ -152,6 +157,9 @@ fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
     let of_its_own = |i: &usize| run.series[*i].phase == index && !run.series[*i].stands_beside();
     let indices: Vec<usize> = (0..run.series.len()).filter(of_its_own).collect();
     let series: Vec<&Series> = indices.iter().map(|i| &run.series[*i]).collect();
+    // The widths and the periods of a signal have nothing in common.
+    let is_apart = |one: &&Series| one.capture().is_some() && one.quantity == Quantity::Spacing;
+    let pools = !series.is_empty() && !series.iter().any(is_apart);
     PhaseFindings {
         phase: index,
         label: phase.label.clone(),
@@ -163,7 +171,7 @@ fn phase_findings(run: &Run, index: usize) -> PhaseFindings {
         loads: plan.map_or_else(Vec::new, |plan| plan.loads.clone()),
         measured_ns: series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0),
         rows: series.iter().map(|one| row::of_series(one)).collect(),
-        all: if series.is_empty() { None } else { row::of_several("all", &series).ok() },
+        all: pools.then(|| row::of_several("all", &series).ok()).flatten(),
         series: indices,
     }
 }

@@ -5,6 +5,7 @@
 //! `docs/statistics.md`.
 
 pub mod binomial;
+pub mod captures;
 pub mod causes;
 pub mod comparability;
 pub mod compare;

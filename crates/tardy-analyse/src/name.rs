@@ -27,6 +27,8 @@ pub enum Readings {
     Gaps,
     /// On a pin.
     Reactions,
+    /// Between the edges of a captured signal.
+    Intervals,
     /// Of a pin that is made high and low as fast as it can be.
     Toggles,
     /// Of another tool that looks for noise.
@@ -39,7 +41,8 @@ impl Readings {
         match (&series.kind, series.quantity) {
             (SeriesKind::Flow(_), _) => Self::Frames,
             (SeriesKind::Gaps(_), _) => Self::Gaps,
-            (SeriesKind::Reaction(_), _) => Self::Reactions,
+            (SeriesKind::Reaction(_), _) | (SeriesKind::Capture(_), Quantity::Latency) => Self::Reactions,
+            (SeriesKind::Capture(_), _) => Self::Intervals,
             (SeriesKind::Edges(_), _) | (_, Quantity::Spacing) => Self::Toggles,
             (SeriesKind::Foreign(_), Quantity::Noise) => Self::Samples,
             (_, Quantity::Noise) => Self::Periods,
@@ -65,6 +68,7 @@ impl Readings {
             Self::Frames => "frames",
             Self::Gaps => "gaps",
             Self::Reactions => "reactions",
+            Self::Intervals => "intervals",
             Self::Toggles => "toggles",
             Self::Samples => "samples",
         }

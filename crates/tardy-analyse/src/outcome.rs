@@ -47,11 +47,21 @@ pub struct Key {
     /// How the thread learnt of the edges that it answered; absent where it answered none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
+    /// Whether it is what a logic analyser saw, which knows no thread.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub captured: bool,
     /// From one edge to the next, in ns, of a pin that is wiggled; absent of all else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_every_ns: Option<u64>,
     /// At which level.
     pub level: Level,
+}
+
+impl Key {
+    /// Whether it is of answers on a pin.
+    pub fn is_of_reactions(&self) -> bool {
+        self.answer_by.is_some() || self.captured
+    }
 }
 
 /// What `run` came to, in the order in which it was measured, lower levels first. Noise is no latency and not in it.
@@ -105,6 +115,7 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         probe: plan.probe.name(),
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
+        captured: series.capture().is_some(),
         edge_every_ns: match &plan.probe {
             ProbePlan::Wiggle(_) => interval_ns(series),
             _ => None,

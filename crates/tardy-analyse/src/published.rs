@@ -280,8 +280,8 @@ impl Kind {
 
     fn fits(&self, outcome: &Outcome) -> bool {
         let key = &outcome.key;
-        if self.reaction || key.answer_by.is_some() {
-            return self.reaction && key.answer_by.is_some();
+        if self.reaction || key.is_of_reactions() {
+            return self.reaction && key.is_of_reactions();
         }
         if self.wiggle || key.edge_every_ns.is_some() {
             return self.wiggle && (self.interval_ns.is_none() || self.interval_ns == key.edge_every_ns);

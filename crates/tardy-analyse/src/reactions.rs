@@ -1,6 +1,7 @@
 //! Reactions on pins: what each span of the way from the stimulus to the answer came to.
 
 use serde::Serialize;
+use tardy_record::capture::Interval;
 use tardy_record::pins::{Agreement, AnswerBy, Point};
 use tardy_record::series::Level;
 use tardy_record::{Run, Series};
@@ -12,8 +13,9 @@ use crate::row::{self, Row};
 pub struct Reaction {
     /// Index of the phase.
     pub phase: usize,
-    /// How the thread learnt of edges.
-    pub answer_by: AnswerBy,
+    /// How the thread learnt of edges; absent of what a logic analyser saw, which knows no thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<AnswerBy>,
     /// Where the span begins.
     pub from: Point,
     /// Where it ends.
@@ -34,10 +36,21 @@ pub fn of(run: &Run) -> Vec<Reaction> {
 }
 
 fn of_series(series: &Series) -> Option<Reaction> {
+    if let Some(capture) = series.capture() {
+        return (capture.interval == Interval::Reaction).then(|| Reaction {
+            phase: series.phase,
+            answer_by: None,
+            from: Point::Raised,
+            to: Point::Answered,
+            level: series.level,
+            row: row::of_series(series),
+            agreement: None,
+        });
+    }
     let reaction = series.reaction()?;
     Some(Reaction {
         phase: series.phase,
-        answer_by: reaction.answer_by,
+        answer_by: Some(reaction.answer_by),
         from: reaction.from,
         to: reaction.to,
         level: series.level,

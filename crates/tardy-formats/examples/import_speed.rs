@@ -14,7 +14,7 @@ fn main() {
         std::process::exit(2);
     };
     let unit = if unit == "ns" { Unit::Ns } else { Unit::Us };
-    let options = ImportOptions { unit: Some(unit), command: None };
+    let options = ImportOptions { unit: Some(unit), ..ImportOptions::default() };
     let file = File::open(&path).expect("the file can be opened");
     let size = file.metadata().expect("the file has a size").len() as f64;
     let begun = Instant::now();

@@ -23,6 +23,27 @@ pub struct Format {
 /// All formats, in the order in which they are tried.
 pub const FORMATS: &[Format] = &[
     Format {
+        name: "vcd",
+        about: "VCD, a capture of a logic analyser or a simulator",
+        recognises: |head| {
+            head.text.trim_start().starts_with('$')
+                && ["$timescale", "$var", "$enddefinitions"].iter().any(|keyword| head.has(keyword))
+        },
+        import: import::vcd::import,
+    },
+    Format {
+        name: "sigrok",
+        about: "sigrok's session file (.sr): a capture of a logic analyser",
+        recognises: |head| import::sigrok::recognises(head.bytes),
+        import: import::sigrok::import,
+    },
+    Format {
+        name: "saleae-binary",
+        about: "Saleae's binary export of digital channels (Logic 2): digital_0.bin and those beside it",
+        recognises: |head| head.bytes.starts_with(import::saleae_binary::MAGIC),
+        import: import::saleae_binary::import,
+    },
+    Format {
         name: "rt-tests-json",
         about: "cyclictest, oslat and the others of rt-tests, --json",
         recognises: |head| head.is_json() && (head.has("rt_test_version") || head.has("\"cmdline:\"")),
@@ -125,6 +146,12 @@ pub const FORMATS: &[Format] = &[
             head.lines().any(|line| line.starts_with("# Histogram")) || head.lines().any(is_thread_line)
         },
         import: import::cyclictest_text::import,
+    },
+    Format {
+        name: "level-csv",
+        about: "levels over time as CSV: Saleae's Logic 2, sigrok's, or any with times and columns of 0 and 1",
+        recognises: |head| import::level_csv::recognises(&head.text),
+        import: import::level_csv::import,
     },
     Format {
         name: "columns",

@@ -26,6 +26,12 @@ pub enum ImportError {
         /// The format's description.
         format: &'static str,
     },
+    /// A file of a capture that is spread over several, and not the one that stands for it.
+    #[error("is not of the channel with the stimulus: the capture is imported as {0}, beside it")]
+    OtherChannel(
+        /// The file that is.
+        String,
+    ),
     /// Content that makes no sense, or contradicts itself.
     #[error("{place}: {reason}")]
     At {

@@ -26,6 +26,34 @@ impl Unit {
     }
 }
 
+/// A unit of times that a capture gives as numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+    /// Picoseconds.
+    Ps,
+}
+
+impl TimeUnit {
+    /// As a power of ten of a picosecond.
+    pub(crate) fn ps_exponent(self) -> i32 {
+        match self {
+            Self::S => 12,
+            Self::Ms => 9,
+            Self::Us => 6,
+            Self::Ns => 3,
+            Self::Ps => 0,
+        }
+    }
+}
+
 /// What a file holds.
 #[derive(Debug, Default)]
 pub(crate) struct Imported {
@@ -58,6 +86,23 @@ pub struct Used {
     pub unit: bool,
     /// `--command`.
     pub command: bool,
+    /// `--in` or `--out`.
+    pub channels: bool,
+    /// `--edge`.
+    pub edge: bool,
+    /// `--time-unit`.
+    pub time_unit: bool,
+}
+
+impl Used {
+    /// What was of use to this file or that.
+    pub fn add(&mut self, other: Self) {
+        self.unit |= other.unit;
+        self.command |= other.command;
+        self.channels |= other.channels;
+        self.edge |= other.edge;
+        self.time_unit |= other.time_unit;
+    }
 }
 
 /// What a tool says of the machine.
@@ -130,6 +175,8 @@ pub(crate) enum Readings {
     Counts(Box<Counts>),
     /// Samples that were counted here.
     Samples(Box<Series>),
+    /// A logic analyser's, with a kind of their own.
+    Captured(Box<Series>),
 }
 
 /// Counts that a tool made.

@@ -9,6 +9,7 @@
 //! falls into (docs/formats.md lists them), and a wrong number is worse than none.
 
 pub mod archive;
+mod capture;
 mod command_line;
 mod dates;
 pub mod detect;
@@ -22,6 +23,7 @@ pub mod lines;
 mod run;
 pub mod skipped;
 mod xml;
+mod zip;
 
 use std::io::Read;
 
@@ -33,7 +35,7 @@ pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export};
 pub use import::ImportOptions;
-pub use imported::{Unit, Used};
+pub use imported::{TimeUnit, Unit, Used};
 
 /// A file that was imported.
 #[derive(Debug)]

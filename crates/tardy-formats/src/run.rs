@@ -98,7 +98,7 @@ fn align_open_bins(streams: &mut [Stream]) {
     let is_open = |bin: &Bin| bin.upper_ns == i64::MAX;
     let counts = |stream: &Stream| match &stream.readings {
         Readings::Counts(counts) => counts.bins.clone(),
-        Readings::Samples(_) => Vec::new(),
+        Readings::Samples(_) | Readings::Captured(_) => Vec::new(),
     };
     let all: Vec<Bin> = streams.iter().flat_map(counts).collect();
     let Some(opened_from) = all.iter().filter(|bin| is_open(bin)).map(|bin| bin.lower_ns).max() else {
@@ -215,6 +215,7 @@ fn series(stream: Stream, phase: usize, duration_ns: u64, told_ns: Option<u64>) 
         ..ForeignSeries::default()
     };
     match &stream.readings {
+        Readings::Captured(series) => Ok(Series { label, phase, ..(**series).clone() }),
         Readings::Samples(series) => {
             let foreign = match series.foreign() {
                 Some(known) => {

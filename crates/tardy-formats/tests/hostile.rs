@@ -8,7 +8,7 @@ use tardy_formats::{FORMATS, Format, ImportOptions, Unit, detect, import, import
 use tardy_record::file;
 
 fn options() -> ImportOptions {
-    ImportOptions { unit: Some(Unit::Us), command: None }
+    ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() }
 }
 
 /// Imports `bytes`; what comes of it must be a sound run that survives its own file, or an error with words in it.

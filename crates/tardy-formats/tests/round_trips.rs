@@ -67,7 +67,7 @@ fn told(run: &Run) -> Vec<Told> {
 fn there_and_back(run: &Run, name: &str, unit: Unit, says_unit: bool) -> Run {
     let format = EXPORTS.iter().find(|format| format.name == name).expect("a known format");
     let parts = export(run, format, &ExportOptions { unit, limit_ns: None }).expect("nothing early");
-    let options = ImportOptions { unit: (!says_unit).then_some(unit), command: None };
+    let options = ImportOptions { unit: (!says_unit).then_some(unit), ..ImportOptions::default() };
     let imported = import_bytes(parts[0].1.as_bytes(), "made", None, &options);
     imported.unwrap_or_else(|error| panic!("{name}: {error}\n{}", parts[0].1)).run
 }

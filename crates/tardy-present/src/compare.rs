@@ -109,6 +109,7 @@ fn all_of(readings: Readings) -> &'static str {
     match readings {
         Readings::Frames => "all flows",
         Readings::Reactions => "all reactions",
+        Readings::Intervals => "all intervals",
         Readings::Toggles => "all toggles",
         Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
     }
@@ -120,6 +121,7 @@ pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> Strin
         Readings::Gaps => ("gap", "longer"),
         Readings::Toggles => ("toggle", "longer"),
         Readings::Reactions => ("reaction", "later"),
+        Readings::Intervals => ("interval", "longer"),
         _ => ("wake-up", "later"),
     };
     format!(

@@ -4,6 +4,7 @@
 //! hostile until escaped: [`latency::harmless`] for the terminal, the SVG writer and the templates for the rest.
 
 pub mod bars;
+mod captures;
 mod causes;
 pub mod check;
 pub mod compare;

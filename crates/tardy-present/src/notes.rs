@@ -7,7 +7,7 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
 use crate::latency::with_unit;
-use crate::{noise, sentence};
+use crate::{captures, noise, sentence};
 
 const UNPINNED: &str =
     "An unpinned thread roams over the CPUs: its row is of the thread, not of any one CPU.";
@@ -26,6 +26,7 @@ pub fn of(run: &Run, findings: &Findings) -> Vec<String> {
     if recorded().any(|series| series.timer().is_some_and(|timer| timer.wake == Wake::Deadline)) {
         notes.push(DEADLINE.to_owned());
     }
+    notes.extend(captures::notes(findings));
     notes.extend(noise::in_step(&findings.in_step));
     notes.extend(stops::of(run).map(|stops| stopped(run, stops)));
     notes

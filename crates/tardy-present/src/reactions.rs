@@ -2,6 +2,7 @@
 
 use tardy_analyse::findings::Findings;
 use tardy_analyse::reactions::Reaction;
+use tardy_analyse::row::Row;
 use tardy_record::Run;
 use tardy_record::pins::{AGREEING_NS, Point, ReactionPlan, StimulusSource};
 use tardy_record::plan::ProbePlan;
@@ -19,17 +20,35 @@ pub(crate) const HEADS: [&str; 9] =
 /// A row for each span.
 pub(crate) fn rows(findings: &Findings) -> Vec<Vec<String>> {
     let several = findings.reactions.windows(2).any(|pair| pair[0].phase != pair[1].phase);
-    findings.reactions.iter().map(|one| cells(one, findings, several)).collect()
+    let spans = findings.reactions.iter().map(|one| cells(one, findings, several));
+    let channels = findings.captures.iter().flat_map(|one| &one.rows).map(interval_cells);
+    spans.chain(channels).collect()
 }
 
-fn cells(one: &Reaction, findings: &Findings, several: bool) -> Vec<String> {
+/// What one channel of a capture did meanwhile.
+fn interval_cells(row: &Row) -> Vec<String> {
+    let label = short(&harmless(&row.label), 28);
+    let mut cells = vec![label, "on the wire".to_owned(), count(row.recorded), "-".to_owned()];
+    cells.extend(values(row));
+    cells
+}
+
+/// Minimum, quantiles and maximum.
+fn values(row: &Row) -> Vec<String> {
     let us = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| microseconds(ns as f64));
     let quantile = |name: &str| {
-        let found = one.row.quantiles.iter().find(|quantile| quantile.level == name);
+        let found = row.quantiles.iter().find(|quantile| quantile.level == name);
         found
             .and_then(|quantile| quantile.value)
             .map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
     };
+    let mut cells = vec![us(row.min_ns)];
+    cells.extend(["p50", "p99", "p99.9"].map(quantile));
+    cells.push(us(row.max_ns));
+    cells
+}
+
+fn cells(one: &Reaction, findings: &Findings, several: bool) -> Vec<String> {
     let span = format!("{} to {}", one.from.name(), one.to.name());
     let phase = findings.phases.get(one.phase).map_or("", |phase| phase.label.as_str());
     let whose = if several { format!("{}: {span}", short(&harmless(phase), 28)) } else { span };
@@ -41,10 +60,8 @@ fn cells(one: &Reaction, findings: &Findings, several: bool) -> Vec<String> {
         .get()
         .zip(one.row.dropped.get())
         .map(|(missed, dropped)| missed.saturating_add(dropped));
-    let mut cells =
-        vec![whose, place.to_owned(), known(one.row.attempted.get()), known(unanswered), us(one.row.min_ns)];
-    cells.extend(["p50", "p99", "p99.9"].map(quantile));
-    cells.push(us(one.row.max_ns));
+    let mut cells = vec![whose, place.to_owned(), known(one.row.attempted.get()), known(unanswered)];
+    cells.extend(values(&one.row));
     cells
 }
 
@@ -83,7 +100,8 @@ pub(crate) fn notes(findings: &Findings) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if all.iter().any(|one| !one.answer_by.sees_edges() && one.level != Level::Wire) {
+    let sees_none = |one: &Reaction| one.answer_by.is_some_and(|way| !way.sees_edges());
+    if all.iter().any(|one| sees_none(one) && one.level != Level::Wire) {
         notes.push(
             "Only events carry the time of their edge: of the other ways the inside begins when the thread runs, and without \
              a stimulus of tardy's own the edges that it never saw are not known."

@@ -68,8 +68,22 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
         (0, threads) => count_of(threads, "unpinned thread"),
         (cpus, threads) => format!("{} and {}", count_of(cpus, "CPU"), count_of(threads, "unpinned thread")),
     };
-    if matches!(phase.readings, Readings::Frames | Readings::Gaps) {
-        return None; // Flows and gaps say what they came to themselves: crate::flows, crate::noise.
+    if matches!(phase.readings, Readings::Frames | Readings::Gaps | Readings::Intervals) {
+        // Flows, gaps and captures say what they came to themselves: crate::flows, crate::noise, crate::captures.
+        return None;
+    }
+    if phase.readings == Readings::Reactions && phase.probe == "foreign" {
+        let edges =
+            row.attempted.get().map_or_else(|| "the edges".to_owned(), |n| format!("{} edges", count(n)));
+        let body = quantile(row, "p99.9").or_else(|| quantile(row, "p99"));
+        let body = body.map_or_else(String::new, |(share, ns)| {
+            format!("; all but {share} came within {}", with_unit(ns))
+        });
+        return Some(format!(
+            "Of {edges}{over} {under}, {} were answered, the latest after {}{body}.",
+            count(row.recorded),
+            with_unit(max as f64),
+        ));
     }
     if phase.readings == Readings::Toggles {
         let most = quantile(row, "p99.9")
@@ -206,8 +220,11 @@ pub fn rounded(ns: u64) -> String {
 /// How the table of `findings` quotes its quantiles, and what its dashes mean.
 pub fn table_notes(findings: &Findings) -> Vec<String> {
     use tardy_analyse::pool::Quoted;
-    // A gap is no wake-up, nor is a toggle: it has no schedule that it could miss.
-    let is_timed = |phase: &&PhaseFindings| !matches!(phase.readings, Readings::Gaps | Readings::Toggles);
+    // A gap is no wake-up, nor is a toggle: it has no schedule that it could miss; nor has an edge that an analyser saw.
+    let is_timed = |phase: &&PhaseFindings| {
+        let captured = phase.readings == Readings::Reactions && phase.probe == "foreign";
+        !captured && !matches!(phase.readings, Readings::Gaps | Readings::Toggles | Readings::Intervals)
+    };
     let phases = || findings.phases.iter().filter(is_timed);
     let rows = || phases().flat_map(|phase| phase.rows.iter().chain(&phase.all));
     let mut notes = Vec::new();

@@ -121,6 +121,7 @@ fn phase_block(run: &Run, phase: &PhaseFindings, phases: usize, width: usize, in
     ));
     let series: Vec<&Series> = phase.series.iter().map(|index| &run.series[*index]).collect();
     if phases <= HISTOGRAM_PHASE_MAX
+        && phase.all.is_some()
         && let Ok(pool) = pool::of(&series)
     {
         let drawing = bars::lines(&pool.histogram, phase.readings.name(), width);

@@ -6,6 +6,7 @@
 use thiserror::Error;
 
 use crate::block_maxima::BLOCK_COUNT;
+use crate::capture;
 use crate::environment::{EnvSeries, POINT_COUNT};
 use crate::flow;
 use crate::gaps;
@@ -162,6 +163,9 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
         }
         SeriesKind::Foreign(foreign) => foreign.interval_ns.get().unwrap_or(1),
         SeriesKind::Reaction(_) | SeriesKind::Edges(_) => 1,
+        SeriesKind::Capture(capture) => {
+            return capture::contradiction(capture, series.tally.recorded).map_or(Ok(()), Err);
+        }
         SeriesKind::Gaps(gaps) => {
             return gaps::contradiction(gaps, series.tally.recorded).map_or(Ok(()), Err);
         }

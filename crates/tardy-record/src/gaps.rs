@@ -158,23 +158,37 @@ pub(crate) fn contradiction(gaps: &GapSeries, recorded: u64) -> Option<(&'static
     if rates.iter().flatten().any(|rate| !(rate.is_finite() && *rate > 0.0)) {
         return Some(("kind.rate_before_hz", "a counter that does not run".to_owned()));
     }
-    if gaps.windows.len() > WINDOW_COUNT {
-        let count = gaps.windows.len();
+    if gaps.times_lost > recorded {
+        return Some(("kind.times_lost", format!("more than the {recorded} gaps that were recorded")));
+    }
+    trains_contradiction(&gaps.first, &gaps.windows, &gaps.longest, gaps.longest_from_ns, recorded)
+}
+
+/// What is wrong with the trains that are kept of `recorded` gaps, if anything: the field, and why.
+fn trains_contradiction(
+    first: &GapTrain,
+    windows: &[GapTrain],
+    longest: &GapTrain,
+    longest_from_ns: u64,
+    recorded: u64,
+) -> Option<(&'static str, String)> {
+    if windows.len() > WINDOW_COUNT {
+        let count = windows.len();
         return Some(("kind.windows", format!("{count} windows, and {WINDOW_COUNT} is the most")));
     }
-    let trains = [(&gaps.first, FIRST_COUNT, "kind.first"), (&gaps.longest, LONGEST_COUNT, "kind.longest")];
-    let windows = gaps.windows.iter().map(|window| (window, WINDOW_GAPS, "kind.windows"));
-    for (train, most, field) in trains.into_iter().chain(windows) {
+    let trains = [(first, FIRST_COUNT, "kind.first"), (longest, LONGEST_COUNT, "kind.longest")];
+    let kept_windows = windows.iter().map(|window| (window, WINDOW_GAPS, "kind.windows"));
+    for (train, most, field) in trains.into_iter().chain(kept_windows) {
         if let Some(reason) = train.contradiction(most) {
             return Some((field, reason));
         }
     }
-    let kept = gaps.first.count() + gaps.windows.iter().map(GapTrain::count).sum::<usize>();
-    if kept as u64 > recorded || gaps.longest.count() as u64 > recorded || gaps.times_lost > recorded {
+    let kept = first.count() + windows.iter().map(GapTrain::count).sum::<usize>();
+    if kept as u64 > recorded || longest.count() as u64 > recorded {
         return Some(("kind.first", format!("more gaps than the {recorded} that were recorded")));
     }
-    if gaps.longest.length_ns.iter().any(|length_ns| *length_ns < gaps.longest_from_ns) {
-        let reason = format!("a gap shorter than {} ns is among the longest", gaps.longest_from_ns);
+    if longest.length_ns.iter().any(|length_ns| *length_ns < longest_from_ns) {
+        let reason = format!("a gap shorter than {longest_from_ns} ns is among the longest");
         return Some(("kind.longest", reason));
     }
     None
@@ -195,7 +209,7 @@ pub struct GapKeeper {
 }
 
 /// The gaps that were kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptGaps {
     /// The first of the run.
     pub first: GapTrain,
@@ -205,6 +219,13 @@ pub struct KeptGaps {
     pub longest: GapTrain,
     /// What a gap must have measured to be among these.
     pub longest_from_ns: u64,
+}
+
+impl KeptGaps {
+    /// What is wrong with them, of `recorded` gaps, if anything: the field, and why.
+    pub(crate) fn contradiction(&self, recorded: u64) -> Option<(&'static str, String)> {
+        trains_contradiction(&self.first, &self.windows, &self.longest, self.longest_from_ns, recorded)
+    }
 }
 
 impl GapKeeper {

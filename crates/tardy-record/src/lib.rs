@@ -9,6 +9,7 @@
 //! person can open and pandas can read wins.
 
 pub mod block_maxima;
+pub mod capture;
 pub mod cpu_list;
 pub mod environment;
 pub mod event;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::block_maxima::BlockMaxima;
+use crate::capture::CaptureSeries;
 use crate::flow::FlowSeries;
 use crate::foreign::ForeignSeries;
 use crate::gaps::GapSeries;
@@ -133,6 +134,14 @@ impl Series {
         }
     }
 
+    /// The fields of a series of a logic analyser's, if this is one.
+    pub fn capture(&self) -> Option<&CaptureSeries> {
+        match &self.kind {
+            SeriesKind::Capture(capture) => Some(capture),
+            _ => None,
+        }
+    }
+
     /// The fields of a series of times between edges, if this is one.
     pub fn edges(&self) -> Option<&EdgeSeries> {
         match &self.kind {
@@ -141,14 +150,14 @@ impl Series {
         }
     }
 
-    /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames counts as CPU 0's, and
-    /// another tool's thread whose CPU nobody knows has its own number.
+    /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames and a captured signal
+    /// count as CPU 0's, and another tool's thread whose CPU nobody knows has its own number.
     pub fn cpu(&self) -> u32 {
         match &self.kind {
             SeriesKind::Timer(timer) => timer.cpu,
             SeriesKind::Trace(trace) => trace.cpu,
             SeriesKind::Noise(noise) => noise.cpu,
-            SeriesKind::Flow(_) => 0,
+            SeriesKind::Flow(_) | SeriesKind::Capture(_) => 0,
             SeriesKind::Gaps(gaps) => gaps.cpu,
             SeriesKind::Reaction(reaction) => reaction.cpu,
             SeriesKind::Edges(edges) => edges.cpu(),
@@ -161,6 +170,7 @@ impl Series {
     pub fn stands_beside(&self) -> bool {
         self.trace().is_some_and(|trace| trace.beside)
             || self.reaction().is_some_and(|reaction| reaction.beside)
+            || self.capture().is_some_and(|capture| capture.beside)
             || self.gaps().is_some_and(|gaps| gaps.of_pin)
             || self.edges().is_some_and(|edges| edges.beside)
     }
@@ -185,7 +195,7 @@ pub enum Quantity {
     Latency,
     /// For how long a CPU was taken away from what ran on it.
     Noise,
-    /// From one edge to the next.
+    /// From one edge to another.
     Spacing,
 }
 
@@ -278,6 +288,8 @@ pub enum SeriesKind {
     Gaps(Box<GapSeries>),
     /// Reactions on a pin.
     Reaction(ReactionSeries),
+    /// What a logic analyser saw.
+    Capture(Box<CaptureSeries>),
     /// Times between the edges of a pin.
     Edges(EdgeSeries),
     /// What another tool measured.

@@ -121,13 +121,20 @@ impl SeriesBuilder {
         if reading.missed > 0 {
             self.fill(reading);
         }
-        self.maxima.add(value_ns, at_ns);
-        self.keep_among_worst(reading, at_ns);
+        if at_ns >= self.maxima.end_ns {
+            self.maxima.close(at_ns);
+        }
+        self.maxima.open = self.maxima.open.max(Some(value_ns));
+        if self.worst.len() < WORST_COUNT || value_ns > self.worst[WORST_COUNT - 1].latency_ns {
+            self.keep_among_worst(reading, at_ns);
+        }
         let since_start_ns = at_ns - self.start_ns;
         for exceedances in &mut self.thresholds {
             exceedances.add(reading, self.interval_ns, since_start_ns);
         }
-        self.cut_slice(at_ns);
+        if at_ns - self.slice.start_ns >= self.slice.length_ns {
+            self.cut_slice(at_ns);
+        }
     }
 
     /// Adds readings that were lost on the way.
@@ -229,11 +236,9 @@ impl SeriesBuilder {
         });
     }
 
-    /// Ends the open slice with the reading at `at_ns`, if it is long enough.
+    /// Ends the open slice with the reading at `at_ns`.
+    #[cold]
     fn cut_slice(&mut self, at_ns: u64) {
-        if at_ns - self.slice.start_ns < self.slice.length_ns {
-            return;
-        }
         let merged = self.slices.len() >= SLICE_COUNT;
         slice::push(&mut self.slices, self.slice.cut(at_ns)).expect("one layout");
         self.slice.length_ns *= if merged { 2 } else { 1 };
@@ -241,10 +246,9 @@ impl SeriesBuilder {
         self.slice.counts.clear();
     }
 
+    /// Keeps a reading that is later than the least of the worst.
+    #[cold]
     fn keep_among_worst(&mut self, reading: Reading, at_ns: u64) {
-        if self.worst.len() == WORST_COUNT && reading.value_ns <= self.worst[WORST_COUNT - 1].latency_ns {
-            return;
-        }
         let outlier = Outlier {
             latency_ns: reading.value_ns,
             at_ns,
@@ -353,7 +357,9 @@ struct Maxima {
 }
 
 impl Maxima {
-    fn add(&mut self, value_ns: i64, at_ns: u64) {
+    /// Closes the blocks that end before `at_ns`.
+    #[cold]
+    fn close(&mut self, at_ns: u64) {
         while at_ns >= self.end_ns {
             if self.closed.len() == BLOCK_COUNT {
                 self.double();
@@ -364,7 +370,6 @@ impl Maxima {
             self.closed.push(self.open.take());
             self.end_ns += self.block_ns;
         }
-        self.open = self.open.max(Some(value_ns));
     }
 
     /// The block that is open becomes the first half of one twice as long.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::capture::Interval;
 use crate::plan::Tracer;
 use crate::run::{Run, State};
 use crate::series::{Level, Quantity, SeriesKind};
@@ -82,6 +83,8 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
             // No gap over the threshold is the best result that there is.
             SeriesKind::Gaps(gaps) => gaps.loops > 0,
             SeriesKind::Foreign(_) => series.quantity == Quantity::Noise,
+            // A signal without a hole is what one hopes for.
+            SeriesKind::Capture(capture) => capture.interval == Interval::Hole,
             _ => false,
         };
         if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
@@ -96,6 +99,7 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
                 SeriesKind::Gaps(_) => "gaps could not be kept",
                 SeriesKind::Reaction(_) | SeriesKind::Edges(_) => "edges were lost before they were read",
                 SeriesKind::Foreign(_) => "readings were taken and not kept",
+                SeriesKind::Capture(_) => "edges came before a stretch of the capture that is unknown",
                 SeriesKind::Trace(_) | SeriesKind::Noise(_) => {
                     "cycles were lost by the kernel's trace buffer"
                 }

@@ -48,7 +48,9 @@ pub fn place(run: &Run, published: &[PublishedResult]) -> Option<Placed> {
     let has_figure = |one: &&PublishedResult| one.max_us.or(one.max_at_least_us).is_some();
     let of_the_kind: Vec<&PublishedResult> = (published.iter())
         .filter(has_figure)
-        .filter(|one| Kind::of(one).is_some_and(|kind| kind.wake.is_some() && kind.fits(worst)))
+        .filter(|one| {
+            Kind::of(one).is_some_and(|kind| (kind.wake.is_some() || kind.reaction) && kind.fits(worst))
+        })
         .collect();
     let in_common =
         |one: &Match| one.circumstances.iter().filter(|row| row.sameness == Sameness::Same).count();

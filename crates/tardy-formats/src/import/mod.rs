@@ -8,17 +8,26 @@ pub(crate) mod hwlatdetect;
 pub(crate) mod jitterdebugger;
 pub(crate) mod jitterdebugger_samples;
 pub(crate) mod latmus_plot;
+pub(crate) mod level_csv;
 pub(crate) mod oslat_text;
 mod rows;
 pub(crate) mod rt_tests_json;
 pub(crate) mod rteval;
 pub(crate) mod rtla;
+pub(crate) mod saleae_binary;
+pub(crate) mod sigrok;
 pub(crate) mod stress_ng;
+pub(crate) mod vcd;
+mod vcd_header;
 pub(crate) mod xenomai;
 pub(crate) mod xenomai_plot;
 
+use std::path::PathBuf;
+
+use tardy_record::capture::Edge;
+
 use crate::error::{ImportError, Result};
-use crate::imported::Unit;
+use crate::imported::{TimeUnit, Unit};
 
 /// What a person tells about files, since they do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +36,16 @@ pub struct ImportOptions {
     pub unit: Option<Unit>,
     /// The command line that the measurement was made with.
     pub command: Option<String>,
+    /// A capture's channel with the stimulus, by name or number.
+    pub input: Option<String>,
+    /// A capture's channel with the answer, or the only one that is looked at.
+    pub output: Option<String>,
+    /// Which edges of a capture's channels count; rising by default.
+    pub edge: Option<Edge>,
+    /// The unit of a capture's times that have none.
+    pub time_unit: Option<TimeUnit>,
+    /// Where the file lies, for a format that spreads a capture over several files.
+    pub path: Option<PathBuf>,
 }
 
 /// A count in a line.

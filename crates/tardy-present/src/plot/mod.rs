@@ -70,6 +70,7 @@ impl Options {
 pub(crate) fn axis_name(readings: Readings) -> &'static str {
     match readings {
         Readings::Gaps => "length of the gap, µs",
+        Readings::Intervals => "between edges, µs",
         Readings::Toggles => "time of a toggle, µs",
         _ => "latency, µs",
     }

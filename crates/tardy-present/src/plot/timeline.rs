@@ -7,7 +7,7 @@
 use tardy_analyse::name;
 use tardy_record::Run;
 use tardy_record::event::EventKind;
-use tardy_record::series::Series;
+use tardy_record::series::{Quantity, Series};
 use tardy_record::units::format_duration_ns;
 
 use super::Options;
@@ -87,6 +87,9 @@ pub fn span_ns(run: &Run) -> f64 {
 /// What the maxima are of: some runs look for gaps, some for late wake-ups, some for both.
 fn maxima_name(run: &Run) -> &'static str {
     let gaps = |series: &Series| series.gaps().is_some();
+    if run.own_series().any(|series| series.capture().is_some() && series.quantity == Quantity::Spacing) {
+        return "longest between edges in each block, µs";
+    }
     if run.own_series().any(|series| series.edges().is_some()) {
         let only = run.own_series().all(|series| series.edges().is_some());
         return if only {

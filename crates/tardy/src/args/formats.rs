@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tardy_formats::Unit;
+use tardy_formats::{TimeUnit, Unit};
+use tardy_record::capture::Edge;
 
 /// `tardy import`.
 #[derive(Debug, Args)]
@@ -21,6 +22,28 @@ pub(crate) struct ImportArgs {
     /// priority and unit.
     #[arg(long, value_name = "COMMAND LINE")]
     pub(crate) command: Option<String>,
+    /// The channel of a capture that has the stimulus, by its name or its number from 0.
+    #[arg(
+        id = "capture_in",
+        long = "in",
+        value_name = "CHANNEL",
+        help_heading = "Captures of logic analysers"
+    )]
+    pub(crate) input: Option<String>,
+    /// The channel that has the answers; alone, the one whose widths, periods and holes are looked at.
+    #[arg(
+        id = "capture_out",
+        long = "out",
+        value_name = "CHANNEL",
+        help_heading = "Captures of logic analysers"
+    )]
+    pub(crate) output_channel: Option<String>,
+    /// Which edges count; rising by default.
+    #[arg(long, value_enum, help_heading = "Captures of logic analysers")]
+    pub(crate) edge: Option<EdgeArg>,
+    /// The unit of times that have none: of CSV without one in its head, of VCD without a $timescale.
+    #[arg(long, value_enum, help_heading = "Captures of logic analysers")]
+    pub(crate) time_unit: Option<TimeUnitArg>,
     /// Names the formats that can be imported.
     #[arg(long)]
     pub(crate) list: bool,
@@ -46,6 +69,51 @@ impl From<UnitArg> for Unit {
         match unit {
             UnitArg::Us => Self::Us,
             UnitArg::Ns => Self::Ns,
+        }
+    }
+}
+
+/// A direction.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EdgeArg {
+    /// From low to high.
+    Rising,
+    /// From high to low.
+    Falling,
+}
+
+impl From<EdgeArg> for Edge {
+    fn from(edge: EdgeArg) -> Self {
+        match edge {
+            EdgeArg::Rising => Self::Rising,
+            EdgeArg::Falling => Self::Falling,
+        }
+    }
+}
+
+/// A unit of a capture's times.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TimeUnitArg {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Nanoseconds.
+    Ns,
+    /// Picoseconds.
+    Ps,
+}
+
+impl From<TimeUnitArg> for TimeUnit {
+    fn from(unit: TimeUnitArg) -> Self {
+        match unit {
+            TimeUnitArg::S => Self::S,
+            TimeUnitArg::Ms => Self::Ms,
+            TimeUnitArg::Us => Self::Us,
+            TimeUnitArg::Ns => Self::Ns,
+            TimeUnitArg::Ps => Self::Ps,
         }
     }
 }

@@ -25,7 +25,15 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         return list();
     }
     let format = arguments.format.as_deref().map(named).transpose()?;
-    let options = ImportOptions { unit: arguments.unit.map(Into::into), command: arguments.command.clone() };
+    let options = ImportOptions {
+        unit: arguments.unit.map(Into::into),
+        command: arguments.command.clone(),
+        input: arguments.input.clone(),
+        output: arguments.output_channel.clone(),
+        edge: arguments.edge.map(Into::into),
+        time_unit: arguments.time_unit.map(Into::into),
+        path: None,
+    };
     let several = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
     let mut import = Import {
         format,
@@ -127,6 +135,7 @@ impl Import {
             Ok(mut content) => {
                 let mut options = self.options.clone();
                 options.unit = options.unit.or_else(|| tardy_formats::unit_beside(path));
+                options.path = Some(path.to_owned());
                 self.content(&mut content, &name, named, &options)
             }
             Err(error) => self.failure(&name, &error, named),
@@ -172,8 +181,7 @@ impl Import {
     }
 
     fn keep(&mut self, imported: ImportedRun, name: &str, named: bool) -> Result<()> {
-        self.used.unit |= imported.used.unit;
-        self.used.command |= imported.used.command;
+        self.used.add(imported.used);
         if named && matches!(self.place, Place::File(_)) {
             self.refuse_unused()?;
         }
@@ -210,7 +218,11 @@ impl Import {
             self.passed_over += 1;
             return Ok(());
         }
-        self.failed += 1;
+        // Of a capture that is spread over several files one stands for all.
+        let is_other_channel = matches!(error, ImportError::OtherChannel(_));
+        if !is_other_channel || named {
+            self.failed += 1;
+        }
         let verb = if is_other { " " } else { ": " };
         output::tell(&format!("{name}{verb}{error}"));
         Ok(())
@@ -224,6 +236,18 @@ impl Import {
         }
         if self.options.command.is_some() && !self.used.command {
             unused.insert("command", "only cyclictest's text and samples need cyclictest's command line");
+        }
+        let only_captures = "only a logic analyser's capture has channels";
+        for (option, given) in [("in", &self.options.input), ("out", &self.options.output)] {
+            if given.is_some() && !self.used.channels {
+                unused.insert(option, only_captures);
+            }
+        }
+        if self.options.edge.is_some() && !self.used.edge {
+            unused.insert("edge", only_captures);
+        }
+        if self.options.time_unit.is_some() && !self.used.time_unit {
+            unused.insert("time-unit", "the files say the unit of their times, or have none");
         }
         match unused.first_key_value() {
             Some((option, why)) => {

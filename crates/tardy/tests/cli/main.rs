@@ -4,6 +4,7 @@
 
 mod articles;
 mod bench;
+mod captures;
 mod causes;
 mod check_of_other_machines;
 mod cyclictest;

@@ -1,0 +1,186 @@
+//! Jitter and holes of a signal that toggles regularly: what is usual is the median of a block of edges, so that a slow
+//! drift of either clock is in neither.
+//!
+//! The road not taken: a grid fitted to the edges. A program that waits for deadlines keeps to one, a busy loop does not:
+//! each hole shifts all edges behind it, and their distance from the grid would say nothing.
+
+use tardy_record::capture::Edge;
+use tardy_record::gaps::{Gap, GapKeeper, KeptGaps};
+use tardy_record::series_builder::{Reading, SeriesBuilder};
+
+use super::TimeBase;
+
+/// So many edges make a block.
+const BLOCK: usize = 2048;
+/// Fewer edges than this say nothing about what is usual.
+const BLOCK_MIN: usize = 32;
+/// A width is usual within this share of the median of its kind: one in so many.
+const USUAL_PART: u64 = 4;
+/// An edge is overdue if a width is longer than the median by more than one in so many.
+const OVERDUE_PART: u64 = 2;
+/// A block is regular where at least this share of its widths is usual, in tenths.
+const REGULAR_TENTHS: usize = 9;
+/// Windows of holes are kept from stretches of this, in ns.
+const STRETCHES_NS: u64 = 16 * 60 * 1_000_000_000;
+
+/// What is usual in a block, in ticks.
+#[derive(Clone, Copy, Debug)]
+struct Usual {
+    /// Of the widths that begin with the first edge, the third and so on; and of the others.
+    widths: [u64; 2],
+    /// From one edge of the counted direction to the next.
+    period: u64,
+}
+
+/// Gathers edges in blocks.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    edge: Edge,
+    /// Moments of edges, which alternate, in ticks.
+    edges: Vec<u64>,
+    /// The direction of the first of them.
+    first: Edge,
+    /// Whether the first two were the last of the block before: what lies between them was looked at there.
+    goes_on: bool,
+    /// What was usual in the block before, if that was regular.
+    usual: Option<Usual>,
+    jitter: SeriesBuilder,
+    holes: SeriesBuilder,
+    keeper: GapKeeper,
+    regular: u64,
+    irregular: u64,
+    /// For medians, kept for its memory.
+    sorted: Vec<u64>,
+}
+
+impl Blocks {
+    pub(super) fn new(edge: Edge) -> Self {
+        Self {
+            edge,
+            edges: Vec::with_capacity(BLOCK),
+            first: edge,
+            goes_on: false,
+            usual: None,
+            jitter: SeriesBuilder::new(0, None, 0, &[]),
+            holes: SeriesBuilder::new(0, None, 0, &[]),
+            keeper: GapKeeper::new(STRETCHES_NS),
+            regular: 0,
+            irregular: 0,
+            sorted: Vec::with_capacity(BLOCK),
+        }
+    }
+
+    #[inline]
+    pub(super) fn edge(&mut self, at: u64, edge: Edge, time: &TimeBase) {
+        if self.edges.is_empty() {
+            self.first = edge;
+        }
+        self.edges.push(at);
+        if self.edges.len() == BLOCK {
+            self.judge(time);
+            // The next block begins with the last two edges of this one, so that no width and no period is left out.
+            self.edges.drain(..BLOCK - 2);
+            self.goes_on = true;
+        }
+    }
+
+    /// No edge is known for a while.
+    pub(super) fn interrupt(&mut self, time: &TimeBase) {
+        self.judge(time);
+        self.edges.clear();
+        (self.goes_on, self.usual) = (false, None);
+    }
+
+    /// Looks at the edges that were gathered.
+    fn judge(&mut self, time: &TimeBase) {
+        let known = if self.goes_on { 2 } else { 0 };
+        if self.edges.len() <= known {
+            return;
+        }
+        if self.edges.len() >= BLOCK_MIN {
+            self.usual = self.usual_now();
+            match self.usual {
+                Some(_) => self.regular += 1,
+                None => self.irregular += 1,
+            }
+        }
+        // The few edges behind the last whole block are held against what was usual there.
+        let Some(usual) = self.usual else { return };
+        self.find_holes(&usual, time);
+        self.find_jitter(&usual, time);
+    }
+
+    /// What is usual among the edges, if they are regular.
+    fn usual_now(&mut self) -> Option<Usual> {
+        let offset = usize::from(self.first != self.edge);
+        let widths = [self.median(0, 1)?, self.median(1, 1)?];
+        let usual = Usual { widths, period: self.median(offset, 2)? };
+        let is_usual = |(index, pair): &(usize, &[u64])| {
+            let (width, median) = (pair[1] - pair[0], widths[index % 2]);
+            width.abs_diff(median) <= (median / USUAL_PART).max(1)
+        };
+        let count = self.edges.windows(2).enumerate().filter(is_usual).count();
+        (count * 10 >= (self.edges.len() - 1) * REGULAR_TENTHS).then_some(usual)
+    }
+
+    /// The median of what lies between each second edge from `from` on and the one `apart` behind it.
+    fn median(&mut self, from: usize, apart: usize) -> Option<u64> {
+        self.sorted.clear();
+        let later = self.edges.iter().skip(from + apart).step_by(2);
+        let earlier = self.edges.iter().skip(from).step_by(2);
+        self.sorted.extend(later.zip(earlier).map(|(later, earlier)| later - earlier));
+        let middle = self.sorted.len() / 2;
+        (!self.sorted.is_empty()).then(|| *self.sorted.select_nth_unstable(middle).1)
+    }
+
+    fn find_holes(&mut self, usual: &Usual, time: &TimeBase) {
+        for (index, pair) in self.edges.windows(2).enumerate().skip(usize::from(self.goes_on)) {
+            let (width, median) = (pair[1] - pair[0], usual.widths[index % 2]);
+            if width <= median.saturating_add((median / OVERDUE_PART).max(2)) {
+                continue;
+            }
+            // It begins when the edge was due.
+            let (at_ns, length_ns) = (time.ns(pair[0] + median), time.ns(width - median));
+            let cycle = self.holes.recorded();
+            let reading = Reading { value_ns: length_ns as i64, at_ns, cycle, missed: 0 };
+            self.holes.record(reading);
+            self.keeper.add(Gap { at_ns, length_ns });
+        }
+    }
+
+    fn find_jitter(&mut self, usual: &Usual, time: &TimeBase) {
+        let offset = usize::from(self.first != self.edge);
+        for pair in self.edges[offset.min(self.edges.len())..].windows(3).step_by(2) {
+            let period = pair[2] - pair[0];
+            let off_ns = time.ns(period.abs_diff(usual.period)) as i64;
+            let value_ns = if period < usual.period { -off_ns } else { off_ns };
+            let cycle = self.jitter.recorded();
+            self.jitter.record(Reading { value_ns, at_ns: time.ns(pair[2]), cycle, missed: 0 });
+        }
+    }
+
+    /// The jitter and the holes, where any block was regular.
+    pub(super) fn found(&self) -> Option<(&SeriesBuilder, &SeriesBuilder, KeptGaps)> {
+        (self.regular > 0).then(|| (&self.jitter, &self.holes, self.keeper.kept()))
+    }
+
+    /// What must be known about it.
+    pub(super) fn remark(&self, name: &str) -> Option<String> {
+        let all = self.regular + self.irregular;
+        if self.irregular == 0 {
+            return (all == 0).then(|| {
+                format!(
+                    "{name} has too few edges to tell a regular signal: jitter and holes were not looked for"
+                )
+            });
+        }
+        Some(if self.regular == 0 {
+            format!("{name} is no regular signal: jitter and holes were not looked for")
+        } else {
+            format!(
+                "{name} is a regular signal only in part: jitter and holes are of {} of {all} stretches of {BLOCK} edges",
+                self.regular
+            )
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! What one channel does: widths, periods, and block by block jitter and holes.
+
+use tardy_record::capture::{Edge, Interval};
+use tardy_record::gaps::KeptGaps;
+use tardy_record::series_builder::{Reading, SeriesBuilder};
+
+use super::blocks::Blocks;
+use super::{Level, TimeBase};
+
+/// One channel.
+#[derive(Debug)]
+pub(super) struct Channel {
+    edge: Edge,
+    /// When the last edge was, in ticks, with nothing unknown since.
+    last: Option<u64>,
+    /// When the last edge of the counted direction was.
+    period_began: Option<u64>,
+    high: SeriesBuilder,
+    low: SeriesBuilder,
+    period: SeriesBuilder,
+    blocks: Blocks,
+    /// How often it became unknown.
+    unknown: u64,
+}
+
+impl Channel {
+    pub(super) fn new(edge: Edge) -> Self {
+        let builder = || SeriesBuilder::new(0, None, 0, &[]);
+        Self {
+            edge,
+            last: None,
+            period_began: None,
+            high: builder(),
+            low: builder(),
+            period: builder(),
+            blocks: Blocks::new(edge),
+            unknown: 0,
+        }
+    }
+
+    /// Notes that its level changes at `at`.
+    #[inline]
+    pub(super) fn change(&mut self, at: u64, from: Level, to: Level, time: &TimeBase) {
+        let edge = match (from, to) {
+            (Level::Low, Level::High) => Edge::Rising,
+            (Level::High, Level::Low) => Edge::Falling,
+            _ => return self.lose(from, time),
+        };
+        let at_ns = time.ns(at);
+        if let Some(last) = self.last {
+            let width = match edge {
+                Edge::Rising => &mut self.low,
+                Edge::Falling => &mut self.high,
+            };
+            record(width, time.ns(at - last), at_ns);
+        }
+        self.last = Some(at);
+        if edge == self.edge
+            && let Some(began) = self.period_began.replace(at)
+        {
+            record(&mut self.period, time.ns(at - began), at_ns);
+        }
+        self.blocks.edge(at, edge, time);
+    }
+
+    /// From unknown or to it there is no edge.
+    fn lose(&mut self, from: Level, time: &TimeBase) {
+        if from != Level::Unknown {
+            self.unknown += 1;
+        }
+        (self.last, self.period_began) = (None, None);
+        self.blocks.interrupt(time);
+    }
+
+    /// Ends it with the capture.
+    pub(super) fn finish(&mut self, time: &TimeBase) {
+        self.blocks.interrupt(time);
+    }
+
+    /// What there is of it. Its periods are always there: a channel without any is told by their absence.
+    pub(super) fn intervals(&self) -> Vec<(Interval, &SeriesBuilder, Option<KeptGaps>)> {
+        let mut all = Vec::new();
+        for (interval, builder) in [(Interval::High, &self.high), (Interval::Low, &self.low)] {
+            if builder.recorded() > 0 {
+                all.push((interval, builder, None));
+            }
+        }
+        all.push((Interval::Period, &self.period, None));
+        if let Some((jitter, holes, kept)) = self.blocks.found() {
+            if jitter.recorded() > 0 {
+                all.push((Interval::Jitter, jitter, None));
+            }
+            all.push((Interval::Hole, holes, Some(kept)));
+        }
+        all
+    }
+
+    /// What must be known about it.
+    pub(super) fn remarks(&self, name: &str) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.unknown > 0 {
+            remarks.push(format!(
+                "{name} became unknown {} times (x, z, or not captured): from there to its next edge nothing is measured",
+                self.unknown
+            ));
+        }
+        remarks.extend(self.blocks.remark(name));
+        remarks
+    }
+}
+
+fn record(builder: &mut SeriesBuilder, value_ns: u64, at_ns: u64) {
+    let cycle = builder.recorded();
+    builder.record(Reading { value_ns: value_ns as i64, at_ns, cycle, missed: 0 });
+}

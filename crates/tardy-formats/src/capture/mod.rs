@@ -1,0 +1,194 @@
+//! Captures of logic analysers: from the levels of one or two channels to reactions, widths, periods, jitter and holes.
+//!
+//! Every format gives the same: moments at which something changed, and the levels from then on. What is counted is
+//! counted here, once, in memory that does not grow with the capture. Times are whole ticks of the file's own scale until
+//! an interval is known, so that nothing is rounded twice.
+//!
+//! The road not taken: a table of all edges, as pandas scripts make one. A capture of an hour has billions.
+
+mod blocks;
+mod channel;
+mod choice;
+mod reactions;
+mod time;
+
+use tardy_record::Series;
+use tardy_record::capture::{CaptureSeries, Edge, Interval, ResolvedBy};
+use tardy_record::foreign::LatePeriods;
+use tardy_record::gaps::KeptGaps;
+use tardy_record::series::{Level as WayLevel, Quantity, SeriesKind};
+use tardy_record::series_builder::SeriesBuilder;
+
+use crate::imported::{Imported, ImportedPhase, Readings, Stream};
+use channel::Channel;
+pub(crate) use choice::{Choice, Named};
+use reactions::Reactions;
+pub(crate) use time::TimeBase;
+
+/// What is called the tool: a file does not say reliably which instrument it was.
+const TOOL: &str = "logic analyser";
+
+/// What a channel is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// Nobody knows: before the first value, `x`, `z`, a stretch that was not captured.
+    #[default]
+    Unknown,
+    Low,
+    High,
+}
+
+impl Level {
+    /// Of a bit.
+    pub(crate) fn of(bit: bool) -> Self {
+        if bit { Self::High } else { Self::Low }
+    }
+}
+
+/// The levels of the channels that were chosen: the stimulus first, where there is one.
+pub(crate) type Levels = [Level; 2];
+
+/// Counts what the chosen channels do.
+pub(crate) struct Capture {
+    choice: Choice,
+    time: TimeBase,
+    levels: Levels,
+    channels: Vec<Channel>,
+    reactions: Option<Reactions>,
+    /// Whether the channels' intervals stand beside reactions.
+    channels_beside: bool,
+    /// In ticks from the beginning.
+    end: u64,
+}
+
+impl Capture {
+    /// Counts the channels of `choice`, in a file with this scale of time.
+    pub(crate) fn new(choice: Choice, time: TimeBase) -> Self {
+        let channels: Vec<Channel> = choice.names.iter().map(|_| Channel::new(choice.edge)).collect();
+        let reactions = (channels.len() > 1).then(Reactions::new);
+        Self { choice, time, levels: Levels::default(), channels, reactions, channels_beside: false, end: 0 }
+    }
+
+    /// The latest moment that can be told, in ticks from the beginning.
+    pub(crate) fn ticks_max(&self) -> u64 {
+        self.time.ticks_max()
+    }
+
+    /// Notes that from `at`, in ticks from the beginning, the channels are at `levels`. Moments ascend.
+    #[inline]
+    pub(crate) fn state(&mut self, at: u64, levels: Levels) {
+        let before = std::mem::replace(&mut self.levels, levels);
+        self.end = at;
+        for (index, channel) in self.channels.iter_mut().enumerate() {
+            if before[index] != levels[index] {
+                channel.change(at, before[index], levels[index], &self.time);
+            }
+        }
+        let Some(reactions) = &mut self.reactions else { return };
+        // What changes at the same moment is in the order of cause and effect, whatever the order in the file.
+        let is_edge = |index: usize| {
+            let (from, to) = match self.choice.edge {
+                Edge::Rising => (Level::Low, Level::High),
+                Edge::Falling => (Level::High, Level::Low),
+            };
+            before[index] == from && levels[index] == to
+        };
+        if is_edge(0) {
+            reactions.stimulus(at);
+        }
+        if is_edge(1) {
+            reactions.answer(at, &self.time);
+        }
+        if levels.contains(&Level::Unknown) {
+            reactions.lose();
+        }
+    }
+
+    /// Notes that nothing is known from here on until the next state, and that time goes on at `at`.
+    pub(crate) fn end_at(&mut self, at: u64) {
+        self.end = self.end.max(at);
+    }
+
+    /// The levels of now.
+    pub(crate) fn levels(&self) -> Levels {
+        self.levels
+    }
+
+    /// The same times, known less finely than was thought when it began.
+    pub(crate) fn resolve(&mut self, resolution_ps: u64, by: ResolvedBy) {
+        self.time.resolution_ps = resolution_ps;
+        self.time.resolved_by = by;
+    }
+
+    /// What it came to; `version` is what wrote the file.
+    pub(crate) fn imported(mut self, version: Option<String>) -> Imported {
+        let mut imported = Imported {
+            tool: TOOL.to_owned(),
+            version,
+            measures: "between the edges of signals, on the wire",
+            late_periods: LatePeriods::NoSchedule,
+            duration_ns: Some(self.time.ns(self.end)),
+            used: self.choice.used,
+            ..Imported::default()
+        };
+        imported.remarks.extend(self.choice.remark.take());
+        let mut phase = ImportedPhase { label: self.choice.names[0].clone(), streams: Vec::new() };
+        if let Some(reactions) = self.reactions.take() {
+            self.channels_beside = true;
+            let answer = &self.choice.names[1];
+            let label = format!("{} → {answer}", self.choice.names[0]);
+            imported.remarks.extend(reactions.remarks(&self.choice.names[0], answer));
+            let kind = self.kind(Interval::Reaction, 0, Some(answer.clone()), None);
+            let series = series(reactions.builder(), &label, Quantity::Latency, kind);
+            phase = ImportedPhase { label, streams: vec![stream(series)] };
+        }
+        for (index, mut channel) in std::mem::take(&mut self.channels).into_iter().enumerate() {
+            channel.finish(&self.time);
+            let name = self.choice.names[index].clone();
+            imported.remarks.extend(channel.remarks(&name));
+            let streams = channel.intervals().into_iter().map(|(interval, builder, holes)| {
+                let label = format!("{name} {}", interval.name());
+                let kind = self.kind(interval, index, None, holes);
+                stream(series(builder, &label, Quantity::Spacing, kind))
+            });
+            phase.streams.extend(streams);
+        }
+        imported.phases.push(phase);
+        imported
+    }
+
+    fn kind(
+        &self,
+        interval: Interval,
+        index: usize,
+        answer: Option<String>,
+        holes: Option<KeptGaps>,
+    ) -> CaptureSeries {
+        CaptureSeries {
+            interval,
+            channel: self.choice.names[index].clone(),
+            answer,
+            beside: self.channels_beside && interval != Interval::Reaction,
+            edge: self.choice.edge,
+            resolution_ps: self.time.resolution_ps,
+            resolved_by: self.time.resolved_by,
+            holes,
+        }
+    }
+}
+
+fn series(builder: &SeriesBuilder, label: &str, quantity: Quantity, kind: CaptureSeries) -> Series {
+    let kind = SeriesKind::Capture(Box::new(kind));
+    builder.series(label.to_owned(), 0, quantity, WayLevel::Wire, kind)
+}
+
+fn stream(series: Series) -> Stream {
+    let mut stream = Stream::of_thread(0, Readings::Captured(Box::new(series)));
+    if let Readings::Captured(series) = &stream.readings {
+        stream.label = Some(series.label.clone());
+    }
+    stream
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Which edge of the answer belongs to which edge of the stimulus.
+
+use tardy_record::series_builder::{Reading, SeriesBuilder};
+
+use super::TimeBase;
+
+/// Matches answers to stimuli, as the probe on pins does: an answer belongs to the latest stimulus before it.
+#[derive(Debug)]
+pub(super) struct Reactions {
+    builder: SeriesBuilder,
+    /// The stimulus that waits for its answer, in ticks.
+    waiting: Option<u64>,
+    stimuli: u64,
+    /// Answers with no stimulus before them that still waited for one.
+    unasked: u64,
+    unknown: u64,
+}
+
+impl Reactions {
+    pub(super) fn new() -> Self {
+        Self {
+            builder: SeriesBuilder::new(0, None, 0, &[]),
+            waiting: None,
+            stimuli: 0,
+            unasked: 0,
+            unknown: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn stimulus(&mut self, at: u64) {
+        if self.waiting.replace(at).is_some() {
+            self.builder.miss_readings(1);
+        }
+        self.stimuli += 1;
+    }
+
+    #[inline]
+    pub(super) fn answer(&mut self, at: u64, time: &TimeBase) {
+        let Some(since) = self.waiting.take() else {
+            self.unasked += 1;
+            return;
+        };
+        let value_ns = time.ns(at - since) as i64;
+        self.builder.record(Reading { value_ns, at_ns: time.ns(at), cycle: self.stimuli - 1, missed: 0 });
+    }
+
+    /// One of the channels is unknown from here on: an answer that comes later may be to a stimulus that nobody saw.
+    pub(super) fn lose(&mut self) {
+        if self.waiting.take().is_some() {
+            self.unknown += 1;
+            self.builder.drop_readings(1);
+        }
+    }
+
+    pub(super) fn builder(&self) -> &SeriesBuilder {
+        &self.builder
+    }
+
+    /// What must be known about them.
+    pub(super) fn remarks(&self, stimulus: &str, answer: &str) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.waiting.is_some() {
+            remarks.push(format!(
+                "the last edge of {stimulus} was not answered before the capture ended; it is not counted"
+            ));
+        }
+        if self.unasked > 0 {
+            remarks.push(format!(
+                "{} edges of {answer} came without an edge of {stimulus} before them that was still unanswered; they are \
+                 not counted",
+                self.unasked
+            ));
+        }
+        if self.unknown > 0 {
+            remarks.push(format!(
+                "{} edges of {stimulus} were still unanswered when one of the channels became unknown: dropped",
+                self.unknown
+            ));
+        }
+        remarks
+    }
+}

@@ -1,0 +1,329 @@
+//! VCD, a value change dump (IEEE 1364-2005, clause 18): what logic analysers and simulators export.
+//!
+//! The fast path: values are taken from blocks byte by byte, and what is not of a chosen channel is passed over without
+//! being looked at. Values are words, not lines: some writers put all of a moment into one line.
+
+use std::io::Read;
+
+use tardy_record::capture::ResolvedBy;
+
+use super::ImportOptions;
+use super::vcd_header::{self, Source, Variables};
+use crate::capture::{Capture, Choice, Level, Levels, TimeBase};
+use crate::error::{ImportError, Result};
+use crate::imported::Imported;
+
+/// Codes up to this length are compared as numbers.
+const SHORT: usize = 8;
+
+/// Imports a dump.
+pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
+    let mut source = Source::new(reader);
+    let header = vcd_header::read(&mut source)?;
+    let mut choice = Choice::among(&header.variables, options)?;
+    let tick_fs = match (header.tick_fs, options.time_unit) {
+        (Some(fs), _) => fs,
+        (None, Some(unit)) => {
+            choice.used.time_unit = true;
+            10u64.pow(unit.ps_exponent() as u32) * 1000
+        }
+        (None, None) => {
+            let reason = "the file has no scale of time; say --time-unit, with the unit of its ticks";
+            return Err(ImportError::field("$timescale", reason));
+        }
+    };
+    let targets: Vec<Target> =
+        choice.indices.iter().map(|index| Target::of(&header.variables, *index)).collect::<Result<_>>()?;
+    let time = TimeBase::of_femtoseconds(tick_fs, ResolvedBy::TimeScale);
+    let mut scan = Scan::new(targets, Capture::new(choice, time));
+    loop {
+        let used = match scan.block(source.block()) {
+            Ok(used) => used,
+            Err((at, field, reason)) => return Err(ImportError::line(source.line(at), field, reason)),
+        };
+        source.consume(used);
+        if !source.fill()? {
+            break;
+        }
+    }
+    // A last word without an end may have lost some of its digits.
+    let cut_short = !source.block().iter().all(u8::is_ascii_whitespace) || scan.comment;
+    if scan.start.is_none() {
+        let reason = "there is no time in it: nothing was captured, or the file was cut off behind its head";
+        return Err(ImportError::line(source.line(0), "values", reason));
+    }
+    scan.take_levels();
+    scan.capture.end_at(scan.now);
+    let mut imported = scan.capture.imported(header.version);
+    imported.cut_short = cut_short;
+    if cut_short {
+        imported.remarks.push("the file ends in the middle of a word; that is left out".to_owned());
+    }
+    Ok(imported)
+}
+
+/// A channel that was chosen.
+#[derive(Clone, Debug)]
+struct Target {
+    id: Vec<u8>,
+    /// The code as a number, where it is short.
+    key: u64,
+    /// Which bit of its variable, from the right.
+    bit: u32,
+}
+
+impl Target {
+    fn of(variables: &Variables, index: usize) -> Result<Self> {
+        use crate::capture::Named;
+        let (variable, bit) = variables.of_index(index);
+        let place = || format!("channel {}", variables.name(index));
+        match (variable.width, bit) {
+            (0, _) => Err(ImportError::field(place(), "it has no bits: it is a number, a text or an event")),
+            (1, _) | (_, Some(_)) => {
+                let short = &variable.id[variable.id.len().saturating_sub(SHORT)..];
+                let key = short.iter().fold(0, |key, byte| key << 8 | u64::from(*byte));
+                Ok(Self { id: variable.id.clone(), key, bit: bit.unwrap_or(0) })
+            }
+            (width, None) => {
+                let name = variables.name(index);
+                let reason = format!("it is {width} bits wide; say which bit, as in '{name}[0]'");
+                Err(ImportError::field(place(), reason))
+            }
+        }
+    }
+}
+
+/// Where in a block something is wrong, which field, and why.
+type Flaw = (usize, &'static str, String);
+
+struct Scan {
+    targets: Vec<Target>,
+    /// The codes of the targets and how long they are, for a first look; a second one that is not there has no length.
+    keys: [(u64, usize); 2],
+    capture: Capture,
+    /// The levels as they are after what was read so far of this moment.
+    levels: Levels,
+    changed: bool,
+    /// The first moment of the file, in its ticks.
+    start: Option<u64>,
+    /// The present one, from the first.
+    now: u64,
+    ticks_max: u64,
+    /// Whether it is within a comment.
+    comment: bool,
+}
+
+impl Scan {
+    fn new(targets: Vec<Target>, capture: Capture) -> Self {
+        let ticks_max = capture.ticks_max();
+        let look = |index: usize| targets.get(index).map_or((0, 0), |one: &Target| (one.key, one.id.len()));
+        Self {
+            keys: [look(0), look(1)],
+            targets,
+            capture,
+            levels: Levels::default(),
+            changed: false,
+            start: None,
+            now: 0,
+            ticks_max,
+            comment: false,
+        }
+    }
+
+    /// Hands over the levels of this moment.
+    #[inline]
+    fn take_levels(&mut self) {
+        if self.changed && self.start.is_some() {
+            self.changed = false;
+            self.capture.state(self.now, self.levels);
+        }
+    }
+
+    /// Takes the whole words of `block`; how many bytes they have.
+    fn block(&mut self, block: &[u8]) -> std::result::Result<usize, Flaw> {
+        // Behind the last blank a word may go on in the next block.
+        let whole = block.iter().rposition(|byte| *byte <= b' ').map_or(0, |at| at + 1);
+        let block = &block[..whole];
+        let mut at = 0;
+        loop {
+            while at < block.len() && block[at] <= b' ' {
+                at += 1;
+            }
+            let Some(first) = block.get(at).copied() else { return Ok(at) };
+            if self.comment {
+                let end = word_end(block, at);
+                self.comment = &block[at..end] != b"$end";
+                at = end;
+                continue;
+            }
+            match first {
+                b'#' => {
+                    let (time, end) = number(block, at + 1).ok_or_else(|| {
+                        (at, "time", format!("'{}' is no time: # and a number", shown(block, at)))
+                    })?;
+                    self.advance(time, at)?;
+                    at = end;
+                }
+                b'0' | b'1' | b'x' | b'X' | b'z' | b'Z' | b'u' | b'U' | b'w' | b'W' | b'l' | b'L' | b'h'
+                | b'H' | b'-' => {
+                    let (key, end) = key(block, at + 1);
+                    if end == at + 1 {
+                        let reason = format!("'{}' is a value without a code", shown(block, at));
+                        return Err((at, "value", reason));
+                    }
+                    self.scalar(&block[at + 1..end], key, first);
+                    at = end;
+                }
+                b'b' | b'B' | b'r' | b'R' | b's' | b'S' => {
+                    let value_end = word_end(block, at);
+                    let id_at = value_end + block[value_end..].iter().take_while(|b| **b <= b' ').count();
+                    if id_at == block.len() {
+                        // Its code is in the next block.
+                        return Ok(at);
+                    }
+                    let (_, end) = key(block, id_at);
+                    if matches!(first, b'b' | b'B') {
+                        self.vector(&block[at + 1..value_end], &block[id_at..end]);
+                    }
+                    at = end;
+                }
+                b'$' => {
+                    let end = word_end(block, at);
+                    self.comment = keyword(&block[at..end]).ok_or_else(|| {
+                        (at, "keyword", format!("'{}' is no keyword among values", shown(block, at)))
+                    })?;
+                    at = end;
+                }
+                _ => {
+                    return Err((at, "value", format!("'{}' is no change of a value", shown(block, at))));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, time: u64, at: usize) -> std::result::Result<(), Flaw> {
+        let start = *self.start.get_or_insert(time);
+        let now = time.wrapping_sub(start);
+        if time < start || now < self.now {
+            let before = start + self.now;
+            return Err((at, "time", format!("{time} lies before {before}, which was there already")));
+        }
+        if now > self.ticks_max {
+            return Err((at, "time", format!("{time} is further from {start} than any capture lasts")));
+        }
+        if now > self.now {
+            self.take_levels();
+            self.now = now;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn scalar(&mut self, id: &[u8], key: u64, value: u8) {
+        for index in 0..2 {
+            if self.keys[index] == (key, id.len()) {
+                self.set(index, id, value);
+            }
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, id: &[u8], value: u8) {
+        let target = &self.targets[index];
+        if id.len() > SHORT && target.id != id {
+            return;
+        }
+        let level = if target.bit == 0 { level(value) } else { Level::Unknown };
+        self.changed |= self.levels[index] != level;
+        self.levels[index] = level;
+    }
+
+    /// A value of several bits, of which those to the left that are missing are as the leftmost, but for a 1.
+    fn vector(&mut self, value: &[u8], id: &[u8]) {
+        for (index, target) in self.targets.iter().enumerate() {
+            if target.id == id {
+                let bit = value.len().checked_sub(target.bit as usize + 1).map(|place| value[place]);
+                let extended = || match value.first() {
+                    Some(b'0' | b'1') => b'0',
+                    _ => b'x',
+                };
+                let level = level(bit.unwrap_or_else(extended));
+                self.changed |= self.levels[index] != level;
+                self.levels[index] = level;
+            }
+        }
+    }
+}
+
+/// VHDL's simulators write L and H for weak levels.
+#[inline]
+fn level(value: u8) -> Level {
+    match value {
+        b'0' | b'l' | b'L' => Level::Low,
+        b'1' | b'h' | b'H' => Level::High,
+        _ => Level::Unknown,
+    }
+}
+
+/// Whether what follows the keyword is a comment; nothing where there is no such keyword.
+fn keyword(word: &[u8]) -> Option<bool> {
+    match word {
+        b"$comment" => Some(true),
+        b"$dumpvars" | b"$dumpall" | b"$dumpon" | b"$dumpoff" | b"$end" => Some(false),
+        _ => None,
+    }
+}
+
+/// A number of at most 19 digits that a blank ends, and where that is.
+#[inline]
+fn number(block: &[u8], from: usize) -> Option<(u64, usize)> {
+    let (mut number, mut at) = match block.get(from..from + 8).and_then(eight_digits) {
+        Some(number) => (number, from + 8),
+        None => (0, from),
+    };
+    while let Some(digit) = block.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
+    }
+    let digits = at - from;
+    ((1..=19).contains(&digits) && block.get(at).is_some_and(|byte| *byte <= b' ')).then_some((number, at))
+}
+
+/// The number that eight digits make, if they are: pairs, then fours, then all are put together at once.
+#[inline]
+fn eight_digits(bytes: &[u8]) -> Option<u64> {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // Behind the first in the text come the higher bytes.
+    let text = u64::from_le_bytes(bytes.try_into().ok()?);
+    let digits = text.wrapping_sub(ZEROS);
+    // A byte beyond '9' carries into its high bit, and so does one below '0'.
+    if (text.wrapping_add(0x4646_4646_4646_4646) | digits) & HIGH != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
+/// A code as a number, and where it ends; of a longer one the number is of its last bytes.
+#[inline]
+fn key(block: &[u8], from: usize) -> (u64, usize) {
+    let mut key = 0u64;
+    let mut at = from;
+    while let Some(byte) = block.get(at).copied().filter(|byte| *byte > b' ') {
+        key = key << 8 | u64::from(byte);
+        at += 1;
+    }
+    (key, at)
+}
+
+fn word_end(block: &[u8], from: usize) -> usize {
+    block[from..].iter().position(|byte| *byte <= b' ').map_or(block.len(), |length| from + length)
+}
+
+fn shown(block: &[u8], at: usize) -> String {
+    let word = &block[at..word_end(block, at)];
+    String::from_utf8_lossy(&word[..word.len().min(40)]).chars().filter(|c| !c.is_control()).collect()
+}

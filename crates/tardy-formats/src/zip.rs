@@ -1,0 +1,316 @@
+//! zip, read from front to back: an archive inside another has no end to begin at, and one that was cut off has none at all.
+//!
+//! Names, times and permissions mean nothing here; what is needed are the bytes of members, stored or deflated, and
+//! whether their check sums are right (APPNOTE.TXT 6.3, sections 4.3 to 4.5).
+
+use std::io::{self, Read};
+
+use flate2::bufread::DeflateDecoder;
+
+use crate::archive::MEMBER_MAX;
+use crate::error::{ImportError, Result};
+
+const LOCAL: u32 = 0x0403_4b50;
+const CENTRAL: u32 = 0x0201_4b50;
+const CENTRAL_END: u32 = 0x0605_4b50;
+const DESCRIPTOR: u32 = 0x0807_4b50;
+/// The tag of the extra field with sizes of 64 bits.
+const ZIP64: u16 = 1;
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    deflated: bool,
+    crc: u32,
+    packed: u64,
+    size: u64,
+    /// Whether check sum and sizes stand behind the bytes instead.
+    described: bool,
+    zip64: bool,
+}
+
+/// How a member ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// As it should.
+    Whole,
+    /// With something that does not fit what the archive says of it.
+    Damaged(String),
+    /// In the middle: the file was cut off.
+    CutOff,
+}
+
+/// The members of an archive, one after the other.
+pub(crate) struct Zip<R> {
+    reader: Buffered<R>,
+    members: usize,
+}
+
+impl<R: Read> Zip<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Self {
+            reader: Buffered { reader, buffer: vec![0; 64 * 1024], at: 0, end: 0, last_error: None },
+            members: 0,
+        }
+    }
+
+    /// The next member; nothing behind the last one. `Ok(Err(()))` where the file ends before the archive does.
+    ///
+    /// # Errors
+    /// Where it makes no sense, or is packed in a way that is not read.
+    pub(crate) fn next_member(&mut self) -> Result<std::result::Result<Option<Member>, ()>> {
+        let Some(signature) = self.number(4)? else { return Ok(Err(())) };
+        match signature as u32 {
+            LOCAL => {}
+            CENTRAL | CENTRAL_END => return Ok(Ok(None)),
+            _ => {
+                let place = format!("zip, behind member {}", self.members);
+                return Err(ImportError::field(place, "there is no further member: the archive is damaged"));
+            }
+        }
+        self.members += 1;
+        if self.members > MEMBER_MAX {
+            return Err(ImportError::TooMuch(format!("the archive has more than {MEMBER_MAX} members")));
+        }
+        let mut fixed = [0; 26];
+        if !self.fill(&mut fixed)? {
+            return Ok(Err(()));
+        }
+        let u16_at = |at: usize| u16::from_le_bytes([fixed[at], fixed[at + 1]]);
+        let u32_at = |at: usize| u32::from_le_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+        let (flags, method) = (u16_at(2), u16_at(4));
+        let mut name = vec![0; usize::from(u16_at(22))];
+        let mut extra = vec![0; usize::from(u16_at(24))];
+        if !self.fill(&mut name)? || !self.fill(&mut extra)? {
+            return Ok(Err(()));
+        }
+        let name: String =
+            String::from_utf8_lossy(&name).chars().filter(|c| !c.is_control()).take(200).collect();
+        let wrong = |reason: String| Err(ImportError::field(format!("zip, {name}"), reason));
+        if flags & 1 != 0 {
+            return wrong("it is encrypted; unpack it first".to_owned());
+        }
+        let deflated = match method {
+            0 => false,
+            8 => true,
+            other => return wrong(format!("it is packed by method {other}, and only deflate is read")),
+        };
+        let described = flags & 8 != 0;
+        if described && !deflated {
+            return wrong("it is stored without a size; pack it again".to_owned());
+        }
+        let mut member = Member {
+            deflated,
+            crc: u32_at(10),
+            packed: u64::from(u32_at(14)),
+            size: u64::from(u32_at(18)),
+            described,
+            zip64: false,
+            name,
+        };
+        member.wide_sizes(&extra);
+        Ok(Ok(Some(member)))
+    }
+
+    /// Hands the bytes of `member`, which must be the one that came last, to `take`, piece by piece.
+    ///
+    /// # Errors
+    /// Where `take` has one, or the file cannot be read.
+    pub(crate) fn content(
+        &mut self,
+        member: &Member,
+        mut take: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<End> {
+        let mut sum = flate2::Crc::new();
+        let mut piece = vec![0; 64 * 1024];
+        let mut given = 0u64;
+        // What is described behind the bytes has no size yet: its packing says where it ends.
+        let packed = if member.described { u64::MAX } else { member.packed };
+        let mut limited = Limited { inner: &mut self.reader, left: packed };
+        let outcome = if member.deflated {
+            let mut inflater = DeflateDecoder::new(&mut limited);
+            pieces(&mut inflater, &mut piece, |bytes| {
+                (given, ()) = (given + bytes.len() as u64, sum.update(bytes));
+                take(bytes)
+            })
+        } else {
+            pieces(&mut limited, &mut piece, |bytes| {
+                (given, ()) = (given + bytes.len() as u64, sum.update(bytes));
+                take(bytes)
+            })
+        };
+        let left = limited.left;
+        if let Some(error) = self.reader.last_error.take() {
+            return Err(error.into());
+        }
+        let ended = self.reader.is_at_end();
+        if let Some(error) = outcome? {
+            let reason = format!("{}: its bytes cannot be unpacked: {error}", member.name);
+            return Ok(if ended { End::CutOff } else { End::Damaged(reason) });
+        }
+        if left > 0 && !member.described {
+            if ended {
+                return Ok(End::CutOff);
+            }
+            // Deflate's end came before that of the member.
+            let reader = &mut self.reader;
+            io::copy(&mut Limited { inner: reader, left }, &mut io::sink())?;
+        }
+        let (crc, size) = if member.described {
+            match self.descriptor(member.zip64)? {
+                Some(known) => known,
+                None => return Ok(End::CutOff),
+            }
+        } else {
+            (member.crc, member.size)
+        };
+        if (size, crc) != (given, sum.sum()) {
+            return Ok(End::Damaged(format!(
+                "{}: the archive says {size} bytes with check sum {crc:08x}, and there are {given} with {:08x}",
+                member.name,
+                sum.sum()
+            )));
+        }
+        Ok(End::Whole)
+    }
+
+    /// Check sum and size behind a member; nothing where the file ends.
+    fn descriptor(&mut self, zip64: bool) -> Result<Option<(u32, u64)>> {
+        let Some(first) = self.number(4)? else { return Ok(None) };
+        // Its signature is usual and may be left out.
+        let crc = if first as u32 == DESCRIPTOR { self.number(4)? } else { Some(first) };
+        let width = if zip64 { 8 } else { 4 };
+        let sizes = (self.number(width)?, self.number(width)?);
+        Ok(match (crc, sizes) {
+            (Some(crc), (Some(_), Some(size))) => Some((crc as u32, size)),
+            _ => None,
+        })
+    }
+
+    fn number(&mut self, bytes: usize) -> Result<Option<u64>> {
+        let mut number = [0; 8];
+        Ok(self.fill(&mut number[..bytes])?.then(|| u64::from_le_bytes(number)))
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<bool> {
+        match self.reader.read_exact(bytes) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Member {
+    /// Takes sizes of 64 bits from the extra fields, where those of 32 are full.
+    fn wide_sizes(&mut self, mut extra: &[u8]) {
+        while let [a, b, c, d, rest @ ..] = extra {
+            let (tag, length) = (u16::from_le_bytes([*a, *b]), usize::from(u16::from_le_bytes([*c, *d])));
+            let Some(field) = rest.get(..length) else { return };
+            if tag == ZIP64 {
+                self.zip64 = true;
+                let mut numbers = field
+                    .chunks_exact(8)
+                    .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+                for size in [&mut self.size, &mut self.packed] {
+                    if *size == u64::from(u32::MAX) {
+                        *size = numbers.next().unwrap_or(*size);
+                    }
+                }
+            }
+            extra = &rest[length..];
+        }
+    }
+}
+
+/// Hands on what can be read; the error that reading ended with, if any.
+fn pieces(
+    reader: &mut impl Read,
+    piece: &mut [u8],
+    mut take: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<Option<io::Error>> {
+    loop {
+        match reader.read(piece) {
+            Ok(0) => return Ok(None),
+            Ok(count) => take(&piece[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Ok(Some(error)),
+        }
+    }
+}
+
+/// Reads on in blocks, and keeps the error of a disk apart from those of an unpacker.
+struct Buffered<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    at: usize,
+    end: usize,
+    last_error: Option<io::Error>,
+}
+
+impl<R: Read> Buffered<R> {
+    fn is_at_end(&mut self) -> bool {
+        matches!(io::BufRead::fill_buf(self), Ok([]))
+    }
+}
+
+impl<R: Read> io::BufRead for Buffered<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.at == self.end {
+            match self.reader.read(&mut self.buffer) {
+                Ok(0) => break,
+                Ok(count) => (self.at, self.end) = (0, count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let told = io::Error::new(error.kind(), error.to_string());
+                    self.last_error = Some(error);
+                    return Err(told);
+                }
+            }
+        }
+        Ok(&self.buffer[self.at..self.end])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.at += count;
+    }
+}
+
+impl<R: Read> Read for Buffered<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = io::BufRead::fill_buf(self)?.read(bytes)?;
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// The next bytes of a reader, and no more.
+struct Limited<'a, R> {
+    inner: &'a mut R,
+    left: u64,
+}
+
+impl<R: io::BufRead> io::BufRead for Limited<'_, R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.left == 0 {
+            return Ok(&[]);
+        }
+        let block = self.inner.fill_buf()?;
+        let room = block.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        Ok(&block[..room])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.left -= count as u64;
+        self.inner.consume(count);
+    }
+}
+
+impl<R: io::BufRead> Read for Limited<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = io::BufRead::fill_buf(self)?.read(bytes)?;
+        io::BufRead::consume(self, count);
+        Ok(count)
+    }
+}

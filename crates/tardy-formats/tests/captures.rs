@@ -1,0 +1,519 @@
+//! Captures of logic analysers: the same signals in every format, what is wrong with a file, and sigrok-cli as a witness.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use tardy_formats::{ImportError, ImportOptions, TimeUnit, archive::Content, detect, import, import_bytes};
+use tardy_record::capture::{Edge, Interval, ResolvedBy};
+use tardy_record::run::State;
+use tardy_record::{Run, Series};
+
+/// What sigrok-cli does for files that it reads, where it is installed.
+const SIGROK: &str = "sigrok-cli";
+
+/// Edges of two channels, in ticks: an answer to nearly each stimulus, widths and distances from a generator.
+struct Signals {
+    /// When, which channel, and its level from then on.
+    edges: Vec<(u64, usize, bool)>,
+    end: u64,
+}
+
+impl Signals {
+    fn made(seed: u64, stimuli: u64) -> Self {
+        let mut state = seed;
+        let mut random = |below: u64| {
+            // Knuth's multiplier (MMIX), of which the high bits are good.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut edges = Vec::new();
+        let mut at = 0;
+        for number in 0..stimuli {
+            at += 2000 + random(500);
+            let (high, answer, width) = (100 + random(50), 1 + random(90), 200 + random(20));
+            edges.extend([(at, 0, true), (at + high, 0, false)]);
+            if number % 97 != 13 {
+                edges.extend([(at + answer, 1, true), (at + answer + width, 1, false)]);
+            }
+        }
+        edges.sort_unstable();
+        Self { edges, end: at + 5000 }
+    }
+
+    /// As a VCD of ticks of a microsecond, with as many channels besides as make no difference.
+    fn vcd(&self) -> String {
+        let mut text =
+            "$timescale 1 us $end\n$scope module m $end\n$var wire 1 ! D0 $end\n$var wire 1 \" D1 $end\n\
+                        $upscope $end\n$enddefinitions $end\n#0\n$dumpvars\n0!\n0\"\n$end\n"
+                .to_owned();
+        let mut last = 0;
+        for (at, channel, high) in &self.edges {
+            if *at != last {
+                writeln!(text, "#{at}").unwrap();
+                last = *at;
+            }
+            writeln!(text, "{}{}", u8::from(*high), ['!', '"'][*channel]).unwrap();
+        }
+        writeln!(text, "#{}", self.end).unwrap();
+        text
+    }
+
+    /// From each stimulus to the answer before the next stimulus, in ns.
+    fn reactions(&self) -> Vec<i64> {
+        let rising = |channel: usize| {
+            let of = move |(at, of, high): &(u64, usize, bool)| (*of == channel && *high).then_some(*at);
+            self.edges.iter().filter_map(of).collect::<Vec<_>>()
+        };
+        let (stimuli, answers) = (rising(0), rising(1));
+        let ends = stimuli.iter().skip(1).copied().chain([u64::MAX]);
+        let answer =
+            |(from, to): (&u64, u64)| answers.iter().find(|at| (*from..to).contains(at)).map(|at| at - from);
+        stimuli.iter().zip(ends).filter_map(answer).map(|ticks| ticks as i64 * 1000).collect()
+    }
+
+    /// What each interval of a channel came to, in ns, ascending.
+    fn widths(&self, channel: usize, high: bool) -> Vec<i64> {
+        let edges: Vec<(u64, bool)> =
+            self.edges.iter().filter(|edge| edge.1 == channel).map(|edge| (edge.0, edge.2)).collect();
+        let pairs = edges.windows(2).filter(|pair| pair[0].1 == high);
+        pairs.map(|pair| (pair[1].0 - pair[0].0) as i64 * 1000).collect()
+    }
+}
+
+fn named(input: &str, output: &str) -> ImportOptions {
+    ImportOptions {
+        input: Some(input.to_owned()),
+        output: Some(output.to_owned()),
+        ..ImportOptions::default()
+    }
+}
+
+fn imported(bytes: &[u8], options: &ImportOptions) -> Run {
+    import_bytes(bytes, "capture", None, options).unwrap_or_else(|error| panic!("{error}")).run
+}
+
+fn refused(bytes: &[u8], format: &str, options: &ImportOptions) -> String {
+    let format = detect::by_name(format);
+    import_bytes(bytes, "capture", format, options).map(|_| ()).unwrap_err().to_string()
+}
+
+fn series<'a>(run: &'a Run, channel: &str, interval: Interval) -> &'a Series {
+    let is_it = |series: &&Series| {
+        series.capture().is_some_and(|one| one.interval == interval && one.channel == channel)
+    };
+    run.series.iter().find(is_it).unwrap_or_else(|| panic!("{channel} has no {interval:?}"))
+}
+
+/// All that a series says of its values: as many, as low and high, and the same sums of them and of their squares.
+fn agrees(series: &Series, values: &[i64]) {
+    let label = &series.label;
+    assert_eq!(series.tally.recorded, values.len() as u64, "{label}");
+    assert_eq!(
+        (series.min_ns, series.max_ns),
+        (values.iter().min().copied(), values.iter().max().copied()),
+        "{label}"
+    );
+    assert_eq!(series.sum_ns.get(), Some(values.iter().sum()), "{label}");
+    let squares = values.iter().map(|value| u128::from(value.unsigned_abs()).pow(2)).sum();
+    assert_eq!(series.sum_of_squares_ns2.get(), Some(squares), "{label}");
+    // The times of the worst are those of the edges, so that the order is the file's too.
+    let mut worst: Vec<i64> = values.to_vec();
+    worst.sort_unstable_by(|a, b| b.cmp(a));
+    worst.truncate(series.worst.len());
+    assert_eq!(series.worst.iter().map(|one| one.latency_ns).collect::<Vec<_>>(), worst, "{label}");
+}
+
+fn agrees_with(run: &Run, signals: &Signals) {
+    agrees(series(run, "D0", Interval::Reaction), &signals.reactions());
+    for (channel, name) in ["D0", "D1"].into_iter().enumerate() {
+        agrees(series(run, name, Interval::High), &signals.widths(channel, true));
+        agrees(series(run, name, Interval::Low), &signals.widths(channel, false));
+    }
+}
+
+/// sigrok-cli reads our VCD and writes its own formats; each of them gives the same edges to the sample. What tardy and sigrok
+/// both read is read by each for itself: a mistake in one of them is a difference.
+#[test]
+fn sigrok_sees_the_same_edges() {
+    if Command::new(SIGROK).arg("--version").output().is_err() {
+        eprintln!("skipped: {SIGROK} is not installed (apt-get install {SIGROK})");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let convert = |from: &Path, input: Option<&str>, to: &Path, output: &str| {
+        let mut command = Command::new(SIGROK);
+        command.args(input.map(|format| ["-I", format]).into_iter().flatten());
+        command.arg("-i").arg(from).arg("-O").arg(output).arg("-o").arg(to);
+        let done = command.output().unwrap();
+        assert!(done.status.success() && to.is_file(), "{}", String::from_utf8_lossy(&done.stderr));
+        std::fs::read(to).unwrap()
+    };
+    let signals = Signals::made(7, 1000);
+    std::fs::write(path("made.vcd"), signals.vcd()).unwrap();
+    agrees_with(&imported(signals.vcd().as_bytes(), &named("D0", "D1")), &signals);
+    let session = convert(&path("made.vcd"), Some("vcd"), &path("made.sr"), "srzip");
+    let vcd = convert(&path("made.sr"), None, &path("again.vcd"), "vcd");
+    let changes = convert(&path("made.sr"), None, &path("made.csv"), "csv:time=true:dedup=true");
+    let samples = convert(&path("made.sr"), None, &path("samples.csv"), "csv");
+    for (bytes, format, resolved_by) in [
+        (session, "sigrok", ResolvedBy::SampleRate),
+        (vcd, "vcd", ResolvedBy::TimeScale),
+        (changes, "level-csv", ResolvedBy::Digits),
+        (samples, "level-csv", ResolvedBy::SampleRate),
+    ] {
+        let imported = import_bytes(&bytes, "capture", None, &named("D0", "D1"))
+            .unwrap_or_else(|error| panic!("{format}: {error}"));
+        assert_eq!(imported.format, format);
+        let run = imported.run;
+        assert_eq!(run.progress.state, State::Complete, "{format}");
+        agrees_with(&run, &signals);
+        let capture = series(&run, "D0", Interval::Reaction).capture().unwrap();
+        assert_eq!((capture.resolution_ps, capture.resolved_by), (1_000_000, resolved_by), "{format}");
+    }
+}
+
+const HEAD: &str = "$timescale 10 ns $end $scope module top $end $var wire 1 ! a $end $var reg 4 # bus [3:0] $end $scope \
+                    module cpu $end $var wire 1 ab a $end $var wire 1 ! same $end $upscope $end $upscope $end \
+                    $enddefinitions $end\n";
+
+#[test]
+fn names_in_scopes_and_bits_of_vectors_are_channels() {
+    let body = "#0 0! b0 # 0ab\n#10 1! 1ab\n#15 0!\n#20 b1x00 # 1!\n#30 b1000 # 0!\n#45 b0000 #\n#50 1! b11000 #\n#60 0!\n#70\n";
+    let text = format!("{HEAD}{body}");
+    let one = |name: &str| ImportOptions { output: Some(name.to_owned()), ..ImportOptions::default() };
+    let error = refused(text.as_bytes(), "vcd", &one("a"));
+    assert!(error.contains("several channels are called that: top.a, top.cpu.a"), "{error}");
+    let error = refused(text.as_bytes(), "vcd", &one("bus"));
+    assert!(error.contains("4 bits wide") && error.contains("bus[0]"), "{error}");
+    let error = refused(text.as_bytes(), "vcd", &one("bus[4]"));
+    assert!(error.contains("there is no such channel"), "{error}");
+    let run = imported(text.as_bytes(), &one("top.a"));
+    agrees(series(&run, "top.a", Interval::High), &[50, 100, 100]);
+    assert_eq!(imported(text.as_bytes(), &one("same")).series[0].tally.recorded, 3, "by another name");
+    let run = imported(text.as_bytes(), &one("bus[3]"));
+    agrees(series(&run, "bus[3]", Interval::High), &[250]);
+    // Of b1x00 only bit 2 is unknown.
+    let run = imported(text.as_bytes(), &one("bus[2]"));
+    assert!(
+        run.validity.limits.iter().any(|limit| limit.contains("became unknown 1 times")),
+        "{:?}",
+        run.validity
+    );
+}
+
+#[test]
+fn every_scale_of_a_vcd_is_exact() {
+    for (scale, high_ns) in
+        [("1 s", 3_000_000_000), ("100ms", 300_000_000), ("10 us", 30_000), ("1ns", 3), ("100 ps", 0)]
+    {
+        let text = format!(
+            "$timescale {scale} $end $var wire 1 ! d $end $enddefinitions $end #1000000 0! #1000001 1! #1000004 0! #1000009 1! #1000010\n"
+        );
+        let run = imported(text.as_bytes(), &ImportOptions::default());
+        agrees(series(&run, "d", Interval::High), &[high_ns]);
+    }
+    for (scale, expected) in
+        [("2 ns", "no scale"), ("1 h", "no scale"), ("0 ns", "no scale"), ("", "no scale")]
+    {
+        let text = format!("$timescale {scale} $end $var wire 1 ! d $end $enddefinitions $end #0 0! #1\n");
+        let error = refused(text.as_bytes(), "vcd", &ImportOptions::default());
+        assert!(error.contains("line 1, $timescale") && error.contains(expected), "{scale}: {error}");
+    }
+    let text = b"$var wire 1 ! d $end $enddefinitions $end #0 0! #1 1! #4 0! #5\n";
+    let error = refused(text, "vcd", &ImportOptions::default());
+    assert!(error.contains("--time-unit"), "{error}");
+    let told = ImportOptions { time_unit: Some(TimeUnit::Us), ..ImportOptions::default() };
+    agrees(series(&imported(text, &told), "d", Interval::High), &[3000]);
+}
+
+#[test]
+fn what_is_wrong_with_a_vcd_names_the_line() {
+    let head = "$timescale 1 us $end\n$var wire 1 ! d $end\n$enddefinitions $end\n";
+    for (body, expected) in [
+        ("#0\n0!\n#20\n1!\n#19\n0!\n", "line 8, time: 19 lies before 20"),
+        ("#0\n0!\n#x\n", "line 6, time: '#x' is no time"),
+        ("#0\n0!\n#99999999999999999999\n", "line 6, time"),
+        ("#0\n0!\n#18446744073709551\n1!\n", "further from 0 than any capture"),
+        ("#0\n?!\n", "line 5, value: '?!' is no change"),
+        ("#0\n1 !\n", "line 5, value: '1' is a value without a code"),
+        ("#0\n$dump\n", "line 5, keyword"),
+        ("1!\n", "no time in it"),
+    ] {
+        let error = refused(format!("{head}{body}").as_bytes(), "vcd", &ImportOptions::default());
+        assert!(error.contains(expected), "{body}: {error}");
+    }
+    let error = refused(b"$timescale 1 us $end\n$var wire 1 ! d $end\n", "vcd", &ImportOptions::default());
+    assert!(error.contains("before $enddefinitions"), "{error}");
+    let cut = format!("{head}#0\n0!\n#5\n1!\n#9\n0!\n#12");
+    let run = imported(cut.as_bytes(), &ImportOptions::default());
+    assert_eq!(run.progress.state, State::CutShort);
+    agrees(series(&run, "d", Interval::High), &[4000]);
+}
+
+#[test]
+fn csv_keeps_its_digits_and_its_unit() {
+    let heads = "time_us,in,out\n-1.5,0,0\n0,1,0\n2.25,1,1\n10,0,0\n";
+    let run = imported(heads.as_bytes(), &named("in", "out"));
+    agrees(series(&run, "in", Interval::Reaction), &[2250]);
+    assert_eq!(series(&run, "in", Interval::Reaction).capture().unwrap().resolution_ps, 10_000);
+    let bare = "0.0,0\n0.000001,1\n4e-6,0\n0.000010,1\n";
+    let run = imported(bare.as_bytes(), &ImportOptions::default());
+    agrees(series(&run, "column 0", Interval::High), &[3000]);
+    let in_ms = ImportOptions { time_unit: Some(TimeUnit::Ms), ..ImportOptions::default() };
+    agrees(series(&imported(bare.as_bytes(), &in_ms), "column 0", Interval::High), &[3]);
+    let falling = ImportOptions { edge: Some(Edge::Falling), ..named("in", "out") };
+    agrees(series(&imported(heads.as_bytes(), &falling), "in", Interval::Reaction), &[0]);
+    for (text, expected) in [
+        ("time,d\n0,0\n2,1\n1,0\n", "line 4, time"),
+        ("time,d\n0,0\n2,7\n", "line 3, column 1: '7' is no level"),
+        ("time,d\n0,0\n2\n", "line 3, row: it has 1 columns"),
+        ("time,d\n0,0\nnan,1\n", "line 3, time"),
+        ("time,d\n0,0\n1e30,1\n", "line 3, time"),
+        ("time,d\n", "no row"),
+    ] {
+        let error = refused(text.as_bytes(), "level-csv", &ImportOptions::default());
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+/// A zip of stored and deflated members, with its end or without.
+fn zip(members: &[(&str, &[u8], bool)], end: bool) -> Vec<u8> {
+    let mut archive = Vec::new();
+    for (name, content, deflated) in members {
+        let mut sum = flate2::Crc::new();
+        sum.update(content);
+        let packed = if *deflated {
+            let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+            encoder.write_all(content).unwrap();
+            encoder.finish().unwrap()
+        } else {
+            content.to_vec()
+        };
+        archive.extend(b"PK\x03\x04\x14\0\0\0");
+        archive.extend(if *deflated { [8u8, 0] } else { [0, 0] });
+        archive.extend([0; 4]);
+        archive.extend(sum.sum().to_le_bytes());
+        archive.extend((packed.len() as u32).to_le_bytes());
+        archive.extend((content.len() as u32).to_le_bytes());
+        archive.extend((name.len() as u16).to_le_bytes());
+        archive.extend([0, 0]);
+        archive.extend(name.as_bytes());
+        archive.extend(packed);
+    }
+    if end {
+        archive.extend(b"PK\x05\x06");
+        archive.extend([0; 18]);
+    }
+    archive
+}
+
+const METADATA: &str = "[global]\nsigrok version=0.5.2\n[device 1]\ncapturefile=logic-1\ntotal probes=2\nsamplerate=1 MHz\n\
+                        total analog=0\nprobe1=in\nprobe2=out\nunitsize=1\n";
+
+/// Rises at 10, is answered at 13, falls at 20; at 40, 41 and 50 again.
+fn samples() -> Vec<u8> {
+    let level = |at: u32| match at % 30 {
+        _ if at >= 60 => 0,
+        10 if at >= 30 => 1,
+        10..13 if at < 30 => 1,
+        11..20 if at >= 30 => 3,
+        13..20 => 3,
+        _ => 0,
+    };
+    (0..80).map(level).collect()
+}
+
+#[test]
+fn members_of_a_session_come_in_any_order() {
+    let samples = samples();
+    let (one, two, three) = (&samples[..7], &samples[7..45], &samples[45..]);
+    let metadata = METADATA.as_bytes();
+    let orders: [&[(&str, &[u8], bool)]; 3] = [
+        &[
+            ("version", b"2", false),
+            ("metadata", metadata, true),
+            ("logic-1-1", one, true),
+            ("logic-1-2", two, false),
+            ("logic-1-3", three, true),
+        ],
+        &[
+            ("logic-1-1", one, true),
+            ("logic-1-3", three, true),
+            ("logic-1-2", two, true),
+            ("metadata", metadata, false),
+            ("version", b"2", false),
+        ],
+        &[
+            ("version", b"2", false),
+            ("metadata", metadata, false),
+            ("logic-1-3", three, false),
+            ("logic-1-2", two, true),
+            ("logic-1-1", one, true),
+        ],
+    ];
+    for members in orders {
+        let run = imported(&zip(members, true), &named("in", "out"));
+        agrees(series(&run, "in", Interval::Reaction), &[3000, 1000]);
+        assert_eq!(run.progress.state, State::Complete);
+        assert!(run.validity.valid, "{:?}", run.validity);
+    }
+}
+
+#[test]
+fn a_session_that_was_cut_off_gives_what_is_whole() {
+    let samples = samples();
+    let whole = zip(
+        &[
+            ("version", b"2", false),
+            ("metadata", METADATA.as_bytes(), true),
+            ("logic-1-1", &samples[..30], false),
+            ("logic-1-2", &samples[30..], false),
+        ],
+        true,
+    );
+    // The end of the archive is gone, then some of the samples.
+    for (length, expected) in
+        [(whole.len() - 10, None), (whole.len() - 22, Some(80)), (whole.len() - 22 - 35, Some(45))]
+    {
+        let run = imported(&whole[..length], &named("in", "out"));
+        let is_cut = run.progress.state == State::CutShort;
+        assert_eq!(is_cut, expected.is_some(), "{length}");
+        if let Some(count) = expected {
+            let told = format!("the {count} samples before that are here");
+            assert!(run.validity.limits.iter().any(|limit| limit.contains(&told)), "{:?}", run.validity);
+        }
+        agrees(series(&run, "in", Interval::Reaction), &[3000, 1000]);
+    }
+    let error = refused(&whole[..40], "sigrok", &named("in", "out"));
+    assert!(
+        error.contains("metadata: there is none before the place where the archive was cut off"),
+        "{error}"
+    );
+}
+
+#[test]
+fn metadata_that_contradict_the_samples_are_refused() {
+    let samples = samples();
+    let with = |from: &str, to: &str| {
+        assert!(METADATA.contains(from));
+        let metadata = METADATA.replace(from, to);
+        zip(
+            &[
+                ("version", b"2", false),
+                ("metadata", metadata.as_bytes(), true),
+                ("logic-1-1", &samples[..79], true),
+            ],
+            true,
+        )
+    };
+    for (from, to, expected) in [
+        ("samplerate=1 MHz", "samplerate=0 Hz", "samplerate: '0 Hz' is no sample rate"),
+        ("samplerate=1 MHz\n", "", "metadata, samplerate: there is none"),
+        ("unitsize=1", "unitsize=2", "logic-1-1: it ends with 1 bytes of a sample that has 2"),
+        ("unitsize=1", "unitsize=99999", "unitsize: '99999' is no number up to"),
+        ("total probes=2", "total probes=17", "unitsize: 1 bytes have no room for 17 channels"),
+        ("total probes=2", "total probes=1", "total probes: it says 1, but there is a probe2"),
+        ("probe1=in\nprobe2=out\n", "", "no channel of levels"),
+    ] {
+        let error = refused(&with(from, to), "sigrok", &ImportOptions::default());
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+    let version = zip(&[("version", b"3", false), ("metadata", METADATA.as_bytes(), true)], true);
+    assert!(refused(&version, "sigrok", &ImportOptions::default()).contains("'3' is no version"));
+    // A hole between members, and a wrong check sum, leave numbers that are not to be used.
+    let hole = zip(
+        &[
+            ("metadata", METADATA.as_bytes(), true),
+            ("logic-1-1", &samples[..50], true),
+            ("logic-1-3", &samples[50..], true),
+        ],
+        true,
+    );
+    let run = imported(&hole, &named("in", "out"));
+    assert!(run.validity.spoilt_by.iter().any(|reason| reason.contains("hole")), "{:?}", run.validity);
+    let mut damaged = zip(&[("metadata", METADATA.as_bytes(), true), ("logic-1-1", &samples, false)], true);
+    let last = damaged.len() - 22 - 3;
+    damaged[last] ^= 1;
+    let run = imported(&damaged, &named("in", "out"));
+    assert!(run.validity.spoilt_by.iter().any(|reason| reason.contains("check sum")), "{:?}", run.validity);
+}
+
+/// A gigabyte of samples in a megabyte of zip, of which none is kept.
+#[test]
+fn a_bomb_is_counted_and_not_kept() {
+    let zeros = vec![0u8; 64 << 20];
+    let bomb = zip(&[("metadata", METADATA.as_bytes(), true), ("logic-1-1", &zeros, true)], true);
+    let run = imported(&bomb, &named("in", "out"));
+    assert!(!run.validity.valid, "no edge is no measurement");
+    // Out of order samples must be kept, and are bounded.
+    let chunks: Vec<String> = (2..7).map(|number| format!("logic-1-{number}")).collect();
+    let members: Vec<(&str, &[u8], bool)> =
+        chunks.iter().map(|name| (name.as_str(), zeros.as_slice(), true)).collect();
+    let error = refused(&zip(&members, true), "sigrok", &named("in", "out"));
+    assert!(error.contains("256 MiB"), "{error}");
+}
+
+/// Saleae's export of one channel, version 0.
+fn saleae(begin: f64, end: f64, edges: &[f64]) -> Vec<u8> {
+    let mut bytes = b"<SALEAE>".to_vec();
+    bytes.extend([0i32, 0, 0].iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend([begin, end].iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend((edges.len() as u64).to_le_bytes());
+    bytes.extend(edges.iter().flat_map(|number| number.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn channels_of_saleae_lie_beside_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |number: u32| directory.path().join(format!("digital_{number}.bin"));
+    std::fs::write(path(0), saleae(-1e-3, 1e-2, &[0.0, 1e-4, 2e-3, 2.1e-3])).unwrap();
+    std::fs::write(path(3), saleae(-1e-3, 1e-2, &[0.000_012_5, 1e-4, 2.013e-3, 2.1e-3])).unwrap();
+    let of = |number: u32, options: ImportOptions| {
+        let options = ImportOptions { path: Some(path(number)), ..options };
+        let mut content = Content::open(std::fs::File::open(path(number)).unwrap()).unwrap();
+        import(&mut content, "digital", None, &options)
+    };
+    let run = of(0, named("0", "digital_3.bin")).unwrap().run;
+    agrees(series(&run, "0", Interval::Reaction), &[12_500, 13_000]);
+    let alone = of(3, ImportOptions::default()).unwrap().run;
+    agrees(series(&alone, "3", Interval::High), &[87_500, 87_000]);
+    // The file of the answer stands for no capture of its own, so that a folder gives one run.
+    let error = of(3, named("0", "3")).unwrap_err();
+    assert!(matches!(&error, ImportError::OtherChannel(file) if file == "digital_0.bin"), "{error}");
+    let error = of(0, named("0", "1")).unwrap_err().to_string();
+    assert!(error.contains("there are 0, 3"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_saleaes_files_is_said() {
+    let of = |bytes: &[u8]| import_bytes(bytes, "digital_0.bin", None, &ImportOptions::default());
+    let whole = saleae(0.0, 1.0, &[0.1, 0.2, 0.3]);
+    let cut = of(&whole[..whole.len() - 9]).unwrap().run;
+    assert_eq!(cut.progress.state, State::CutShort);
+    assert!(
+        cut.validity.limits.iter().any(|limit| limit.contains("it has 3 edges, and 1 are there")),
+        "{:?}",
+        cut.validity
+    );
+    for (bytes, expected) in [
+        (saleae(0.0, 1.0, &[0.1, 0.05]), "edge 2 lies before the one before it"),
+        (saleae(0.0, 1.0, &[0.1, 1.5]), "edge 2 lies before the one before it, or behind the end"),
+        (saleae(f64::NAN, 1.0, &[]), "NaN s is no time"),
+        (saleae(0.0, 1e300, &[]), "is no time that a capture has"),
+        (saleae(1.0, 0.0, &[]), "it ends before it begins"),
+        (whole[..20].to_vec(), "shorter than its head"),
+    ] {
+        let error = of(&bytes).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let mut analog = whole.clone();
+    analog[12] = 1;
+    assert!(of(&analog).unwrap_err().to_string().contains("analog channel"));
+    let mut later = whole;
+    later[8] = 9;
+    assert!(of(&later).unwrap_err().to_string().contains("version 9"));
+}
