@@ -114,7 +114,7 @@ impl Watch<'_, '_, '_> {
         }
         self.house.note(EventKind::Interrupted, "asked to end", 0);
         self.house.observer.interrupted();
-        let _ = self.program.interrupt();
+        self.program.interrupt();
         self.until_ns = self.house.clock.now_ns() + STOP_GRACE_NS;
         true
     }

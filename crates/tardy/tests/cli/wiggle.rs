@@ -170,7 +170,7 @@ fn an_echo_is_a_series_of_its_own() {
     assert_eq!((&echo["kind"]["seen"]["by"], &echo["kind"]["beside"]), (&"echoed".into(), &true.into()));
     assert_eq!(echo["tally"]["recorded"], 9_999, "between 10,000 edges");
     // It adds nothing to what was measured.
-    assert_eq!(run["progress"]["cycles"], run["series"][0]["tally"]["recorded"]);
+    assert_eq!(run["progress"]["cycles"], run["series"][0]["tally"]["attempted"]);
 
     let by = "python3 'my wiggle.py' --out {line}";
     let printed =

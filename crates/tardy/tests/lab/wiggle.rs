@@ -18,6 +18,12 @@ const AROUND_NS: u64 = 20_000;
 const INTERVAL_NS: i64 = 97_000;
 const EDGES: u64 = 1_000_000_000 / INTERVAL_NS as u64;
 
+/// Another program that wiggles: a shell, through sysfs, which lets go of the line when it is told to end. Debian's kernels
+/// number the first chip's lines from 512.
+const BY: &str = "/bin/busybox sh -c 'cd /sys/class/gpio; trap \"echo 513 > /sys/class/gpio/unexport; exit\" INT; \
+                  echo 513 > export; cd answer || cd gpio513; echo out > direction; \
+                  while :; do echo 1 > value; echo 0 > value; done'";
+
 fn recipe(place: &Path, modules: &Path) -> PathBuf {
     let module = |name: &str| modules.join("{release}").join(name).display().to_string();
     let at_rest = [
@@ -29,7 +35,9 @@ fn recipe(place: &Path, modules: &Path) -> PathBuf {
          [gpio]\nout = \"tardy-pins:1\"\n\
          [[phase]]\nname = \"busy\"\ntimer = {{ wake = [\"busy\"], policy = \"other\" }}\n\
          [[phase]]\nname = \"timed\"\ntimer = {{ interval = \"97us\" }}\ngpio = {{ echo = \"tardy-pins:2\" }}\n\
-         [lab]\nmodules_at_rest = {at_rest:?}\n"
+         [[phase]]\nname = \"shell\"\nduration = \"200ms\"\n\
+         gpio = {{ echo = \"tardy-pins:2\", by = {BY:?} }}\n\
+         [lab]\ntools = [\"busybox-static:/bin/busybox\"]\nmodules_at_rest = {at_rest:?}\n"
     );
     let path = place.join("wiggle.toml");
     std::fs::write(&path, text).unwrap();
@@ -67,13 +75,17 @@ fn a_wiggle_shows_what_takes_the_cpu() {
     assert_eq!(timed.tally.attempted.get(), Some(EDGES));
     let late_ns = timed.max_ns.unwrap();
     assert!((HOLD_NS as i64 / 2..2 * INTERVAL_NS).contains(&late_ns), "{late_ns}");
-    let echo = run.series.iter().find(|series| series.label.starts_with("echo on")).unwrap();
+    let echoes: Vec<&Series> =
+        run.series.iter().filter(|series| series.label.starts_with("echo on")).collect();
+    let [echo, shell] = echoes.as_slice() else { panic!("{} echoes", echoes.len()) };
     assert_eq!(echo.tally.dropped.get(), Some(0));
     // Where counting begins and ends between an edge and its echo they differ by one at either end.
     assert!(echo.tally.recorded.abs_diff(timed.tally.recorded) <= 3, "{:?} {:?}", echo.tally, timed.tally);
     // An edge that came late came as much too soon before the next one.
     let (least_ns, most_ns) = (echo.min_ns.unwrap(), echo.max_ns.unwrap());
     assert!(least_ns < INTERVAL_NS && most_ns > INTERVAL_NS + HOLD_NS as i64 / 2, "{least_ns} to {most_ns}");
+    assert!(shell.tally.recorded > 1000 && shell.tally.dropped.get() == Some(0), "{:?}", shell.tally);
+    assert!(!shell.stands_beside() && echo.stands_beside());
     println!("toggles: min {:?}, mean {:?}, max {:?}", toggles.min_ns, toggles.mean_ns(), toggles.max_ns);
 }
 
