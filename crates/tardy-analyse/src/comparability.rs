@@ -5,7 +5,7 @@ use tardy_record::lab::Lab;
 use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan};
 use tardy_record::series::TimerSeries;
 use tardy_record::units::format_duration_ns;
-use tardy_record::wiggle::WigglePlan;
+use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Run, cpu_list};
 
 use crate::{compare, lab};
@@ -69,9 +69,12 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         differ("period", format_duration_ns(one.period_ns), format_duration_ns(other.period_ns));
     }
     if let (ProbePlan::Wiggle(one), ProbePlan::Wiggle(other)) = (&a.probe, &b.probe) {
-        let pace =
-            |plan: &WigglePlan| if plan.timer().is_some() { "by a timer" } else { "as fast as it can" };
-        differ("pace", pace(one).to_owned(), pace(other).to_owned());
+        let pace = |plan: &WigglePlan| match &plan.pace {
+            Pace::Timer(_) => "by a timer".to_owned(),
+            Pace::Fastest(_) => "as fast as it can".to_owned(),
+            Pace::Command { words } => format!("by {}", words.join(" ")),
+        };
+        differ("pace", pace(one), pace(other));
         differ("way to write", one.through.name().to_owned(), other.through.name().to_owned());
     }
     if let (ProbePlan::Noise(one), ProbePlan::Noise(other)) = (&a.probe, &b.probe) {

@@ -1,9 +1,9 @@
-//! Pins that were made high and low as fast as a loop can: how long a toggle took, and where the pin stood still, beside what
-//! was published of such.
+//! Pins that were made high and low: how far apart their edges are, as a loop wrote them that is as fast as it can or as they
+//! came back over a wire, and where the pin stood still, beside what was published of such.
 
 use serde::Serialize;
 use tardy_record::Run;
-use tardy_record::wiggle::Through;
+use tardy_record::wiggle::Seen;
 
 use crate::noise::NoisePhase;
 use crate::periods::Period;
@@ -24,9 +24,9 @@ pub struct Wiggles {
 pub struct Wiggle {
     /// Index of the phase.
     pub phase: usize,
-    /// How the pin was written.
-    pub through: Through,
-    /// How long toggles took.
+    /// Who saw the edges.
+    pub seen: Seen,
+    /// How far apart they were.
     pub toggles: Row,
     /// How many of them were holes; absent where nobody looked.
     pub holes: Option<u64>,
@@ -56,26 +56,29 @@ pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Opt
     let phases: Vec<Wiggle> = (run.series.iter())
         .filter_map(|series| {
             let edges = series.edges()?;
-            let holes = noise.iter().find(|found| found.of_pin && found.phase == series.phase);
+            let is_written = matches!(edges.seen, Seen::Written { .. });
+            let holes =
+                (noise.iter()).find(|found| is_written && found.of_pin && found.phase == series.phase);
             let holes = holes.and_then(|found| found.cpus.first());
             Some(Wiggle {
                 phase: series.phase,
-                through: edges.through,
+                seen: edges.seen.clone(),
                 toggles: row::of_series(series),
                 holes: holes.map(|holes| holes.gaps),
                 period: holes.and_then(|holes| Some(holes.sources.first()?.period.clone())),
             })
         })
         .collect();
-    let published = published.iter().filter(|one| is_fastest(one) && one.toggle_ns.is_some()).map(|one| {
-        PublishedWiggle {
-            id: one.id.clone(),
-            what: published::what(one),
-            toggle_ns: one.toggle_ns,
-            period_us: one.interference_period_us,
-            length_us: one.interference_length_us,
-            approx: one.approx.clone(),
-        }
+    // A wiggle at a period has none beside it: its echo is only that.
+    let is_fast = run.series.iter().any(|series| series.edges().is_some_and(|edges| !edges.beside));
+    let published = published.iter().filter(|one| is_fast && is_fastest(one) && one.toggle_ns.is_some());
+    let published = published.map(|one| PublishedWiggle {
+        id: one.id.clone(),
+        what: published::what(one),
+        toggle_ns: one.toggle_ns,
+        period_us: one.interference_period_us,
+        length_us: one.interference_length_us,
+        approx: one.approx.clone(),
     });
     (!phases.is_empty()).then(|| Wiggles { phases, published: published.collect() })
 }
@@ -93,7 +96,7 @@ mod tests {
     use tardy_record::run::{Origin, Phase};
     use tardy_record::series::{Level, Quantity, SeriesKind};
     use tardy_record::series_builder::{Reading, SeriesBuilder};
-    use tardy_record::wiggle::EdgeSeries;
+    use tardy_record::wiggle::{EdgeSeries, Through};
 
     use super::*;
     use crate::{findings, noise};
@@ -139,7 +142,9 @@ mod tests {
             longest_from_ns,
             times_lost: 0,
         };
-        let edges = EdgeSeries { cpu: 0, policy: Policy::Other, priority: 0, through: Through::Chardev };
+        let through = Through::Chardev;
+        let seen = Seen::Written { cpu: 0, policy: Policy::Other, priority: 0, through };
+        let edges = EdgeSeries { seen, beside: false };
         let series = |builder: &SeriesBuilder, label: &str, quantity, kind| {
             builder.series(label.to_owned(), 0, quantity, Level::UserThread, kind)
         };

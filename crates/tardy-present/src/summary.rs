@@ -241,7 +241,7 @@ fn wiggles_block(findings: &Findings, width: usize, ink: Ink) -> Vec<String> {
     }
     let mut table = Table::new(&wiggles::HEADS);
     wiggles::rows(findings).into_iter().for_each(|row| table.push(row));
-    let mut lines = vec![wiggles::TITLE.to_owned(), String::new()];
+    let mut lines = vec![wiggles::heading(findings).to_owned(), String::new()];
     lines.extend(table.lines(width));
     lines.extend(folded_all(&wiggles::notes(findings), width, |line| ink.faint(line)));
     lines

@@ -5,17 +5,24 @@ use tardy_analyse::wiggles::{PublishedWiggle, Wiggle};
 use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, Policy, ProbePlan};
 use tardy_record::units::format_duration_ns;
-use tardy_record::wiggle::Pace;
+use tardy_record::wiggle::{Pace, Seen};
 
 use crate::latency::{count, harmless, microseconds, short, three_digits};
 use crate::noise;
 
 /// What the table is called.
-pub(crate) const TITLE: &str = "As fast as it can: a toggle, and the holes, beside the published ones";
+pub(crate) fn heading(findings: &Findings) -> &'static str {
+    let published = findings.wiggles.as_ref().is_some_and(|wiggles| !wiggles.published.is_empty());
+    if published {
+        "From edge to edge, and the holes, beside the published ones"
+    } else {
+        "From edge to edge"
+    }
+}
 
 /// Heads of the table.
 pub(crate) const HEADS: [&str; 8] =
-    ["ns a toggle", "min", "p50", "p99.9", "max", "holes", "every", "hole, us"];
+    ["ns from edge to edge", "min", "p50", "p99.9", "max", "holes", "every", "hole, us"];
 
 /// A row for each phase, and one for each published result.
 pub(crate) fn rows(findings: &Findings) -> Vec<Vec<String>> {
@@ -35,9 +42,13 @@ fn cells(one: &Wiggle, findings: &Findings) -> Vec<String> {
             .map_or_else(|| "n/a".to_owned(), |value| ns(Some(value.quoted_ns())))
     };
     let label = findings.phases.get(one.phase).map_or("", |phase| phase.label.as_str());
+    let seen = match &one.seen {
+        Seen::Written { through, .. } => through.name(),
+        Seen::Echoed { .. } => "echo",
+    };
     let dash = || "-".to_owned();
     vec![
-        format!("{}, {}", short(&harmless(label), 28), one.through.name()),
+        format!("{}, {}", short(&harmless(label), 28), seen),
         ns(one.toggles.min_ns),
         quantile("p50"),
         quantile("p99.9"),
@@ -71,11 +82,22 @@ fn published_cells(one: &PublishedWiggle) -> Vec<String> {
 /// What must be known of it.
 pub(crate) fn notes(findings: &Findings) -> Vec<String> {
     let Some(wiggles) = &findings.wiggles else { return Vec::new() };
-    let mut notes = vec![
-        "A toggle is from one writing of the pin to the next, by the thread's own clock: an interrupt's own latency is in \
-         it, what the pin itself takes is not. A hole is one that took longer than the threshold."
-            .to_owned(),
-    ];
+    let mut notes = Vec::new();
+    let seen = |is_it: fn(&Seen) -> bool| wiggles.phases.iter().any(|one| is_it(&one.seen));
+    if seen(|seen| matches!(seen, Seen::Written { .. })) {
+        notes.push(
+            "A toggle is from one writing of the pin to the next, by the thread's own clock: an interrupt's own latency is \
+             in it, what the pin itself takes is not. A hole is one that took longer than the threshold."
+                .to_owned(),
+        );
+    }
+    if seen(|seen| matches!(seen, Seen::Echoed { .. })) {
+        notes.push(
+            "Echo: from one edge of the input to the next, by the time stamps that the kernel takes in the interrupt's \
+             handler: what one interrupt was late makes the interval before it longer and the one behind it shorter."
+                .to_owned(),
+        );
+    }
     notes.extend(
         wiggles
             .published
@@ -95,9 +117,16 @@ pub(crate) fn title(run: &Run, phase: usize) -> Option<String> {
             format!("{} every {}", timer.wake.name(), format_duration_ns(timer.longest_interval_ns()))
         }
         Pace::Fastest(_) => "as fast as it can".to_owned(),
+        Pace::Command { words } => {
+            let (place, command) = (harmless(&wiggle.output.place()), short(&harmless(&words.join(" ")), 60));
+            return Some(format!("{place} by {command}"));
+        }
     };
     let of_phase = || run.series.iter().filter(|series| series.phase == phase);
-    let edges = of_phase().find_map(|series| series.edges()).map(|edges| (edges.policy, edges.priority));
+    let edges = of_phase().find_map(|series| match &series.edges()?.seen {
+        Seen::Written { policy, priority, .. } => Some((*policy, *priority)),
+        Seen::Echoed { .. } => None,
+    });
     let timer = || of_phase().find_map(|series| series.timer()).map(|timer| (timer.policy, timer.priority));
     let (policy, priority): (Policy, u32) = edges.or_else(timer)?;
     let priority = if policy.has_priority() { format!(" {priority}") } else { String::new() };

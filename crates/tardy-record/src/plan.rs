@@ -187,7 +187,7 @@ impl ProbePlan {
             Self::Switch(_) | Self::Foreign(_) => Vec::new(),
             Self::Noise(noise) => noise.threads.iter().map(|thread| thread.cpu).collect(),
             Self::Reaction(reaction) => vec![reaction.cpu],
-            Self::Wiggle(wiggle) => vec![wiggle.cpu()],
+            Self::Wiggle(wiggle) => wiggle.cpu().into_iter().collect(),
         }
     }
 

@@ -160,7 +160,7 @@ impl Series {
             SeriesKind::Flow(_) | SeriesKind::Capture(_) => 0,
             SeriesKind::Gaps(gaps) => gaps.cpu,
             SeriesKind::Reaction(reaction) => reaction.cpu,
-            SeriesKind::Edges(edges) => edges.cpu,
+            SeriesKind::Edges(edges) => edges.cpu(),
             SeriesKind::Foreign(foreign) => foreign.cpu.get().unwrap_or(foreign.thread),
         }
     }
@@ -172,6 +172,7 @@ impl Series {
             || self.reaction().is_some_and(|reaction| reaction.beside)
             || self.capture().is_some_and(|capture| capture.beside)
             || self.gaps().is_some_and(|gaps| gaps.of_pin)
+            || self.edges().is_some_and(|edges| edges.beside)
     }
 
     /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held

@@ -15,6 +15,7 @@ pub mod dma_latency;
 pub mod emulator_port;
 pub mod file_cache;
 pub mod gpio;
+pub mod gpio_registers;
 pub mod gpio_sysfs;
 pub mod icmp;
 pub mod kernel_files;

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod cyclictest;
 mod exit;
+mod program_words;
 mod progress;
 mod published;
 mod recipe;

@@ -9,13 +9,14 @@ use thiserror::Error;
 use crate::resolve::{UsageError, wrong};
 
 /// The recipes that are part of tardy, by name.
-const BUILT_IN: [(&str, &str); 14] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("quick", include_str!("../../../recipes/quick.toml")),
     ("noise", include_str!("../../../recipes/noise.toml")),
     ("osadl", include_str!("../../../recipes/osadl.toml")),
     ("rpi3-4.9", include_str!("../../../recipes/rpi3-4.9.toml")),
     ("rpi3-4.14", include_str!("../../../recipes/rpi3-4.14.toml")),
     ("rpi1-loaded", include_str!("../../../recipes/rpi1-loaded.toml")),
+    ("rpi1-wiggle", include_str!("../../../recipes/rpi1-wiggle.toml")),
     ("at91-timers", include_str!("../../../recipes/at91-timers.toml")),
     ("at91-xenomai", include_str!("../../../recipes/at91-xenomai.toml")),
     ("lab-quick", include_str!("../../../recipes/lab-quick.toml")),
@@ -118,6 +119,7 @@ pub(crate) struct GpioTable {
     pub(crate) stimulus_dither: Option<String>,
     pub(crate) stimulus_cpu: Option<u32>,
     pub(crate) echo: Option<String>,
+    pub(crate) by: Option<String>,
     pub(crate) through: Option<String>,
 }
 
@@ -237,7 +239,7 @@ macro_rules! table_of_keys {
 
 table_of_keys!(TimerTable: wake, clock, interval, distance, dither, policy, priority, priority_step, cpus, dma_latency, causes);
 table_of_keys!(
-    GpioTable: input, output, answer_by, stimulus, stimulus_period, stimulus_dither, stimulus_cpu, echo, through
+    GpioTable: input, output, answer_by, stimulus, stimulus_period, stimulus_dither, stimulus_cpu, echo, by, through
 );
 
 /// Why there is no recipe.

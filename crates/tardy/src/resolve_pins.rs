@@ -180,7 +180,10 @@ fn lines(probe: &ProbePlan) -> Option<(Vec<Called<'_>>, Vec<&Line>)> {
             lines.extend(reaction.echo().map(|line| ("echo", line)));
             Some((lines, reaction.outputs().collect()))
         }
-        ProbePlan::Wiggle(WigglePlan { output, .. }) => Some((vec![("out", output)], vec![output])),
+        ProbePlan::Wiggle(WigglePlan { output, echo, .. }) => {
+            let echo = echo.iter().map(|line| ("echo", line));
+            Some((std::iter::once(("out", output)).chain(echo).collect(), vec![output]))
+        }
         _ => None,
     }
 }

@@ -1,8 +1,10 @@
 //! From `[gpio]` and `[timer]` to how a pin is wiggled.
 
+use tardy_measure::gpio::boards;
 use tardy_record::plan::{NoisePlan, NoiseThread, Policy, ThreadPlan, TimerPlan, Wake};
 use tardy_record::wiggle::{Pace, Through, WigglePlan};
 
+use crate::program_words;
 use crate::recipe::Recipe;
 use crate::resolve::{Machine, UsageError, choice, wrong};
 use crate::resolve_pins::{self, GPIO_WIGGLE};
@@ -18,6 +20,26 @@ pub(crate) fn plan(
 ) -> Result<WigglePlan, UsageError> {
     let output = resolve_pins::line(GPIO_WIGGLE, "out", recipe.gpio.output.as_deref(), machine)?;
     let through = choice("through", recipe.gpio.through.as_deref(), Through::ALL, Through::name)?;
+    if through == Through::Gpiomem {
+        boards::registers(&output).map_err(|reason| wrong("through", reason))?;
+    }
+    let echo = match &recipe.gpio.echo {
+        None => None,
+        Some(text) => Some(resolve_pins::line(GPIO_WIGGLE, "echo", Some(text), machine)?),
+    };
+    if echo.as_ref() == Some(&output) {
+        return Err(wrong("echo", format!("{} is driven; the echo needs a line of its own", output.place())));
+    }
+    if let Some(program) = &recipe.gpio.by {
+        if echo.is_none() {
+            return Err(wrong(
+                "by",
+                "what another program writes is only heard on an --echo; name that line",
+            ));
+        }
+        let pace = Pace::Command { words: program_words::of(program, &output.place())? };
+        return Ok(WigglePlan { output, through, pace, echo });
+    }
     let cpu = resolve_pins::cpu(recipe, timer)?;
     let priority = timer.threads.first().map_or(0, |thread| thread.priority);
     let policy = timer.policy;
@@ -31,6 +53,13 @@ pub(crate) fn plan(
         ));
     }
     let is_fastest = timer.wake == Wake::Busy && recipe.timer.interval.is_none();
+    if is_fastest && echo.is_some() {
+        return Err(wrong(
+            "echo",
+            "each echoed edge is an interrupt, and these come faster than a machine can take them; give an --interval, or \
+             watch the line with an instrument",
+        ));
+    }
     let pace = if is_fastest {
         fastest(recipe, timer, NoiseThread { cpu, priority })?
     } else {
@@ -40,7 +69,7 @@ pub(crate) fn plan(
         let threads = vec![ThreadPlan { priority, interval_ns, offset_ns: 0, ..thread }];
         Pace::Timer(TimerPlan { threads, ..timer.clone() })
     };
-    Ok(WigglePlan { output, through, pace })
+    Ok(WigglePlan { output, through, pace, echo })
 }
 
 fn fastest(recipe: &Recipe, timer: &TimerPlan, thread: NoiseThread) -> Result<Pace, UsageError> {

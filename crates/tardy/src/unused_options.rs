@@ -35,13 +35,13 @@ pub(crate) fn check(
         ("stimulus_dither", gpio.stimulus_dither.is_some()),
         ("stimulus_cpu", gpio.stimulus_cpu.is_some()),
     ];
-    let of_pins: [Typed; 3] =
-        [("out", gpio.output.is_some()), ("echo", gpio.echo.is_some()), ("through", gpio.through.is_some())];
+    let of_wiggles: [Typed; 2] = [("by", gpio.by.is_some()), ("through", gpio.through.is_some())];
+    let of_pins: [Typed; 2] = [("out", gpio.output.is_some()), ("echo", gpio.echo.is_some())];
     // A loop that spins with no interval is as fast as it can, and the only wiggle that has holes.
     let is_fastest = timer.interval.is_none()
         && timer.wake.as_ref().is_some_and(|wakes| wakes.iter().all(|wake| wake.trim() == "busy"));
     let first = |typed: &[Typed]| typed.iter().find(|(_, typed)| *typed).map(|(option, _)| *option);
-    let pins = first(&of_reactions).or_else(|| first(&of_pins));
+    let pins = first(&of_reactions).or_else(|| first(&of_pins)).or_else(|| first(&of_wiggles));
     let (unused, why) = match probe {
         "timer" | "kernel" | "noise" | "xenomai" if pins.is_some() => {
             (pins, "only --probe gpio-reaction and --probe gpio-wiggle have to do with pins")
@@ -54,8 +54,8 @@ pub(crate) fn check(
             first(&of_timers).or_else(|| first(&[("interval", timer.interval.is_some())])),
             "the noise probe is a loop that waits for nothing; this is for --probe timer",
         ),
-        GPIO_REACTION if gpio.through.is_some() => {
-            (Some("through"), "only --probe gpio-wiggle writes in several ways")
+        GPIO_REACTION if first(&of_wiggles).is_some() => {
+            (first(&of_wiggles), "only --probe gpio-wiggle has a use for it")
         }
         GPIO_REACTION => (
             first(&of_timers).or_else(|| first(&[("interval", timer.interval.is_some())])),
@@ -64,6 +64,18 @@ pub(crate) fn check(
         GPIO_WIGGLE if first(&of_reactions).is_some() => {
             (first(&of_reactions), "a wiggle answers nothing; this is for --probe gpio-reaction")
         }
+        GPIO_WIGGLE if gpio.by.is_some() => (
+            first(&of_timers).or_else(|| {
+                first(&[
+                    ("interval", timer.interval.is_some()),
+                    ("policy", timer.policy.is_some()),
+                    ("priority", timer.priority.is_some()),
+                    ("threshold", noise.threshold.is_some()),
+                    ("through", gpio.through.is_some()),
+                ])
+            }),
+            "the program that --by names wiggles in its own way",
+        ),
         GPIO_WIGGLE if is_fastest => (
             first(&of_timers[1..]),
             "with --wake busy and no --interval a pin wiggles as fast as it can, and waits for nothing",
@@ -113,5 +125,8 @@ mod tests {
         let input = GpioTable { input: Some("GPIO17".to_owned()), ..GpioTable::default() };
         let refused = check("gpio-wiggle", &busy, &no_noise, &input, false).unwrap_err();
         assert_eq!(refused.key, "in");
+        let by = GpioTable { by: Some("true".to_owned()), ..GpioTable::default() };
+        let refused = check("gpio-wiggle", &paced, &no_noise, &by, false).unwrap_err();
+        assert_eq!(refused.key, "wake");
     }
 }

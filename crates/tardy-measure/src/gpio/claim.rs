@@ -13,6 +13,8 @@ pub const CONSUMER: &str = "tardy";
 /// Edges that the kernel keeps for a thread that does not come to read them: what is more is lost, and counted by the
 /// gaps in their numbers.
 const EVENTS_QUEUED: u32 = 64;
+/// Edges of an echo that the kernel keeps: the most that it does for one line (GPIO_V2_LINES_MAX * 16 in linux/gpio.h).
+const ECHOES_QUEUED: u32 = 1024;
 
 /// Claims `line` as an input whose rising edges are told, with their times on the monotonic clock.
 ///
@@ -28,6 +30,22 @@ pub fn input_with_events(line: &Line) -> Result<Request, String> {
             .with_edge_detection(EdgeDetection::RisingEdge)
             .with_event_clock(EventClock::Monotonic)
             .with_kernel_event_buffer_size(EVENTS_QUEUED)
+    })
+    .map_err(told)
+}
+
+/// Claims `line` as an input whose edges are told both ways, with room for so many as the kernel allows.
+///
+/// # Errors
+/// In words.
+pub fn input_with_both_edges(line: &Line) -> Result<Request, String> {
+    let told = |error: String| format!("{error}; an echo needs a line that can interrupt");
+    claim(line, |builder| {
+        builder
+            .as_input()
+            .with_edge_detection(EdgeDetection::BothEdges)
+            .with_event_clock(EventClock::Monotonic)
+            .with_kernel_event_buffer_size(ECHOES_QUEUED)
     })
     .map_err(told)
 }

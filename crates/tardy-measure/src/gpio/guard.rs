@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use tardy_record::pins::{AnswerBy, Line, ReactionPlan, StimulusPlan, StimulusSource};
 use tardy_record::plan::ProbePlan;
+use tardy_record::wiggle::{Pace, Through, WigglePlan};
 use tardy_sys::child;
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -37,9 +38,17 @@ const ALL_DONE: &[u8] = b"done";
 pub fn held_by(probe: &ProbePlan, files: &KernelFiles) -> Result<Vec<Setting>, String> {
     match probe {
         ProbePlan::Reaction(reaction) => held_by_reaction(reaction, files),
-        ProbePlan::Wiggle(wiggle) => Ok(vec![Setting::Pin { line: wiggle.output.clone() }]),
+        ProbePlan::Wiggle(wiggle) => held_by_wiggle(wiggle, files),
         _ => Ok(Vec::new()),
     }
+}
+
+fn held_by_wiggle(wiggle: &WigglePlan, files: &KernelFiles) -> Result<Vec<Setting>, String> {
+    let line = wiggle.output.clone();
+    Ok(vec![match (&wiggle.pace, wiggle.through) {
+        (Pace::Command { .. }, _) | (_, Through::Chardev | Through::Gpiomem) => Setting::Pin { line },
+        (_, Through::Sysfs) => Setting::ExportedPin { number: sysfs::number(files, &line)?, line },
+    }])
 }
 
 fn held_by_reaction(reaction: &ReactionPlan, files: &KernelFiles) -> Result<Vec<Setting>, String> {

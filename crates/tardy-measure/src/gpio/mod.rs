@@ -4,6 +4,7 @@
 //! older one in sysfs ([`sysfs`]); the calls that are measured are tardy-sys's (`gpio.rs`, `gpio_sysfs.rs`), since the
 //! crate's allocate.
 
+pub mod boards;
 pub mod chips;
 mod claim;
 mod guard;
@@ -12,5 +13,5 @@ pub mod pwm;
 pub mod sysfs;
 
 pub use chips::{Found, LineState};
-pub use claim::{CONSUMER, input, input_with_events, output_low};
+pub use claim::{CONSUMER, input, input_with_both_edges, input_with_events, output_low};
 pub use guard::{PinGuard, held_by, main as guard_main, put_back, stop_pwm, unexport};

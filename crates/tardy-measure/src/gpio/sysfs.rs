@@ -20,7 +20,7 @@ pub fn number(files: &KernelFiles, line: &Line) -> Result<u32, String> {
     if !files.exists(&format!("{CLASS}/export")) {
         return Err(format!(
             "this kernel has no {CLASS}: the old interface is an option that many leave out (CONFIG_GPIO_SYSFS); \
-             --answer-by events needs none of it"
+             the character device needs none of it"
         ));
     }
     let path = |path: String| files.resolve(&path).canonicalize().ok();
@@ -38,7 +38,7 @@ pub fn number(files: &KernelFiles, line: &Line) -> Result<u32, String> {
             return Ok(base + line.offset);
         }
     }
-    Err(format!("{} ({}) is not in {CLASS}; --answer-by events needs none of it", line.chip, line.label))
+    Err(format!("{} ({}) is not in {CLASS}; the character device needs none of it", line.chip, line.label))
 }
 
 /// Exports `line` as an input whose rising edges can be waited for.

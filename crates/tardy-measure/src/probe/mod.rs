@@ -2,6 +2,7 @@
 
 pub mod cells;
 mod end_in_time;
+mod level;
 pub mod noise;
 pub mod order;
 mod process;

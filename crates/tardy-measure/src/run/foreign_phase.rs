@@ -1,10 +1,7 @@
 //! A phase that another program measures: a co-kernel's own. It runs under the house's loads and watchers, and what it
 //! prints is imported as its file would be.
 
-use std::io::{PipeReader, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tardy_formats::ImportOptions;
 use tardy_record::Series;
@@ -14,27 +11,20 @@ use tardy_record::plan::PhasePlan;
 use tardy_record::run::Phase;
 use tardy_record::series::{Level, SeriesKind};
 use tardy_record::units::format_duration_ns;
-use tardy_sys::child::{self, signal};
-use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::wait_readable;
 
 use super::house::House;
 use super::observer::Standing;
 use super::phase::{End, TICK_NS};
+use super::program::{self, Program, STOP_GRACE_NS, last_line};
 use super::tracer_phase::SignOfLife;
 use crate::co_kernel::LATMUS_PLOT;
 use crate::watch::Occasion;
 
 /// How long it may take beyond what it was told: it warms up, and prints its histogram.
 const GRACE_NS: u64 = 15_000_000_000;
-/// How long it may take to end when it is asked to.
-const STOP_GRACE_NS: u64 = 5_000_000_000;
-/// How often a program that has said its last word is looked at.
-const END_LOOK_NS: u64 = 5_000_000;
 /// It must have measured for at least this share of the time asked for: its last second may be cut off.
 const MEASURED_MIN: f64 = 0.8;
-/// More than any histogram of it: a program that prints without end must not fill the memory.
-const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
 /// Runs phase `index` of the plan, which `foreign` measures.
 pub(super) fn run(
@@ -72,75 +62,6 @@ pub(super) fn run(
     Ok(end)
 }
 
-/// The program. It is killed when this is dropped.
-struct Program {
-    child: Child,
-    output: PipeReader,
-}
-
-impl Program {
-    fn start(words: &[String]) -> Result<Self, String> {
-        let (program, arguments) =
-            words.split_first().ok_or("the plan names no program; please report it")?;
-        let cannot = |error: std::io::Error| format!("{program} cannot be started: {error}");
-        let (output, writer) = std::io::pipe().map_err(cannot)?;
-        child::do_not_wait_on(&output).map_err(cannot)?;
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null());
-        child::prepare(&mut command, &[]);
-        // What it starts itself goes with it.
-        command.process_group(0);
-        command.stdout(writer.try_clone().map_err(cannot)?).stderr(writer);
-        let child = command.spawn().map_err(cannot)?;
-        Ok(Self { child, output })
-    }
-
-    /// Whether its output is at its end.
-    fn read(&mut self, into: &mut Vec<u8>) -> bool {
-        let mut chunk = [0; 16 << 10];
-        loop {
-            match self.output.read(&mut chunk) {
-                Ok(0) => return true,
-                Ok(count) => {
-                    let room = OUTPUT_BYTES_MAX.saturating_sub(into.len());
-                    into.extend_from_slice(&chunk[..count.min(room)]);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
-            }
-        }
-    }
-}
-
-impl Program {
-    /// Whether it has ended: whatever it started may still hold its output.
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-
-    /// How it ended. One that has closed its output and does not end is killed, and so is what it leaves behind.
-    fn end(&mut self) -> Option<ExitStatus> {
-        let end_ns = monotonic_ns() + STOP_GRACE_NS;
-        while monotonic_ns() < end_ns && !self.has_ended() {
-            // The end of a process cannot be waited for together with a time; it is due at any moment.
-            let _ = wait_readable(&[], END_LOOK_NS);
-        }
-        self.kill();
-        self.child.wait().ok()
-    }
-
-    fn kill(&mut self) {
-        let _ = child::send_to_group(self.child.id(), signal::KILL);
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        self.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// A phase that is under way. Times are ns from the start of the run.
 struct Watch<'h, 'o, 'p> {
     house: &'h mut House<'o>,
@@ -160,7 +81,7 @@ impl Watch<'_, '_, '_> {
         let mut next_tick_ns = self.house.clock.now_ns() + TICK_NS;
         loop {
             let now_ns = self.house.clock.now_ns();
-            let fds = [self.house.signals.as_raw_fd(), self.program.output.as_raw_fd()];
+            let fds = [self.house.signals.as_raw_fd(), self.program.output_fd()];
             let ready = wait_readable(&fds, next_tick_ns.saturating_sub(now_ns))
                 .map_err(|error| error.to_string())?;
             if ready[0] && self.house.signals.take().is_some() && !self.stop() {
@@ -193,7 +114,7 @@ impl Watch<'_, '_, '_> {
         }
         self.house.note(EventKind::Interrupted, "asked to end", 0);
         self.house.observer.interrupted();
-        let _ = child::send(self.program.child.id(), signal::INTERRUPT);
+        self.program.interrupt();
         self.until_ns = self.house.clock.now_ns() + STOP_GRACE_NS;
         true
     }
@@ -242,10 +163,7 @@ impl Watch<'_, '_, '_> {
             && !self.stopping
             && !self.killed
         {
-            let how = status.code().map_or_else(
-                || format!("signal {}", status.signal().unwrap_or_default()),
-                |code| format!("exit status {code}"),
-            );
+            let how = program::how(status);
             self.spoil(format!("{} ended with {how}: {}", foreign.tool, last_line(&self.output)));
         }
         self.house.run.phases[self.index].end_ns = Some(now_ns);
@@ -324,11 +242,4 @@ fn plot_in<'a>(format: &str, output: &'a [u8]) -> &'a [u8] {
     }
     let begins = |at: &usize| output[*at] == b'#' && (*at == 0 || output[*at - 1] == b'\n');
     (0..output.len()).find(begins).map_or(output, |at| &output[at..])
-}
-
-/// The last line that is not empty, as the reason that programs give.
-fn last_line(output: &[u8]) -> String {
-    let text = String::from_utf8_lossy(output);
-    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
-    line.trim().chars().take(200).collect()
 }

@@ -2,7 +2,10 @@
 
 mod cause_watch;
 mod checkpoint;
+mod command_phase;
 mod conduct;
+mod echo_series;
+mod echo_watch;
 mod fake_moment;
 mod fake_tracer;
 mod foreign_phase;
@@ -14,6 +17,7 @@ mod map_place;
 mod observer;
 mod phase;
 mod probe_child;
+mod program;
 pub mod recover;
 mod request;
 pub mod result_file;

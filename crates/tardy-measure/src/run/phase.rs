@@ -7,13 +7,16 @@ use tardy_record::event::EventKind;
 use tardy_record::pins::{StimulusPlan, StimulusSource};
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::run::Phase;
-use tardy_record::wiggle::{Pace, Through};
+use tardy_record::wiggle::{Pace, Through, WigglePlan};
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::shared_map::{MapError, SharedMap};
 use tardy_sys::signals::wait_readable;
 
 use super::cause_watch::CauseWatch;
+use super::command_phase;
+use super::echo_series::Counted;
+use super::echo_watch::EchoWatch;
 use super::foreign_phase;
 use super::house::House;
 use super::level_watch::LevelWatch;
@@ -29,6 +32,7 @@ use crate::probe::cells::{CELLS, HEADER_RUN_START};
 use crate::probe::order::{DrivenPin, Granted, Order, Reply, Work};
 use crate::probe::sample_ring;
 use crate::probe::timer::reading::{Of, Place};
+use crate::probe::wiggle::made_up_echo;
 use crate::watch::Occasion;
 
 /// The house wakes this often at the most.
@@ -61,6 +65,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         ProbePlan::Wiggle(wiggle) => match &wiggle.pace {
             Pace::Timer(timer) => Work::Timer(timer.clone()),
             Pace::Fastest(fastest) => Work::Toggle(fastest.clone()),
+            Pace::Command { words } => return command_phase::run(house, index, &plan, wiggle, words),
         },
         ProbePlan::Tracer(tracer) => return tracer_phase::run(house, index, &plan, tracer),
         ProbePlan::Foreign(foreign) => return foreign_phase::run(house, index, &plan, foreign),
@@ -73,6 +78,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     let mut causes = trace_for_causes(house, &map, &work);
     let stop_trace = causes.as_ref().and_then(CauseWatch::stop_file);
     let guard = watch_over_pins(house, &plan)?;
+    let mut echo = open_echo(house, index, &plan).inspect_err(|_| drop(map.remove()))?;
     let mut probes = start_probes(house, &map, index, &plan, &work, stop_trace.as_ref())?;
     let mut live = live_series(house, &map, index, &plan, &work);
     let tids = get_ready(house, &mut probes, &mut live, index, &plan)?;
@@ -93,6 +99,9 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
     if let Some(causes) = &mut causes {
         causes.begin(&tids, live.iter().map(LiveSeries::granted), start_ns, &plan);
     }
+    if let Some(echo) = &mut echo {
+        listen(echo, house, &plan, start_ns).inspect_err(|_| drop(map.remove()))?;
+    }
     // A phase may be over before the house, on a CPU that it shares, gets to its next reading.
     house.read_loads(house.clock.now_ns());
     for probe in &mut probes {
@@ -109,6 +118,7 @@ pub(super) fn run(house: &mut House<'_>, index: usize) -> Result<End, String> {
         levels,
         causes,
         wire,
+        echo,
         guard,
         plan: &plan,
         index,
@@ -157,7 +167,7 @@ fn make_map(house: &House<'_>, index: usize, plan: &PhasePlan, work: &Work) -> R
 
 /// Somebody who gives the pins back, whatever becomes of this process and the probe; and a stimulus that no thread makes
 /// begins.
-fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuard>, String> {
+pub(super) fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuard>, String> {
     match &plan.probe {
         _ if house.request.fake.is_some() => Ok(None),
         ProbePlan::Reaction(_) | ProbePlan::Wiggle(_) => {
@@ -168,6 +178,23 @@ fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Option<PinGuar
         }
         _ => Ok(None),
     }
+}
+
+/// Claims the input on which a wiggle comes back, if there is one.
+fn open_echo(house: &House<'_>, index: usize, plan: &PhasePlan) -> Result<Option<EchoWatch>, String> {
+    let ProbePlan::Wiggle(WigglePlan { echo: Some(line), .. }) = &plan.probe else { return Ok(None) };
+    EchoWatch::open(index, line, true, house.request.fake.is_some()).map(Some)
+}
+
+/// Begins to listen to it, for a probe that starts at `start_ns`.
+fn listen(echo: &mut EchoWatch, house: &House<'_>, plan: &PhasePlan, start_ns: u64) -> Result<(), String> {
+    let from_ns = start_ns + plan.warmup_ns;
+    let to_ns = from_ns.saturating_add(plan.planned_ns());
+    echo.begin(Counted { run_start_ns: house.clock.start_ns(), from_ns, to_ns })?;
+    if let Some(seed) = house.request.fake {
+        echo.make_up(made_up_echo(from_ns, to_ns, plan.probe.longest_interval_ns(), seed));
+    }
+    Ok(())
 }
 
 /// The pin that each cycle writes.
@@ -351,6 +378,8 @@ struct Watch<'h, 'o, 'm> {
     causes: Option<CauseWatch<'m>>,
     /// If the stimulus keeps a log of its own.
     wire: Option<WireWatch<'m>>,
+    /// If the edges of a pin come back.
+    echo: Option<EchoWatch>,
     /// If a pin is driven.
     guard: Option<PinGuard>,
     plan: &'m PhasePlan,
@@ -482,8 +511,10 @@ impl Watch<'_, '_, '_> {
         }
     }
 
-    /// Takes what the wire noted, once the cells say from when the thread counts.
+    /// Takes what the wire noted, once the cells say from when the thread counts, and what went wrong with an echo.
     fn collect_wire(&mut self) {
+        let trouble = self.echo.as_mut().and_then(EchoWatch::take_trouble);
+        self.note_trouble(trouble.map_or(Ok(()), Err));
         let Some(wire) = &mut self.wire else { return };
         let collected = wire.collect(&self.live[0]);
         self.note_trouble(collected);
@@ -552,6 +583,7 @@ impl Watch<'_, '_, '_> {
         }
         run.series.extend(self.levels.iter().flat_map(LevelWatch::series));
         run.series.extend(self.wire.iter().flat_map(|wire| wire.series(self.live[0].granted())));
+        run.series.extend(self.echo.iter().filter_map(EchoWatch::series));
         let counted: Vec<_> = self.live.iter().filter_map(LiveSeries::cells).collect();
         if let Some(from_ns) = counted.iter().map(|cells| cells.counted_from_ns()).min() {
             run.phases[self.index].start_ns = from_ns.saturating_sub(self.house.clock.start_ns());
@@ -575,6 +607,7 @@ impl Watch<'_, '_, '_> {
             let counted_to = series.cells().map_or(0, |cells| cells.counted_to_ns());
             self.house.clock.advance_to(counted_to.saturating_sub(self.house.clock.start_ns()));
         }
+        self.echo.iter_mut().for_each(EchoWatch::end);
         self.collect_wire();
         let put_back = self.guard.take().map_or(Ok(()), PinGuard::release);
         if let Err(reason) = put_back {

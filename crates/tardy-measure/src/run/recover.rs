@@ -12,7 +12,7 @@ use tardy_record::pins::ReactionPlan;
 use tardy_record::plan::{NoiseThread, Policy, ProbePlan};
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
-use tardy_record::wiggle::{Pace, WigglePlan};
+use tardy_record::wiggle::{EdgeSeries, Pace, Seen, WigglePlan};
 use tardy_record::{Run, Series, samples, validity};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
@@ -193,7 +193,7 @@ fn is_of(known: &Series, phase: usize, of: Of<'_>) -> bool {
     let same = match of {
         Of::Timer { .. } => known.timer().is_some(),
         Of::Noise(_) | Of::Holes(_) => known.gaps().is_some(),
-        Of::Toggles { .. } => known.edges().is_some(),
+        Of::Toggles { .. } => known.edges().is_some_and(|edges| matches!(edges.seen, Seen::Written { .. })),
         Of::Reaction { .. } | Of::Echo(_) => {
             known.reaction().is_some_and(|known| Some((known.from, known.to)) == of.between())
         }
@@ -222,8 +222,8 @@ fn place<'a>(run: &Run, phase: usize, of: Of<'a>, run_start_ns: u64) -> Place<'a
         Some(SeriesKind::Reaction(known)) => {
             Granted { policy: known.policy, priority: known.priority, pinned: true }
         }
-        Some(SeriesKind::Edges(known)) => {
-            Granted { policy: known.policy, priority: known.priority, pinned: true }
+        Some(SeriesKind::Edges(EdgeSeries { seen: Seen::Written { policy, priority, .. }, .. })) => {
+            Granted { policy: *policy, priority: *priority, pinned: true }
         }
         Some(SeriesKind::Gaps(known)) => {
             Granted { policy: known.policy, priority: known.priority, pinned: true }
@@ -253,7 +253,7 @@ fn asked_policy(run: &Run, phase: usize) -> Option<Policy> {
     match &run.plan.phases.get(phase)?.probe {
         ProbePlan::Noise(noise) => Some(noise.policy),
         ProbePlan::Reaction(reaction) => Some(reaction.policy),
-        ProbePlan::Wiggle(wiggle) => Some(wiggle.policy()),
+        ProbePlan::Wiggle(wiggle) => wiggle.policy(),
         probe => probe.timer().map(|timer| timer.policy),
     }
 }

@@ -5,7 +5,7 @@ use tardy_analyse::findings::Findings;
 use tardy_analyse::loads::LoadFindings;
 use tardy_analyse::name;
 use tardy_record::environment::SourceTotal;
-use tardy_record::plan::{PhasePlan, ProbePlan, Span, TimerPlan};
+use tardy_record::plan::{PhasePlan, Policy, ProbePlan, Span, TimerPlan};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Outlier, Series};
 use tardy_record::wiggle::{Pace, WigglePlan};
@@ -322,7 +322,7 @@ fn phase(phase: &PhasePlan) -> Vec<String> {
     let policy = match &phase.probe {
         ProbePlan::Noise(noise) => noise.policy.name().to_owned(),
         ProbePlan::Reaction(reaction) => reaction.policy.name().to_owned(),
-        ProbePlan::Wiggle(wiggle) => wiggle.policy().name().to_owned(),
+        ProbePlan::Wiggle(wiggle) => wiggle.policy().map_or("–", Policy::name).to_owned(),
         _ => of_timer(|timer| timer.policy.name()),
     };
     let span = match phase.span {

@@ -9,7 +9,7 @@ use crate::recipe::{GpioTable, NoiseTable, RunTable, TimerTable};
 /// `tardy run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, at91-timers, at91-xenomai; for the lab lab-quick,
+    /// A recipe: quick, noise, osadl, rpi3-4.9, rpi3-4.14, rpi1-loaded, rpi1-wiggle, at91-timers, at91-xenomai; for the lab lab-quick,
     /// lab-full, lab-rpi3, lab-rpi1, lab-at91-timers, lab-at91-levels; or a file (docs/recipes.md).
     pub(crate) recipe: Option<String>,
 
@@ -192,10 +192,14 @@ pub(crate) struct GpioFlags {
     /// The CPU that makes the edges: another than the one that answers [default: tardy's own, or the first other one]
     #[arg(long, value_name = "CPU")]
     stimulus_cpu: Option<u32>,
-    /// Read the answer back on this line, with a wire to --out: the whole way is timed to there.
+    /// Read the answer, or the wiggle, back on this line, with a wire to --out: of an answer the whole way is timed to
+    /// there.
     #[arg(long, value_name = "CHIP:LINE")]
     echo: Option<String>,
-    /// How gpio-wiggle writes its line: chardev [default: chardev]
+    /// Let another program wiggle --out, for which {line} stands in its words, and listen to its --echo; no shell runs.
+    #[arg(long, value_name = "PROGRAM")]
+    by: Option<String>,
+    /// How gpio-wiggle writes its line: chardev, sysfs, or on Raspberry Pis up to the 4 gpiomem [default: chardev]
     #[arg(long, value_name = "WAY")]
     through: Option<String>,
 }
@@ -212,6 +216,7 @@ impl GpioFlags {
             stimulus_dither: self.stimulus_dither.clone(),
             stimulus_cpu: self.stimulus_cpu,
             echo: self.echo.clone(),
+            by: self.by.clone(),
             through: self.through.clone(),
         }
     }

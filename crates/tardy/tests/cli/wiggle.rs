@@ -154,3 +154,112 @@ fn after_kill_9_every_toggle_is_still_counted() {
     assert_eq!(kinds, ["edges", "gaps"]);
     assert!(run["progress"]["cycles"].as_u64().unwrap() > 100_000);
 }
+
+/// What comes back over a wire stands beside what was written; another program's edges are only heard there.
+#[test]
+fn an_echo_is_a_series_of_its_own() {
+    let bench = Bench::new();
+    let echo = ["--echo", "GPIO27", "--interval", "100us", "--duration", "1s"];
+    let printed = bench.run(&wiggle("a.run.json", &echo)).exits(0);
+    assert!(printed.err.contains("echo: gpiochip0:27 (GPIO27)"), "{}", printed.err);
+    assert!(printed.out.contains("clock_nanosleep, echo"), "{}", printed.out);
+    assert!(!printed.out.contains("rpi1-gpio-wiggle"), "nothing of the kind was published: {}", printed.out);
+    let run = bench.json("a.run.json");
+    let echo = &run["series"][1];
+    assert_eq!((&echo["quantity"], &echo["level"]), (&"spacing".into(), &"irq".into()));
+    assert_eq!((&echo["kind"]["seen"]["by"], &echo["kind"]["beside"]), (&"echoed".into(), &true.into()));
+    assert_eq!(echo["tally"]["recorded"], 9_999, "between 10,000 edges");
+    // It adds nothing to what was measured.
+    assert_eq!(run["progress"]["cycles"], run["series"][0]["tally"]["attempted"]);
+
+    let by = "python3 'my wiggle.py' --out {line}";
+    let printed =
+        bench.run(&wiggle("b.run.json", &["--by", by, "--echo", "GPIO27", "--duration", "1s"])).exits(0);
+    let folded = printed.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(folded.contains("gpiochip0:17 by python3 my wiggle.py --out gpiochip0:17"), "{}", printed.out);
+    let run = bench.json("b.run.json");
+    assert_eq!(run["series"].as_array().unwrap().len(), 1);
+    assert_eq!(run["series"][0]["kind"]["beside"], Value::Null);
+    assert_eq!(run["validity"]["valid"], true, "{}", run["validity"]);
+    bench.run(&["report", "b.run.json", "-o", "b.html"]).exits(0);
+}
+
+/// The article's experiment from its recipe: every part is there, and beside what was published.
+#[test]
+fn the_recipe_of_the_article_runs() {
+    let bench = Bench::new();
+    let printed = bench.run(&fake("a.run.json", &["rpi1-wiggle", "--scale", "0.01"])).exits(0).out;
+    let run = bench.json("a.run.json");
+    let labels: Vec<&str> =
+        run["phases"].as_array().unwrap().iter().map(|phase| phase["label"].as_str().unwrap()).collect();
+    let compiles = [1, 2, 3].map(|round| format!("20 us, compiles, round {round}"));
+    assert_eq!(labels[..4], ["busy", "Python", "20 us, idle", "30 us, idle"]);
+    assert_eq!(labels[4..], compiles);
+    for told in ["rpi1-gpio-wiggle-busy", "Python, echo", "rpi1-gpio-wiggle-xenomai-20us"] {
+        assert!(printed.contains(told), "{told}\n{printed}");
+    }
+}
+
+/// `examples/wiggle.py` on a module in the place of gpiod that writes down what it is told.
+fn python(bench: &Bench, gpiod: &str, words: &[&str]) -> std::process::Output {
+    fs::create_dir_all(bench.path("modules/gpiod")).unwrap();
+    fs::write(bench.path("modules/gpiod/__init__.py"), gpiod).unwrap();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/wiggle.py");
+    std::process::Command::new("python3")
+        .arg(program)
+        .args(words)
+        .env("PYTHONPATH", bench.path("modules"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .expect("python3 starts")
+}
+
+const GPIOD_2: &str = "
+import enum, types
+
+class Value(enum.Enum):
+    INACTIVE = 0
+    ACTIVE = 1
+
+line = types.SimpleNamespace(Direction=types.SimpleNamespace(OUTPUT='output'), Value=Value)
+
+class LineSettings:
+    def __init__(self, direction, output_value):
+        self.told = (direction, output_value)
+
+class Request:
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        print('released')
+    def set_value(self, offset, value):
+        print(offset, value.name)
+
+def request_lines(path, consumer, config):
+    if path == '/dev/gpiochip9':
+        raise OSError('there is none')
+    print(path, consumer, {offset: settings.told[1].name for offset, settings in config.items()})
+    return Request()
+";
+
+#[test]
+fn the_wiggle_in_python_writes_its_line_and_lets_go_of_it() {
+    let bench = Bench::new();
+    let output = python(&bench, GPIOD_2, &["--out", "gpiochip0:17", "--period-us", "100", "--edges", "3"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let expected = "/dev/gpiochip0 wiggle.py {17: 'INACTIVE'}\n17 ACTIVE\n17 INACTIVE\n17 ACTIVE\nreleased\n";
+    assert_eq!(said, expected, "{}", String::from_utf8_lossy(&output.stderr));
+    let output = python(&bench, GPIOD_2, &["--out", "/dev/gpiochip0:4", "--edges", "2"]);
+    assert!(output.status.success());
+    for (gpiod, words, told) in [
+        (GPIOD_2, &["--out", "gpiochip0"][..], "is no line"),
+        (GPIOD_2, &["--out", "gpiochip0:17", "--period-us", "0"], "no period"),
+        (GPIOD_2, &["--out", "gpiochip9:17"], "/dev/gpiochip9, line 17, cannot be had: there is none"),
+        ("class Chip: pass\n", &["--out", "gpiochip0:17"], "version 1 (Debian 12's python3-libgpiod)"),
+        ("raise ImportError\n", &["--out", "gpiochip0:17"], "pip install gpiod"),
+    ] {
+        let output = python(&bench, gpiod, words);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(told), "{told}: {said}");
+    }
+}

@@ -18,3 +18,4 @@ mod runs;
 mod same_bytes;
 mod switch;
 mod two_flows;
+mod wiggle;

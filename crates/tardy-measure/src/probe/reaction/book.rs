@@ -11,17 +11,12 @@ use tardy_sys::thread_usage::ThreadUsage;
 
 use super::driven::Rise;
 use super::inlet::Edge;
+use super::storm::Storm;
 use crate::probe::cells::Stage;
 use crate::probe::timer::recorder::Recorder;
 
 /// No plan has more spans.
 const SPANS_MAX: usize = 5;
-/// Edges that come faster than this, on average over [`STORM_EDGES`], are a storm: a board spends all its time on their
-/// interrupts, and a pin that floats or a wire that rings makes millions.
-pub(super) const STORM_PER_SECOND: u64 = 100_000;
-/// How many edges that is looked at over.
-const STORM_EDGES: u64 = 20_000;
-
 /// A reaction that waits to be written down.
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
@@ -45,8 +40,7 @@ pub(super) struct Book<'a> {
     /// How often the stimulus had been driven at the last edge.
     driven: u64,
     pending: Option<Reaction>,
-    storm_from_ns: u64,
-    storm_edges: u64,
+    storm: Storm,
 }
 
 impl<'a> Book<'a> {
@@ -75,8 +69,7 @@ impl<'a> Book<'a> {
             edges: 0,
             driven: 0,
             pending: None,
-            storm_from_ns: counted_from_ns,
-            storm_edges: 0,
+            storm: Storm::since(counted_from_ns),
         }
     }
 
@@ -99,7 +92,7 @@ impl<'a> Book<'a> {
             }
         }
         if edge_ns < self.counted_from_ns {
-            return self.is_storm(edge.since_last, running_ns);
+            return self.storm.is_one(edge.since_last, running_ns);
         }
         // What came in between and before the counted part is nobody's.
         let (since_last, read) = if self.edges == 0 { (1, 1) } else { (edge.since_last.max(1), edge.read) };
@@ -124,7 +117,7 @@ impl<'a> Book<'a> {
             let driven_ns = rise.map_or(0, |rise| rise.at_ns);
             self.pending = Some(Reaction { driven_ns, edge_ns, running_ns, answered_ns, number });
         }
-        self.is_storm(since_last, running_ns)
+        self.storm.is_one(since_last, running_ns)
     }
 
     fn pass_over(&self, missed: u64, dropped: u64, attempted: u64) {
@@ -143,17 +136,6 @@ impl<'a> Book<'a> {
             let took_ns = at(*to) as i64 - at(*from) as i64;
             recorder.record_single(took_ns, answered_ns, number);
         }
-    }
-
-    fn is_storm(&mut self, edges: u64, now_ns: u64) -> bool {
-        self.storm_edges += edges;
-        if self.storm_edges < STORM_EDGES {
-            return false;
-        }
-        let took_ns = now_ns.saturating_sub(self.storm_from_ns);
-        let is_one = took_ns < self.storm_edges * (1_000_000_000 / STORM_PER_SECOND);
-        (self.storm_edges, self.storm_from_ns) = (0, now_ns);
-        is_one
     }
 
     /// Writes down what waits, and closes the book. What the thread cost is the first span's.

@@ -4,9 +4,10 @@ mod book;
 mod driven;
 mod fake;
 mod inlet;
-mod outlet;
 mod stimulus;
+mod storm;
 mod thread;
 
 pub use stimulus::StimulusThread;
+pub(crate) use storm::{STORM_PER_SECOND, Storm};
 pub use thread::ReactionProbe;

@@ -17,13 +17,14 @@ use tardy_sys::scheduling;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::thread_usage::{self, ThreadUsage};
 
-use super::book::{Book, STORM_PER_SECOND};
+use super::book::Book;
 use super::driven::Driven;
 use super::fake::{ECHO_NS, FakeReactions, Made};
 use super::inlet::{ByAsking, ByEvents, BySysfs, Inlet, Waited};
-use super::outlet::Outlet;
 use super::stimulus::EchoBook;
+use super::storm::STORM_PER_SECOND;
 use crate::gpio;
+use crate::probe::level::Level;
 use crate::probe::order::Order;
 use crate::probe::seat;
 use crate::probe::timer::Prepared;
@@ -108,7 +109,7 @@ impl<'a> ReactionProbe<'a> {
         }
     }
 
-    fn answer<I: Inlet>(&self, mut inlet: I, output: impl Outlet, start_ns: u64) -> io::Result<()> {
+    fn answer<I: Inlet>(&self, mut inlet: I, output: impl Level, start_ns: u64) -> io::Result<()> {
         let block = self.map.block(self.order.first_block);
         let (counted_from_ns, end_ns, reactions) = self.bounds(start_ns);
         let mut clock = ClockReader::new(Clock::Monotonic);

@@ -8,7 +8,7 @@ use tardy_record::plan::{NoiseThread, ThreadPlan, TimerPlan, Wake};
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
 use tardy_record::threshold::ThresholdCount;
-use tardy_record::wiggle::{EdgeSeries, Through};
+use tardy_record::wiggle::{EdgeSeries, Seen, Through};
 use tardy_record::{Histogram, Knowable};
 
 use crate::probe::cells::{self, Stage, Threshold, Total, Worst};
@@ -245,12 +245,11 @@ impl Cells<'_> {
                     let gaps = GapSeries { of_pin: true, ..self.gaps(thread, place.granted) };
                     SeriesKind::Gaps(Box::new(gaps))
                 }
-                Of::Toggles { thread, through } => SeriesKind::Edges(EdgeSeries {
-                    cpu: thread.cpu,
-                    policy: place.granted.policy,
-                    priority: place.granted.priority,
-                    through,
-                }),
+                Of::Toggles { thread, through } => {
+                    let Granted { policy, priority, .. } = place.granted;
+                    let seen = Seen::Written { cpu: thread.cpu, policy, priority, through };
+                    SeriesKind::Edges(EdgeSeries { seen, beside: false })
+                }
                 Of::Reaction { reaction, .. } | Of::Echo(reaction) => {
                     SeriesKind::Reaction(reaction_series(reaction, place))
                 }

@@ -20,9 +20,10 @@ use super::waiter::{
     Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Setitimer, TimerSettime, Timerfd, Waiter, Woken,
 };
 use crate::probe::cells::{Stage, Total};
+use crate::probe::level::Level;
 use crate::probe::order::{Granted, Order};
 use crate::probe::wiggle::edges::Edges;
-use crate::probe::wiggle::output::{Level, Output, Work};
+use crate::probe::wiggle::output::{Output, Work};
 
 /// A measuring thread's part of the order.
 pub struct TimerThread<'a> {

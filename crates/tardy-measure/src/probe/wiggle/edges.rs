@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::output::Level;
+use crate::probe::level::Level;
 use crate::probe::timer::waiter::{Waiter, Woken};
 
 /// A way to wait, and the write behind it. The wake-up's time is read by the waiter, so that an edge costs one reading of
@@ -34,6 +34,8 @@ impl<W: Waiter, L: Level> Waiter for Edges<W, L> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     /// A waiter that is due every 10 ns and always 3 late, and a line that remembers.
@@ -46,27 +48,27 @@ mod tests {
         }
     }
 
-    struct Remembered<'a>(&'a mut Vec<bool>);
+    struct Remembered<'a>(&'a RefCell<Vec<bool>>);
 
     impl Level for Remembered<'_> {
-        fn set(&mut self, high: bool) -> io::Result<()> {
-            if self.0.len() == 4 {
+        fn set(&self, high: bool) -> io::Result<()> {
+            if self.0.borrow().len() == 4 {
                 return Err(io::Error::other("taken away"));
             }
-            self.0.push(high);
+            self.0.borrow_mut().push(high);
             Ok(())
         }
     }
 
     #[test]
     fn each_wake_up_is_an_edge_and_a_write_that_fails_ends_it() {
-        let mut levels = Vec::new();
-        let mut edges = Edges::new(Due(0), Remembered(&mut levels));
+        let levels = RefCell::default();
+        let mut edges = Edges::new(Due(0), Remembered(&levels));
         for number in 1..=4 {
             let woken = edges.wait().unwrap();
             assert_eq!((woken.deadline_ns, woken.now_ns), (number * 10, number * 10 + 3));
         }
         assert_eq!(edges.wait().unwrap_err().to_string(), "taken away");
-        assert_eq!(levels, [true, false, true, false]);
+        assert_eq!(*levels.borrow(), [true, false, true, false]);
     }
 }

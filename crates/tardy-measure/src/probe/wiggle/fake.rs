@@ -38,3 +38,14 @@ impl FakeToggles {
         self.now_ns
     }
 }
+
+/// When the edges of a made-up wiggle of `period_ns` come back, up to `to_ns`: each up to a quarter of the period late.
+pub(crate) fn made_up_echo(from_ns: u64, to_ns: u64, period_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
+    let period_ns = period_ns.max(1);
+    let late_ns = move |number: u64| {
+        let mixed = (number ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) % (period_ns / 4).max(1)
+    };
+    let count = to_ns.saturating_sub(from_ns) / period_ns;
+    (0..count).map(move |number| from_ns + number * period_ns + late_ns(number))
+}

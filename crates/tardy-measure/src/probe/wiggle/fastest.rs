@@ -15,8 +15,9 @@ use tardy_sys::thread_usage::{self, ThreadUsage};
 use tardy_sys::waiting;
 
 use super::fake::{FakeToggles, TOGGLE_NS};
-use super::output::{Level, Output, Work};
+use super::output::{Output, Work};
 use crate::probe::cells::Stage;
+use crate::probe::level::Level;
 use crate::probe::noise::{ATTEND_NS, FAKE_PAUSE, Gauge, Notes};
 use crate::probe::order::Order;
 use crate::probe::seat;
@@ -93,7 +94,7 @@ impl<'a> FastestWiggle<'a> {
         }
     }
 
-    fn toggle<L: Level>(&self, mut level: L) -> io::Result<()> {
+    fn toggle<L: Level>(&self, level: L) -> io::Result<()> {
         let block = self.map.block(self.order.first_block);
         let mut clock = ClockReader::new(Clock::Monotonic);
         let mut high = false;
@@ -208,7 +209,7 @@ impl Work<io::Result<Gauge>> for Gauging {
     fn with<L: Level>(self, level: L) -> io::Result<Gauge> {
         let mut ticks = ToggleTicks { level, high: false, clock: MonotonicTicks::new(), outcome: Ok(()) };
         let gauge = Gauge::take(Kind::ClockMonotonic, &mut ticks, self.threshold_ns);
-        let ToggleTicks { mut level, outcome, .. } = ticks;
+        let ToggleTicks { level, outcome, .. } = ticks;
         outcome?;
         level.set(false)?;
         Ok(gauge)
@@ -242,5 +243,97 @@ struct Toggling<'w, 'a> {
 impl Work<io::Result<()>> for Toggling<'_, '_> {
     fn with<L: Level>(self, level: L) -> io::Result<()> {
         self.wiggle.toggle(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tardy_record::plan::Policy;
+
+    use super::*;
+    use crate::probe::cells::{CELLS, Total};
+    use crate::probe::order::Work as Wanted;
+    use crate::probe::timer::reading::Cells;
+
+    /// A line that remembers its last level, counts its edges, and breaks after so many writes.
+    #[derive(Default)]
+    struct Counted {
+        high: Cell<Option<bool>>,
+        writes: Cell<u64>,
+        most: u64,
+    }
+
+    impl Level for &Counted {
+        fn set(&self, high: bool) -> io::Result<()> {
+            if self.writes.get() == self.most {
+                return Err(io::Error::other("taken away"));
+            }
+            self.high.set(Some(high));
+            self.writes.set(self.writes.get() + 1);
+            Ok(())
+        }
+    }
+
+    /// Toggles `loops` times on a line that breaks after `most` writes: the outcome, the writes, and the toggles and holes
+    /// that were counted.
+    fn toggled(loops: u64, most: u64) -> (io::Result<()>, u64, [u64; 2]) {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let map = SharedMap::create(&directory.path().join("map"), 2, CELLS).unwrap();
+        let threads = vec![NoiseThread { cpu: 0, priority: 0 }];
+        let plan = NoisePlan {
+            threshold_ns: 0,
+            policy: Policy::Other,
+            memory_locked: false,
+            dma_latency_us: None,
+            threads,
+        };
+        let order = Order {
+            map: map.path().to_owned(),
+            first_block: 0,
+            house_pid: 0,
+            work: Wanted::Toggle(plan.clone()),
+            pin: None,
+            warmup_ns: 0,
+            span: Span::Loops(loops),
+            thresholds_ns: Vec::new(),
+            stop_trace: None,
+            seed: 1,
+            fake: None,
+        };
+        let line = Counted { most, ..Counted::default() };
+        let wiggle = FastestWiggle::new(&map, &order, &plan);
+        let outcome = wiggle.toggle(&line);
+        let counted = [0, 1].map(|block| {
+            let mut cells = Vec::new();
+            assert!(map.block(block).read(&mut cells));
+            assert!(outcome.is_err() || Cells(&cells).done());
+            cells[Total::Attempted as usize]
+        });
+        (outcome, line.writes.get(), counted)
+    }
+
+    /// Every toggle is as long as a threshold of 0, and so a hole as well.
+    #[test]
+    fn each_write_is_a_toggle_and_each_long_one_a_hole() {
+        let (outcome, writes, counted) = toggled(1000, u64::MAX);
+        outcome.unwrap();
+        assert_eq!((writes, counted), (1000, [1000, 1000]));
+    }
+
+    #[test]
+    fn a_line_that_is_taken_away_ends_it() {
+        let (outcome, writes, counted) = toggled(1000, 10);
+        assert_eq!(outcome.unwrap_err().to_string(), "taken away");
+        assert_eq!((writes, counted[0]), (10, 10));
+    }
+
+    #[test]
+    fn the_gauge_leaves_the_line_low_and_tells_of_a_line_that_cannot_be_written() {
+        Gauging { threshold_ns: 1 }.with(&Counted::default()).unwrap_err();
+        let line = Counted { most: u64::MAX, ..Counted::default() };
+        let gauge = Gauging { threshold_ns: 1 << 40 }.with(&line).unwrap();
+        assert_eq!((gauge.threshold_ns, line.high.get()), (1 << 40, Some(false)));
     }
 }

@@ -6,4 +6,5 @@ mod fake;
 mod fastest;
 pub(super) mod output;
 
+pub(crate) use fake::made_up_echo;
 pub use fastest::FastestWiggle;

@@ -1,0 +1,35 @@
+//! Where levels are written, one type for each interface, so that measuring loops are compiled for each.
+
+use std::io;
+
+use tardy_sys::gpio::OneLine;
+use tardy_sys::gpio_registers::MappedLine;
+use tardy_sys::gpio_sysfs::ValueFile;
+
+/// A line that is driven.
+pub(crate) trait Level {
+    /// Makes it high or low, with one system call or one store.
+    fn set(&self, high: bool) -> io::Result<()>;
+}
+
+impl Level for OneLine<'_> {
+    #[inline(always)]
+    fn set(&self, high: bool) -> io::Result<()> {
+        OneLine::set(*self, high)
+    }
+}
+
+impl Level for &ValueFile {
+    #[inline(always)]
+    fn set(&self, high: bool) -> io::Result<()> {
+        ValueFile::set(self, high)
+    }
+}
+
+impl Level for &MappedLine {
+    #[inline(always)]
+    fn set(&self, high: bool) -> io::Result<()> {
+        MappedLine::set(self, high);
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! A wiggle in the lab, whose chip wires line 1 back to line 2, with an interrupt that takes the CPU for a known time at a known
+//! period: a busy wiggle finds just that among its holes, and an edge at each deadline comes late by no more.
+
+use std::path::{Path, PathBuf};
+
+use tardy_analyse::noise;
+use tardy_record::{Run, Series};
+
+use crate::guests;
+use crate::own_modules::{self, KERNELS};
+
+const HOLD_NS: u64 = 50_000;
+const EVERY_NS: f64 = 1_000_000.0;
+/// By how much a hole is longer than what made it: the way into the interrupt and out, a toggle, and on the way out whatever
+/// the kernel has to do besides.
+const AROUND_NS: u64 = 20_000;
+/// In step with nothing: deadlines come at all phases of what takes the CPU.
+const INTERVAL_NS: i64 = 97_000;
+const EDGES: u64 = 1_000_000_000 / INTERVAL_NS as u64;
+
+/// Another program that wiggles: a shell, through sysfs, which lets go of the line when it is told to end. Debian's kernels
+/// number the first chip's lines from 512.
+const BY: &str = "/bin/busybox sh -c 'cd /sys/class/gpio; trap \"echo 513 > /sys/class/gpio/unexport; exit\" INT; \
+                  echo 513 > export; cd answer || cd gpio513; echo out > direction; \
+                  while :; do echo 1 > value; echo 0 > value; done'";
+
+fn recipe(place: &Path, modules: &Path) -> PathBuf {
+    let module = |name: &str| modules.join("{release}").join(name).display().to_string();
+    let at_rest = [
+        module("tardy_pins.ko"),
+        format!("{} how=hardirq hold_us=50 every_us=1000", module("tardy_disturb.ko")),
+    ];
+    let text = format!(
+        "about = \"a pin wiggled\"\n[run]\nprobe = \"gpio-wiggle\"\nduration = \"1s\"\nwarmup = \"100ms\"\n\
+         [gpio]\nout = \"tardy-pins:1\"\n\
+         [[phase]]\nname = \"busy\"\ntimer = {{ wake = [\"busy\"], policy = \"other\" }}\n\
+         [[phase]]\nname = \"timed\"\ntimer = {{ interval = \"97us\" }}\ngpio = {{ echo = \"tardy-pins:2\" }}\n\
+         [[phase]]\nname = \"shell\"\nduration = \"200ms\"\n\
+         gpio = {{ echo = \"tardy-pins:2\", by = {BY:?} }}\n\
+         [lab]\ntools = [\"busybox-static:/bin/busybox\"]\nmodules_at_rest = {at_rest:?}\n"
+    );
+    let path = place.join("wiggle.toml");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn series<'r>(run: &'r Run, label: &str) -> &'r Series {
+    run.series.iter().find(|series| series.label == label).unwrap_or_else(|| panic!("no series '{label}'"))
+}
+
+#[test]
+fn a_wiggle_shows_what_takes_the_cpu() {
+    let Some(guests) = guests::directory() else { return };
+    let Some(modules) = own_modules::directory() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "run");
+    lab.arg(recipe(place.path(), &modules)).args(["--kernel", KERNELS[1]]);
+    lab.arg("-o").arg(place.path().join("out"));
+    println!("{}", guests::said(&guests::expect(lab, 0)));
+    let run = guests::run(&place.path().join("out/debian-6.12-rt.run.json"));
+    assert!(run.validity.valid, "{:?}", run.validity);
+
+    let toggles = series(&run, "toggles");
+    let holes = series(&run, "holes");
+    assert_eq!(holes.gaps().unwrap().loops, toggles.tally.recorded);
+    assert_eq!(holes.gaps().unwrap().times_lost, 0);
+    let found = noise::of(&run);
+    let sources = &found[0].cpus[0].sources;
+    let is_it = |source: &&noise::Source| (source.period.period_ns / EVERY_NS - 1.0).abs() < 1e-3;
+    let source = sources.iter().find(is_it).unwrap_or_else(|| panic!("{sources:?}"));
+    assert!((HOLD_NS..HOLD_NS + AROUND_NS).contains(&source.period.length_ns), "{source:?}");
+    assert!(source.period.missing * 20 <= source.period.events, "{source:?}");
+
+    let timed = series(&run, "cpu 0");
+    assert_eq!(timed.tally.attempted.get(), Some(EDGES));
+    let late_ns = timed.max_ns.unwrap();
+    assert!((HOLD_NS as i64 / 2..2 * INTERVAL_NS).contains(&late_ns), "{late_ns}");
+    let echoes: Vec<&Series> =
+        run.series.iter().filter(|series| series.label.starts_with("echo on")).collect();
+    let [echo, shell] = echoes.as_slice() else { panic!("{} echoes", echoes.len()) };
+    assert_eq!(echo.tally.dropped.get(), Some(0));
+    // Where counting begins and ends between an edge and its echo they differ by one at either end.
+    assert!(echo.tally.recorded.abs_diff(timed.tally.recorded) <= 3, "{:?} {:?}", echo.tally, timed.tally);
+    // An edge that came late came as much too soon before the next one.
+    let (least_ns, most_ns) = (echo.min_ns.unwrap(), echo.max_ns.unwrap());
+    assert!(least_ns < INTERVAL_NS && most_ns > INTERVAL_NS + HOLD_NS as i64 / 2, "{least_ns} to {most_ns}");
+    assert!(shell.tally.recorded > 1000 && shell.tally.dropped.get() == Some(0), "{:?}", shell.tally);
+    assert!(!shell.stands_beside() && echo.stands_beside());
+    println!("toggles: min {:?}, mean {:?}, max {:?}", toggles.min_ns, toggles.mean_ns(), toggles.max_ns);
+}
+
+#[test]
+fn wiggles_are_the_same_to_the_byte() {
+    let Some(guests) = guests::directory() else { return };
+    let Some(modules) = own_modules::directory() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let mut lab = guests::lab(&guests, "x86_64", "verify");
+    lab.arg(recipe(place.path(), &modules)).args(["--kernel", KERNELS[1], "--rounds", "2"]);
+    let shown = guests::said(&guests::expect(lab, 0));
+    assert!(shown.contains("the same bytes every time"), "{shown}");
+}
