@@ -1,7 +1,12 @@
 //! How fast a file is imported, and in how much memory (docs/performance.md).
-//! usage: import_speed FILE us|ns
+//! usage: import_speed FILE us|ns [IN OUT]
+//!
+//! `/dev/stdin` is a file too: what is read is counted.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::io::{self, Read};
+use std::rc::Rc;
 use std::time::Instant;
 
 use tardy_formats::archive::Content;
@@ -10,13 +15,14 @@ use tardy_formats::{ImportOptions, Unit, import};
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let (Some(path), Some(unit)) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: import_speed FILE us|ns");
+        eprintln!("usage: import_speed FILE us|ns [IN OUT]");
         std::process::exit(2);
     };
     let unit = if unit == "ns" { Unit::Ns } else { Unit::Us };
-    let options = ImportOptions { unit: Some(unit), ..ImportOptions::default() };
-    let file = File::open(&path).expect("the file can be opened");
-    let size = file.metadata().expect("the file has a size").len() as f64;
+    let (input, output) = (arguments.next(), arguments.next());
+    let options = ImportOptions { unit: Some(unit), input, output, ..ImportOptions::default() };
+    let count = Rc::new(Cell::new(0));
+    let file = Counted { file: File::open(&path).expect("the file can be opened"), count: count.clone() };
     let begun = Instant::now();
     let mut content = Content::open(file).expect("the file can be read");
     let imported = import(&mut content, &path, None, &options).expect("the file can be imported");
@@ -31,8 +37,22 @@ fn main() {
     println!(
         "{}: {readings} readings, {seconds:.2} s of CPU time ({wall:.2} s in all), {:.0} MB/s, {:.1} ns a reading, {}",
         imported.format,
-        size / 1e6 / seconds,
+        count.get() as f64 / 1e6 / seconds,
         seconds * 1e9 / readings.max(1) as f64,
         peak.split_whitespace().collect::<Vec<_>>().join(" ")
     );
+}
+
+/// Counts what is read.
+struct Counted {
+    file: File,
+    count: Rc<Cell<usize>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.count.set(self.count.get() + count);
+        Ok(count)
+    }
 }

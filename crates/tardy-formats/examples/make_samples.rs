@@ -1,5 +1,7 @@
 //! Makes a file of samples, for measuring the importers (docs/performance.md).
-//! usage: make_samples raw|text COUNT > FILE
+//! usage: make_samples raw|text|vcd2|vcd8 COUNT > FILE
+//!
+//! `vcd2` has COUNT edges of two channels, a stimulus and its answers; `vcd8` as many of eight, in turns by chance.
 
 use std::io::{self, BufWriter, Write};
 
@@ -8,16 +10,18 @@ fn main() -> io::Result<()> {
     let (Some(form), Some(count)) =
         (arguments.next(), arguments.next().and_then(|count| count.parse::<u64>().ok()))
     else {
-        eprintln!("usage: make_samples raw|text COUNT > FILE");
+        eprintln!("usage: make_samples raw|text|vcd2|vcd8 COUNT > FILE");
         std::process::exit(2);
     };
     let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
-    // A linear congruential generator (Knuth, MMIX): the same file every time.
+    if let Some(channels) = form.strip_prefix("vcd").and_then(|channels| channels.parse().ok()) {
+        vcd(&mut out, channels, count)?;
+        return out.flush();
+    }
     let mut state = 1u64;
     for cycle in 0..count / 2 {
         for thread in 0..2u32 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let random = state >> 33;
+            let random = random(&mut state);
             // A body of some us, and one in a thousand up to half a ms later.
             let value = 5 + random % 13 + if random % 1000 == 7 { (random >> 16) % 500 } else { 0 };
             if form == "raw" {
@@ -32,4 +36,44 @@ fn main() -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+/// A linear congruential generator (Knuth, MMIX): the same file every time.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state >> 33
+}
+
+/// A dump of `count` edges in ns.
+fn vcd(out: &mut impl Write, channels: u8, count: u64) -> io::Result<()> {
+    writeln!(out, "$timescale 1 ns $end\n$scope module made $end")?;
+    let code = |channel: u8| char::from(b'!' + channel);
+    for channel in 0..channels {
+        writeln!(out, "$var wire 1 {} D{channel} $end", code(channel))?;
+    }
+    writeln!(out, "$upscope $end\n$enddefinitions $end\n#0\n$dumpvars")?;
+    for channel in 0..channels {
+        writeln!(out, "0{}", code(channel))?;
+    }
+    writeln!(out, "$end")?;
+    let (mut state, mut at_ns) = (1u64, 1_000_000u64);
+    if channels == 2 {
+        for _ in 0..count / 4 {
+            let answered_ns = at_ns + 5000 + random(&mut state) % 1000;
+            let (off_ns, answer_off_ns) = (at_ns + 10_000, answered_ns + 10_000);
+            writeln!(out, "#{at_ns}\n1!\n#{answered_ns}\n1\"\n#{off_ns}\n0!\n#{answer_off_ns}\n0\"")?;
+            at_ns += 20_000;
+        }
+        return Ok(());
+    }
+    let mut levels = vec![0u8; usize::from(channels)];
+    for _ in 0..count {
+        let random = random(&mut state);
+        let channel = (random % u64::from(channels)) as u8;
+        let level = &mut levels[usize::from(channel)];
+        *level ^= 1;
+        at_ns += 100 + (random >> 8) % 64;
+        writeln!(out, "#{at_ns}\n{level}{}", code(channel))?;
+    }
+    Ok(())
 }

@@ -198,7 +198,7 @@ fn names_in_scopes_and_bits_of_vectors_are_channels() {
     // Of b1x00 only bit 2 is unknown.
     let run = imported(text.as_bytes(), &one("bus[2]"));
     assert!(
-        run.validity.limits.iter().any(|limit| limit.contains("became unknown 1 times")),
+        run.validity.limits.iter().any(|limit| limit.contains("became unknown once")),
         "{:?}",
         run.validity
     );

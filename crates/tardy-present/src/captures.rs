@@ -5,7 +5,7 @@ use tardy_analyse::findings::Findings;
 use tardy_analyse::periods::Period;
 use tardy_record::capture::ResolvedBy;
 
-use crate::latency::{count, harmless, with_unit};
+use crate::latency::{count, harmless, three_digits, with_unit};
 use crate::noise::period_text;
 
 /// More periods of one channel are not told.
@@ -27,7 +27,11 @@ pub(crate) fn notes(findings: &Findings) -> Vec<String> {
 }
 
 fn resolution(channel: &CapturedChannel) -> String {
-    let within = with_unit(channel.resolution_ps as f64 / 1000.0);
+    let within = match channel.resolution_ps {
+        ps @ ..1000 => format!("{ps} ps"),
+        ps @ ..1_000_000 => format!("{} ns", three_digits(ps as f64 / 1000.0)),
+        ps => with_unit(ps as f64 / 1000.0),
+    };
     if channel.resolved_by == ResolvedBy::Unstated {
         return "The file does not say how often was sampled: times are known to within a sample, however long that was."
             .to_owned();

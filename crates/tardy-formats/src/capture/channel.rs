@@ -99,9 +99,9 @@ impl Channel {
     pub(super) fn remarks(&self, name: &str) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.unknown > 0 {
+            let times = if self.unknown == 1 { "once".to_owned() } else { format!("{} times", self.unknown) };
             remarks.push(format!(
-                "{name} became unknown {} times (x, z, or not captured): from there to its next edge nothing is measured",
-                self.unknown
+                "{name} became unknown {times} (x, z, or not captured): from there to its next edge nothing is measured"
             ));
         }
         remarks.extend(self.blocks.remark(name));

@@ -67,17 +67,20 @@ impl Reactions {
         }
         if self.unasked > 0 {
             remarks.push(format!(
-                "{} edges of {answer} came without an edge of {stimulus} before them that was still unanswered; they are \
-                 not counted",
-                self.unasked
+                "{} of {answer} came without an edge of {stimulus} before that was still unanswered; not counted",
+                edges(self.unasked)
             ));
         }
         if self.unknown > 0 {
             remarks.push(format!(
-                "{} edges of {stimulus} were still unanswered when one of the channels became unknown: dropped",
-                self.unknown
+                "{} of {stimulus} still waited for an answer when one of the channels became unknown: dropped",
+                edges(self.unknown)
             ));
         }
         remarks
     }
+}
+
+fn edges(count: u64) -> String {
+    if count == 1 { "1 edge".to_owned() } else { format!("{count} edges") }
 }

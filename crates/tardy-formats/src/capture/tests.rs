@@ -62,7 +62,7 @@ fn an_answer_belongs_to_the_latest_stimulus() {
     ];
     let run = fed(&["in", "out"], Edge::Rising, &states);
     assert_eq!(worst(&run, "in → out"), (vec![17, 5], Some(1), Some(0)));
-    assert!(run.validity.limits.iter().any(|limit| limit.starts_with("1 edges of out came without")));
+    assert!(run.validity.limits.iter().any(|limit| limit.starts_with("1 edge of out came without")));
 }
 
 #[test]
