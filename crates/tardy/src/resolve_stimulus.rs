@@ -24,10 +24,7 @@ pub(crate) fn stimulus(
     let Some(text) = gpio.stimulus.as_deref().map(str::trim) else {
         return nothing_without(gpio).map(|()| None);
     };
-    let period_ns = positive("stimulus_period", gpio.stimulus_period.as_deref().unwrap_or(DEFAULT_PERIOD))?;
-    if !PERIOD_NS.contains(&period_ns) {
-        return Err(wrong("stimulus_period", format!("{period_ns} ns is not between 50 us and 1 s")));
-    }
+    let period_ns = period(gpio.stimulus_period.as_deref())?;
     if let Some((chip, channel)) = pwm::parse(text) {
         by_hardware_alone(gpio)?;
         let source = StimulusSource::Pwm { chip, channel };
@@ -42,7 +39,12 @@ pub(crate) fn stimulus(
     }
     let source =
         StimulusSource::Line { line: driven, cpu: stimulus_cpu(gpio, cpu, housekeeping_cpu, machine)? };
-    Ok(Some(StimulusPlan { source, period_ns, dither_ns: dither(gpio, period_ns)?, echo }))
+    Ok(Some(StimulusPlan {
+        source,
+        period_ns,
+        dither_ns: dither(gpio.stimulus_dither.as_deref(), period_ns)?,
+        echo,
+    }))
 }
 
 fn nothing_without(gpio: &GpioTable) -> Result<(), UsageError> {
@@ -86,8 +88,18 @@ fn apart(key: &'static str, line: &Line, others: &[&Line]) -> Result<(), UsageEr
     Ok(())
 }
 
-fn dither(gpio: &GpioTable, period_ns: u64) -> Result<u64, UsageError> {
-    let Some(text) = &gpio.stimulus_dither else { return Ok(period_ns / 5) };
+/// From one edge to the next.
+pub(crate) fn period(text: Option<&str>) -> Result<u64, UsageError> {
+    let period_ns = positive("stimulus_period", text.unwrap_or(DEFAULT_PERIOD))?;
+    if PERIOD_NS.contains(&period_ns) {
+        return Ok(period_ns);
+    }
+    Err(wrong("stimulus_period", format!("{period_ns} ns is not between 50 us and 1 s")))
+}
+
+/// By how much each may be put off; a fifth of the period where nothing is said.
+pub(crate) fn dither(text: Option<&str>, period_ns: u64) -> Result<u64, UsageError> {
+    let Some(text) = text else { return Ok(period_ns / 5) };
     let dither_ns = time("stimulus_dither", text)?;
     if dither_ns > period_ns / 2 {
         return Err(wrong("stimulus_dither", format!("{text} is more than half of the period; give less")));

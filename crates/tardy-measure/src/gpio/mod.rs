@@ -10,8 +10,11 @@ mod claim;
 mod guard;
 pub mod header;
 pub mod pwm;
+pub(crate) mod square_wave;
+mod stimulate;
 pub mod sysfs;
 
 pub use chips::{Found, LineState};
 pub use claim::{CONSUMER, input, input_with_both_edges, input_with_events, output_low};
 pub use guard::{PinGuard, held_by, main as guard_main, put_back, stop_pwm, unexport};
+pub use stimulate::{Stimulated, Stimulation, stimulate};

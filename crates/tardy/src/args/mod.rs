@@ -139,6 +139,31 @@ pub(crate) enum Command {
 pub(crate) enum GpioCommand {
     /// Chips, lines, and who has them.
     List(GpioListArgs),
+    /// Makes edges on a line for another board to answer, until Ctrl-C; with --echo, how long that one took.
+    Stimulate(GpioStimulateArgs),
+}
+
+/// `tardy gpio stimulate`.
+#[derive(Debug, Args)]
+pub(crate) struct GpioStimulateArgs {
+    /// The line that is driven: gpiochip0:17, its chip's label instead, or the line's name.
+    #[arg(long, value_name = "CHIP:LINE")]
+    pub(crate) out: String,
+    /// Time the answers that come back on this line.
+    #[arg(long, value_name = "CHIP:LINE")]
+    pub(crate) echo: Option<String>,
+    /// From one rising edge to the next.
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    pub(crate) period: String,
+    /// Put each off at random by up to this [default: a fifth of the period]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) dither: Option<String>,
+    /// Seeds the dither.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// End after this long; without it, at Ctrl-C.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
 }
 
 /// `tardy gpio list`.

@@ -16,6 +16,7 @@ use crate::exit::Exit;
 pub(crate) fn run(command: &GpioCommand) -> Result<Exit> {
     match command {
         GpioCommand::List(arguments) => list(arguments),
+        GpioCommand::Stimulate(arguments) => super::gpio_stimulate::run(arguments),
     }
 }
 

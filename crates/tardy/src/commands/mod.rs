@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod generate;
 pub(crate) mod gpio;
+pub(crate) mod gpio_stimulate;
 pub(crate) mod import;
 pub(crate) mod inner;
 pub(crate) mod lab;

@@ -218,4 +218,13 @@ fn a_pin_is_an_input_again_after_a_crash() {
     let planned = said.part("sysfs and a PWM: as planned");
     assert_eq!(planned.number("exit status"), 0, "{}", planned.text());
     assert_eq!(planned.all("then").collect::<Vec<_>>(), ["gone"], "{}", planned.text());
+    let stimulated = said.part("edges for another board");
+    assert_eq!(stimulated.number("exit status"), 0, "{}", stimulated.text());
+    assert!(stimulated.text().contains("1,000 rising edges"), "{}", stimulated.text());
+    // What came before the other one had begun waited for it, and was answered too late.
+    let answered = stimulated.text().lines().find_map(|line| {
+        let (answered, rest) = line.split_once(" answered, ")?;
+        rest.contains("driven to echoed").then(|| answered.replace(',', "").parse::<u32>().ok())?
+    });
+    assert!(answered.is_some_and(|answered| (800..=1000).contains(&answered)), "{}", stimulated.text());
 }

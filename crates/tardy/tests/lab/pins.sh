@@ -70,3 +70,13 @@ part 'sysfs and a PWM: as planned'
 answer tardy run --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --duration 100ms --warmup 10ms \
     --answer-by sysfs --stimulus pwmchip0:0 --stimulus-period 1ms -o /tmp/sysfs.run.json
 is_gone && echo 'then gone'
+
+# Two tardys, as on two boards: one makes the edges and times what comes back, the other answers.
+part 'edges for another board'
+respond -o /tmp/other.run.json &
+other=$!
+until_true is_taken
+answer tardy gpio stimulate --out drive --echo echo --duration 1s
+kill $other
+wait $other
+until_true is_free

@@ -9,21 +9,19 @@ use std::os::fd::AsFd;
 
 use gpiocdev::Request;
 use tardy_record::pins::{Line, ReactionPlan, StimulusPlan};
-use tardy_sys::clock::{Clock, ClockReader};
-use tardy_sys::gpio::{Events, OneLine};
+use tardy_sys::gpio::OneLine;
 use tardy_sys::memory;
 use tardy_sys::scheduling;
 use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage::{self, ThreadUsage};
-use tardy_sys::waiting::Sleeper;
 
 use super::driven::{Driven, Rise};
 use crate::gpio;
+use crate::gpio::square_wave::{Beside, Pairing, SquareWave, take_edges};
 use crate::probe::cells::Stage;
 use crate::probe::order::Order;
 use crate::probe::seat;
 use crate::probe::timer::Prepared;
-use crate::probe::timer::grid::{Deadlines, DitheredGrid, Schedule};
 use crate::probe::timer::recorder::Recorder;
 
 /// The stimulus's part of the order.
@@ -82,46 +80,20 @@ impl<'a> StimulusThread<'a> {
             None => None,
         };
         let answering = self.map.block(self.order.first_block);
-        let driven = Driven::of(self.map);
         let used_before = thread_usage::of_this_thread()?;
-        let (mut clock, mut sleeper) = (ClockReader::new(Clock::Monotonic), Sleeper::new(Clock::Monotonic));
-        let mut deadlines = self.deadlines(start_ns);
-        let high_ns = ((self.stimulus.period_ns - self.stimulus.dither_ns) / 2) as i64;
-        let mut count = 0;
-        let mut last_ns = start_ns as i64;
-        while (deadlines.next_ns() as u64) < end_ns && !answering.is_asked_to_end() {
-            sleeper.sleep_until(deadlines.next_ns())?;
-            if let Some(echo) = &mut echo {
-                echo.listen()?;
-            }
-            count += 1;
-            let now_ns = clock.now_ns();
-            driven.set(Rise { count, at_ns: now_ns as u64 });
-            line.set(true)?;
-            if let Some(echo) = &mut echo {
-                echo.expect(now_ns as u64);
-            }
-            deadlines.pass(now_ns);
-            sleeper.sleep_until(now_ns + high_ns)?;
-            line.set(false)?;
-            last_ns = now_ns;
-        }
-        sleeper.sleep_until(last_ns + self.stimulus.period_ns as i64)?;
-        if let Some(mut echo) = echo {
-            echo.listen()?;
-            echo.finish(thread_usage::of_this_thread()?.since(&used_before));
-        }
-        Ok(())
-    }
-
-    fn deadlines(&self, start_ns: u64) -> DitheredGrid {
-        DitheredGrid::new(Schedule {
-            clock: Clock::Monotonic,
-            first_ns: start_ns as i64,
-            interval_ns: self.stimulus.period_ns,
+        let wave = SquareWave {
+            first_ns: start_ns,
+            period_ns: self.stimulus.period_ns,
             dither_ns: self.stimulus.dither_ns,
             seed: self.order.seed,
-        })
+        };
+        let mut beside = Answered { driven: Driven::of(self.map), count: 0, echo: echo.as_mut() };
+        let goes_on = |deadline_ns: u64| deadline_ns < end_ns && !answering.is_asked_to_end();
+        wave.drive(line, goes_on, &mut beside)?;
+        if let Some(echo) = echo {
+            echo.book.finish(thread_usage::of_this_thread()?.since(&used_before));
+        }
+        Ok(())
     }
 
     fn echo(&self, request: &'a Request, counted_from_ns: u64) -> io::Result<Echo<'a>> {
@@ -145,67 +117,65 @@ struct Echo<'a> {
     book: EchoBook<'a>,
 }
 
-impl Echo<'_> {
-    /// Takes the edges that have come.
-    fn listen(&mut self) -> io::Result<()> {
-        let mut events = Events::default();
-        loop {
-            match self.line.read_edges(&mut events) {
-                Ok(read) => events[..read].iter().for_each(|edge| self.book.echoed(edge.timestamp_ns)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+/// What the thread does beside driving: it tells the one that answers, and listens.
+struct Answered<'e, 'a> {
+    driven: Driven<'a>,
+    count: u64,
+    echo: Option<&'e mut Echo<'a>>,
+}
+
+impl Beside for Answered<'_, '_> {
+    fn take_answers(&mut self) -> io::Result<()> {
+        let Some(Echo { line, book }) = self.echo.as_deref_mut() else { return Ok(()) };
+        take_edges(*line, |at_ns| book.echoed(at_ns))
+    }
+
+    fn rises(&mut self, at_ns: u64) {
+        self.count += 1;
+        self.driven.set(Rise { count: self.count, at_ns });
+        if let Some(echo) = self.echo.as_deref_mut() {
+            echo.book.driven(at_ns);
         }
-    }
-
-    fn expect(&mut self, driven_ns: u64) {
-        self.book.driven(driven_ns);
-    }
-
-    fn finish(self, used: ThreadUsage) {
-        self.book.finish(used);
     }
 }
 
-/// What is written down of a stimulus and the answer that came back: of one that came twice the first, and an answer that
-/// two rises preceded is the later one's, as an instrument would have it.
+/// What is written down of the answers that came back.
 pub(super) struct EchoBook<'a> {
     recorder: Recorder<'a>,
     counted_from_ns: u64,
     /// Rises of the counted part.
     rises: u64,
-    waiting_since_ns: Option<u64>,
+    pairing: Pairing,
 }
 
 impl<'a> EchoBook<'a> {
     pub(super) fn new(block: Block<'a>, thresholds_ns: &[u64], counted_from_ns: u64) -> Self {
         let recorder = Recorder::new(block, 0, thresholds_ns, counted_from_ns);
         recorder.set_stage(Stage::Counting);
-        Self { recorder, counted_from_ns, rises: 0, waiting_since_ns: None }
+        Self { recorder, counted_from_ns, rises: 0, pairing: Pairing::default() }
     }
 
-    /// The stimulus rose; what came before was to be told before.
+    /// The stimulus rose; what came before was to be told before. What comes before the counted part is nobody's.
     pub(super) fn driven(&mut self, at_ns: u64) {
-        if self.waiting_since_ns.take().is_some() {
+        if at_ns < self.counted_from_ns {
+            return;
+        }
+        if self.pairing.rose(at_ns) {
             self.recorder.pass_over(1, 0, self.rises);
         }
-        if at_ns >= self.counted_from_ns {
-            self.rises += 1;
-            self.waiting_since_ns = Some(at_ns);
-        }
+        self.rises += 1;
     }
 
     /// An answer came back.
     pub(super) fn echoed(&mut self, at_ns: u64) {
-        if let Some(driven_ns) = self.waiting_since_ns.take_if(|driven_ns| *driven_ns <= at_ns) {
-            self.recorder.record_single((at_ns - driven_ns) as i64, at_ns, self.rises - 1);
+        if let Some(took_ns) = self.pairing.answered(at_ns) {
+            self.recorder.record_single(took_ns as i64, at_ns, self.rises - 1);
         }
     }
 
     /// The last rise has been listened for long enough.
     pub(super) fn finish(mut self, used: ThreadUsage) {
-        if self.waiting_since_ns.take().is_some() {
+        if self.pairing.end() {
             self.recorder.pass_over(1, 0, self.rises);
         }
         self.recorder.finish(used);
