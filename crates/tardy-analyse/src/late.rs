@@ -1,9 +1,10 @@
 //! How many wake-ups were later than a limit: exactly where the threshold was declared, else as far as bins tell.
 
 use serde::Serialize;
-use tardy_record::{Histogram, Series};
+use tardy_record::{Histogram, Knowable, Series};
 
 use crate::dependence;
+use crate::name::Readings;
 
 /// Wake-ups later than a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,8 +19,21 @@ pub struct Late {
     pub dispersion: Option<f64>,
 }
 
-/// Counts the values of `series` above `limit_ns`.
+/// Counts the values of `series` above `limit_ns`. An edge that was never answered may have been too late for any limit.
 pub fn beyond(series: &Series, limit_ns: u64) -> Late {
+    let late = of_recorded(series, limit_ns);
+    let unanswered = unanswered(series);
+    Late { at_most: late.at_most.saturating_add(unanswered), of: late.of.saturating_add(unanswered), ..late }
+}
+
+/// Edges of a reaction whose answers nobody has seen.
+pub fn unanswered(series: &Series) -> u64 {
+    let is_reaction = Readings::of(series) == Readings::Reactions;
+    let known = |count: Knowable<u64>| count.get().unwrap_or(0);
+    if is_reaction { known(series.tally.missed).saturating_add(known(series.tally.dropped)) } else { 0 }
+}
+
+fn of_recorded(series: &Series, limit_ns: u64) -> Late {
     let histogram = series.quoted();
     let of = histogram.total();
     if let Some(count) = series.thresholds.iter().find(|count| count.limit_ns == limit_ns) {

@@ -95,6 +95,10 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         return None;
     }
     let reaction = series.reaction();
+    // Where nothing says when the edge was, nothing says how long the whole way took.
+    if reaction.is_some_and(|reaction| reaction.from == Point::Running) {
+        return None;
+    }
     // Of the wire, what an oscilloscope shows; inside, the whole way.
     if reaction.is_some_and(|reaction| reaction.beside && reaction.from != Point::Due) {
         return None;

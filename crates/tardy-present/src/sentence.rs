@@ -112,8 +112,14 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
         let most = quantile(row, "p99.9").map_or_else(String::new, |(share, ns)| {
             format!("; all but {share} took less than {}", with_unit(ns))
         });
+        let known = |one: tardy_record::Knowable<u64>| one.get().unwrap_or(0);
+        let unanswered = match known(row.missed).saturating_add(known(row.dropped)) {
+            0 => String::new(),
+            1 => "; 1 edge went unanswered".to_owned(),
+            many => format!("; {} edges went unanswered", count(many)),
+        };
         return Some(format!(
-            "In {} reactions{over} {under}, the slowest took {}{most}.",
+            "In {} reactions{over} {under}, the slowest took {}{most}{unanswered}.",
             count(row.quoted_count),
             with_unit(max as f64),
         ));
@@ -156,6 +162,12 @@ pub fn verdict(verdict: &Verdict) -> Vec<String> {
     let worst = with_unit(verdict.worst_ns as f64);
     let outcome = if verdict.late_at_most == 0 {
         format!("The limit of {limit} was kept: the worst {one}, {worst}, took {share} of it, in {looked}.")
+    } else if verdict.late_at_least == 0 {
+        let unanswered = count(verdict.late_at_most);
+        format!(
+            "Whether the limit of {limit} was kept is not known: {unanswered} went unanswered; the worst {one} that was seen, \
+             {worst}, took {share} of it, in {looked}."
+        )
     } else {
         let late = late(verdict);
         format!(

@@ -35,7 +35,8 @@ pub const fn filled_sum_ns(late_ns: i64, interval_ns: u64, missed: u64) -> i64 {
 
 /// How many of those waits are longer than `limit_ns`.
 pub const fn filled_beyond(late_ns: i64, interval_ns: u64, missed: u64, limit_ns: u64) -> u64 {
-    if late_ns <= 0 || late_ns as u64 <= limit_ns {
+    // Where there is no schedule, nothing is missed and the interval is 0.
+    if missed == 0 || late_ns <= 0 || late_ns as u64 <= limit_ns {
         return 0;
     }
     // L − jI > X  ⇔  j < (L − X) / I
@@ -58,6 +59,7 @@ mod tests {
         assert_eq!(waits, bins);
         assert_eq!(filled_sum_ns(3_400_000, 1_000_000, 3), 4_200_000);
         assert_eq!(filled_beyond(3_400_000, 1_000_000, 3, 1_000_000), 2);
+        assert_eq!(filled_beyond(3_400_000, 0, 0, 1_000_000), 0, "nothing is missed without a schedule");
     }
 
     #[test]

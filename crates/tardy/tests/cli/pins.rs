@@ -95,3 +95,21 @@ fn what_cannot_be_of_a_stimulus_is_said() {
     refused(&["--stimulus", "GPIO22", "--stimulus-dither", "600us"], "more than half of the period");
     refused(&["--stimulus", "GPIO22", "--stimulus-cpu", "4711"], "may not use cpu 4711");
 }
+
+/// What went unanswered may have been too late for any limit, and late ones are counted where there is no schedule.
+#[test]
+fn a_limit_is_held_against_reactions_and_against_what_was_never_answered() {
+    let bench = Bench::new();
+    for (limit, words) in [
+        ("13us", "were later"),
+        ("1ms", "Whether the limit of 1ms was kept is not known: 12 went unanswered"),
+    ] {
+        let name = format!("{limit}.run.json");
+        let printed = bench.run(&fake(&name, &["--limit", limit, "--thresholds", "12us"])).exits(0);
+        assert!(
+            printed.out.contains(words) && printed.out.contains("edges went unanswered"),
+            "{}",
+            printed.out
+        );
+    }
+}

@@ -16,7 +16,7 @@ pub(super) struct FakeReactions {
 }
 
 /// What lies between the stimulus and the edge's time stamp.
-const INTERRUPT_NS: u64 = 1_300;
+pub(super) const INTERRUPT_NS: u64 = 1_300;
 /// What lies between the answer and its time stamp where it is read back.
 pub(super) const ECHO_NS: u64 = 1_100;
 
@@ -44,7 +44,11 @@ impl FakeReactions {
         let running_ns = self.at_ns + late_ns;
         let since_last = if self.counts_edges { 1 + lost } else { 1 };
         let edge = Edge { since_last, read: 1, first_ns: self.at_ns, at_ns: self.at_ns };
-        let rise = Rise { count: self.count, at_ns: self.at_ns - INTERRUPT_NS };
+        // By the time of so late an answer the stimulus has risen again.
+        let overtaken = late_ns >= PERIOD_NS;
+        let since_ns = if overtaken { PERIOD_NS } else { 0 };
+        let rise =
+            Rise { count: self.count + u64::from(overtaken), at_ns: self.at_ns + since_ns - INTERRUPT_NS };
         Made { edge, running_ns, answered_ns: running_ns + 1_800 + spread % 300, rise }
     }
 

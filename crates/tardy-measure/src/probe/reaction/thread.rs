@@ -19,7 +19,7 @@ use tardy_sys::thread_usage::{self, ThreadUsage};
 
 use super::book::Book;
 use super::driven::Driven;
-use super::fake::{ECHO_NS, FakeReactions, Made};
+use super::fake::{ECHO_NS, FakeReactions, INTERRUPT_NS, Made};
 use super::inlet::{ByAsking, ByEvents, BySysfs, Inlet, Waited};
 use super::stimulus::EchoBook;
 use super::storm::STORM_PER_SECOND;
@@ -151,6 +151,7 @@ impl<'a> ReactionProbe<'a> {
         let echo_block = || self.map.block(self.order.first_block + self.plan.spans().len());
         let mut echo = (self.plan.echo().is_some())
             .then(|| EchoBook::new(echo_block(), &self.order.thresholds_ns, counted_from_ns));
+        let mut on_the_way: Option<u64> = None;
         let mut counted = 0;
         while counted < reactions && !self.map.block(self.order.first_block).is_asked_to_end() {
             let Made { edge, running_ns, answered_ns, rise } = made.next();
@@ -160,9 +161,19 @@ impl<'a> ReactionProbe<'a> {
             counted += u64::from(edge.at_ns >= counted_from_ns);
             book.add(edge, running_ns, answered_ns, self.plan.driven().map(|_| rise));
             if let Some(echo) = &mut echo {
-                echo.driven(rise.at_ns);
-                echo.echoed(answered_ns + ECHO_NS);
+                // The answer to the edge before may come back behind this one's stimulus.
+                let driven_ns = edge.at_ns - INTERRUPT_NS;
+                if let Some(echoed_ns) = on_the_way.take_if(|echoed_ns| *echoed_ns < driven_ns) {
+                    echo.echoed(echoed_ns);
+                }
+                echo.driven(driven_ns);
+                if let Some(echoed_ns) = on_the_way.replace(answered_ns + ECHO_NS) {
+                    echo.echoed(echoed_ns);
+                }
             }
+        }
+        if let (Some(echo), Some(echoed_ns)) = (&mut echo, on_the_way) {
+            echo.echoed(echoed_ns);
         }
         book.finish(ThreadUsage::default());
         if let Some(echo) = echo {
