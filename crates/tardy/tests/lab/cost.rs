@@ -17,6 +17,7 @@ use tardy_lab::guest::words::Word;
 use tardy_lab::kernel::{self, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
+use tardy_record::Series;
 
 use crate::guests::{self, Turn};
 
@@ -80,6 +81,13 @@ fn experiment(guests: &Path, interval_us: u32) -> Experiment {
     }
 }
 
+/// The median of what tardy recorded. Its bin is under 0.8 % wide, and the middle the best guess of where in it it lies.
+pub(crate) fn median_of(series: &Series) -> f64 {
+    let rank = quantile::LEVELS[0].rank(series.measured.total());
+    let (lower_ns, upper_ns) = quantile::edges_of_rank(&series.measured, rank).unwrap();
+    (lower_ns + upper_ns) as f64 / 2.0
+}
+
 /// The median of a cyclictest histogram with bins of 1 ns.
 fn median_ns(histogram: &str) -> u64 {
     let bins: Vec<(u64, u64)> = histogram
@@ -135,14 +143,10 @@ fn measure(guests: &Path, kernel: &str, interval_us: u32) -> Costs {
         file.unwrap_or_else(|| panic!("no {name}")).1.clone()
     };
     let run = tardy_record::file::from_text(&file("cost.run.json")).unwrap();
-    let measured = &run.series[0].measured;
-    let median_rank = quantile::LEVELS[0].rank(measured.total());
-    // The bin is under 0.8 % wide, and its middle the best guess of where in it the median lies.
-    let (lower_ns, upper_ns) = quantile::edges_of_rank(measured, median_rank).unwrap();
     let costs = Costs {
         tardy_ns: costs[0].per_cycle_ns(),
         cyclictest_ns: costs[1].per_cycle_ns(),
-        tardy_median_ns: (lower_ns + upper_ns) as f64 / 2.0,
+        tardy_median_ns: median_of(&run.series[0]),
         cyclictest_median_ns: median_ns(&String::from_utf8(file("cyclictest.txt")).unwrap()),
     };
     println!(

@@ -6,6 +6,7 @@
 //! time, and costs in counted instructions.
 
 mod agreement;
+mod answer_cost;
 mod causes;
 mod cost;
 mod early_ends;

@@ -15,7 +15,7 @@ const PRIORITY: u32 = 40;
 const HOLD_US: u32 = 400;
 
 /// The module makes the edges, every ms, more or less.
-const BY_ITSELF: &str = "period_us=1000 dither_us=200";
+pub(crate) const BY_ITSELF: &str = "period_us=1000 dither_us=200";
 /// They come from elsewhere.
 const BY_OTHERS: &str = "period_us=0";
 
@@ -51,7 +51,7 @@ fn runs_of(pins: &str, disturbed: Option<&str>, more: &str) -> Option<[Run; 2]> 
     Some([run("debian-6.12"), run("debian-6.12-rt")])
 }
 
-fn span(run: &Run, from: Point, to: Point) -> &Series {
+pub(crate) fn span(run: &Run, from: Point, to: Point) -> &Series {
     span_in(run, 0, from, to)
 }
 

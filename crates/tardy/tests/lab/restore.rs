@@ -115,6 +115,7 @@ fn guest() -> Guest {
                     .replace(kernels, "name = \"tsn0\"\nbridge = \"openvswitch\""),
             ),
         ],
+        ..Guest::default()
     }
 }
 

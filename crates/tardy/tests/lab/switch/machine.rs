@@ -44,6 +44,8 @@ pub(crate) struct Guest {
     pub(crate) texts: Vec<(&'static str, &'static str)>,
     /// Files of the test's own, below /lab.
     pub(crate) files: Vec<(String, String)>,
+    /// Programs of the test's own, below /lab.
+    pub(crate) programs: Vec<(String, Vec<u8>)>,
 }
 
 impl Guest {
@@ -92,6 +94,8 @@ impl Guest {
         let plain = |text: &str| Entry::File { content: text.as_bytes().to_vec(), executable: false };
         let mut files = vec![(SCRIPT.to_owned(), plain(&format!("{PRELUDE}{script}")))];
         files.extend(self.files.iter().map(|(name, text)| (format!("lab/{name}"), plain(text))));
+        let program = |content: &[u8]| Entry::File { content: content.to_vec(), executable: true };
+        files.extend(self.programs.iter().map(|(name, content)| (format!("lab/{name}"), program(content))));
         for (package, path) in TOOLS.iter().chain(&self.tools) {
             files.extend(libraries::tool(&root_of(package), path).unwrap());
         }

@@ -22,6 +22,7 @@ fn open_vswitch_is_a_bridge_too() {
         ],
         texts: vec![(PACKAGE, "/usr/share/openvswitch/vswitch.ovsschema")],
         files: vec![("switch.toml".to_owned(), file)],
+        ..Guest::default()
     };
     // Its servers must not hold on to the script's output, which ends when nobody does.
     let script = r"
