@@ -12,7 +12,6 @@ use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::cycle_counter::{self, Cntvct, Kind, MonotonicTicks, Ticks, Tsc};
 use tardy_sys::memory;
 use tardy_sys::ring::Ring;
-use tardy_sys::scheduling;
 use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage;
 
@@ -72,12 +71,7 @@ impl<'a> NoiseProbe<'a> {
                 Kind::ClockMonotonic => self.take_gauge(Kind::ClockMonotonic, &mut MonotonicTicks::new()),
             });
         }
-        Ok(Prepared {
-            granted,
-            refused,
-            tid: scheduling::thread_id(),
-            migrations: thread_usage::migrations_of_this_thread(),
-        })
+        Ok(Prepared::now(granted, refused))
     }
 
     /// Gauges counter and loop; what it had to change, in words.

@@ -11,7 +11,6 @@ use gpiocdev::Request;
 use tardy_record::pins::{Line, ReactionPlan, StimulusPlan};
 use tardy_sys::gpio::OneLine;
 use tardy_sys::memory;
-use tardy_sys::scheduling;
 use tardy_sys::shared_map::{Block, SharedMap};
 use tardy_sys::thread_usage::{self, ThreadUsage};
 
@@ -59,12 +58,7 @@ impl<'a> StimulusThread<'a> {
         let echo = self.stimulus.echo.as_ref().map(gpio::input_with_events).transpose()?;
         self.lines = Some(Lines { stimulus, echo });
         memory::prefault_stack();
-        Ok(Prepared {
-            granted,
-            refused,
-            tid: scheduling::thread_id(),
-            migrations: thread_usage::migrations_of_this_thread(),
-        })
+        Ok(Prepared::now(granted, refused))
     }
 
     /// Drives the line from `start_ns` on until the span is over, or the thread that answers has ended or been asked to.

@@ -13,7 +13,6 @@ use tardy_sys::gpio::OneLine;
 use tardy_sys::gpio_sysfs::ValueFile;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::memory;
-use tardy_sys::scheduling;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::thread_usage::{self, ThreadUsage};
 
@@ -77,12 +76,7 @@ impl<'a> ReactionProbe<'a> {
             self.lines = Some(Lines::claim(plan)?);
         }
         memory::prefault_stack();
-        Ok(Prepared {
-            granted,
-            refused,
-            tid: scheduling::thread_id(),
-            migrations: thread_usage::migrations_of_this_thread(),
-        })
+        Ok(Prepared::now(granted, refused))
     }
 
     /// Measures until the span is over or the map says stop; counts from `start_ns` and the warm-up on. Allocates nothing

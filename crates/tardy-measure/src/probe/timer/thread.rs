@@ -52,6 +52,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// The calling thread, which runs as `granted`; what was refused is in words.
+    pub(crate) fn now(granted: Granted, refused: Vec<String>) -> Self {
+        let migrations = thread_usage::migrations_of_this_thread();
+        Self { granted, refused, tid: scheduling::thread_id(), migrations }
+    }
+
     /// Adds to the thread's block how often it was moved since.
     pub(crate) fn account(&self, block: Block<'_>) {
         let moved = thread_usage::migrations_of_this_thread().zip(self.migrations);

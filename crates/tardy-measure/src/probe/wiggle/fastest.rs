@@ -9,7 +9,6 @@ use tardy_record::plan::{NoisePlan, NoiseThread, Span};
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::cycle_counter::{Kind, MonotonicTicks, Ticks};
 use tardy_sys::memory;
-use tardy_sys::scheduling;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::thread_usage::{self, ThreadUsage};
 use tardy_sys::waiting;
@@ -68,12 +67,7 @@ impl<'a> FastestWiggle<'a> {
                 ));
             }
         }
-        Ok(Prepared {
-            granted,
-            refused,
-            tid: scheduling::thread_id(),
-            migrations: thread_usage::migrations_of_this_thread(),
-        })
+        Ok(Prepared::now(granted, refused))
     }
 
     /// Toggles from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates nothing and,
