@@ -263,8 +263,8 @@ impl Table {
             self.take_levels();
             self.now = now;
         }
-        for index in 0..self.columns.len() {
-            self.capture.change(index, self.levels[index], levels[index]);
+        for (index, (from, to)) in self.levels.into_iter().zip(levels).enumerate() {
+            self.capture.change(index, from, to);
         }
         self.levels = levels;
         Ok(())
