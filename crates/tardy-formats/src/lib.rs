@@ -46,6 +46,8 @@ pub struct ImportedRun {
     pub format: &'static str,
     /// Which of the options were of use.
     pub used: Used,
+    /// Where a capture says the unit of its times, and which it is, as a sentence; absent where it does not.
+    pub time_unit_said: Option<String>,
 }
 
 /// Imports what `content` holds, which is of the file called `name`, in `format` or the one that its content has.
@@ -62,9 +64,10 @@ pub fn import(
         return Err(ImportError::Empty);
     }
     let format = format.or_else(|| detect::of(content.head())).ok_or(ImportError::NoFormat)?;
-    let imported = (format.import)(content as &mut dyn Read, options)?;
-    let used = imported.used;
-    Ok(ImportedRun { run: run::of(imported, format.name, name)?, format: format.name, used })
+    let mut imported = (format.import)(content as &mut dyn Read, options)?;
+    let (used, time_unit_said) = (imported.used, imported.time_unit_said.take());
+    let run = run::of(imported, format.name, name)?;
+    Ok(ImportedRun { run, format: format.name, used, time_unit_said })
 }
 
 /// The unit that a file beside `path` tells, for a format that leaves it to another file: jitterdebugger's samples have

@@ -253,6 +253,74 @@ fn what_is_wrong_with_a_vcd_names_the_line() {
     agrees(series(&run, "d", Interval::High), &[4000]);
 }
 
+fn limits(run: &Run) -> String {
+    run.validity.limits.join("; ")
+}
+
+#[test]
+fn scales_below_a_nanosecond_are_kept_in_whole_ones() {
+    for (scale, high_ns, resolution_ps, is_told) in
+        [("1 fs", 1, 1000, true), ("10 ps", 15_000, 1000, true), ("1 ns", 1_500_000, 1000, false)]
+    {
+        let text = format!(
+            "$timescale {scale} $end $var wire 1 ! d $end $enddefinitions $end #0 0! #1000000 1! #2500000 0! #3000000\n"
+        );
+        let run = imported(text.as_bytes(), &ImportOptions::default());
+        agrees(series(&run, "d", Interval::High), &[high_ns]);
+        assert_eq!(series(&run, "d", Interval::High).capture().unwrap().resolution_ps, resolution_ps);
+        assert_eq!(limits(&run).contains("readings are kept in whole ns"), is_told, "{}", limits(&run));
+    }
+}
+
+#[test]
+fn changes_of_codes_that_were_not_declared_are_counted() {
+    let body = "#0 0! 0ab b0 #\n#10 1! 1% 1\" b1 abcd \n#15 0! 1ab 1zz\n#20\n";
+    let d = ImportOptions { output: Some("same".to_owned()), ..ImportOptions::default() };
+    let run = imported(format!("{HEAD}{body}").as_bytes(), &d);
+    agrees(series(&run, "same", Interval::High), &[50]);
+    let told = "4 changes of values are of codes (the first is '%') that the file's head does not declare";
+    assert!(limits(&run).contains(told), "{}", limits(&run));
+    let run = imported(format!("{HEAD}#0 0! 0ab b0 #\n#10 1!\n#15 0!\n#20\n").as_bytes(), &d);
+    assert!(!limits(&run).contains("declare"), "{}", limits(&run));
+}
+
+#[test]
+fn a_pulse_within_a_time_stamp_is_an_answer() {
+    let head = "$timescale 1 us $end $var wire 1 ! in $end $var wire 1 # out $end $enddefinitions $end\n";
+    let text = format!("{head}#0 0! 0#\n#10 1!\n#15 1# 0#\n#20 0!\n#30 1!\n#37 1#\n#40 0#\n");
+    let run = imported(text.as_bytes(), &named("in", "out"));
+    agrees(series(&run, "in", Interval::Reaction), &[5000, 7000]);
+    assert!(limits(&run).contains("out: 1 pulse begins and ends at one time stamp"), "{}", limits(&run));
+    // As rows, whose last of a moment would hold alone.
+    let rows = "time_us,in,out\n0,0,0\n10,1,0\n15,1,1\n15,1,0\n20,0,0\n30,1,0\n37,1,1\n40,1,0\n";
+    let run = imported(rows.as_bytes(), &named("in", "out"));
+    agrees(series(&run, "in", Interval::Reaction), &[5000, 7000]);
+    assert!(limits(&run).contains("out: 1 pulse begins and ends at one time stamp"), "{}", limits(&run));
+}
+
+#[test]
+fn a_unit_that_is_not_known_is_not_taken_for_seconds() {
+    let rows = "0,0\n1,1\n3,0\n10,1\n";
+    for head in ["Time [min]", "Time [h]", "Time [samples]", "Time [furlong]", "time_ticks", "ticks"] {
+        let text = format!("{head},d\n{rows}");
+        let error = refused(text.as_bytes(), "level-csv", &ImportOptions::default());
+        let expected = format!("line 1, head: '{head}' names no unit that is known");
+        assert!(error.contains(&expected) && error.contains("--time-unit"), "{error}");
+        let in_us = ImportOptions { time_unit: Some(TimeUnit::Us), ..ImportOptions::default() };
+        let run = import_bytes(text.as_bytes(), "c.csv", detect::by_name("level-csv"), &in_us).unwrap();
+        assert!(run.used.time_unit && run.time_unit_said.is_none());
+        agrees(series(&run.run, "d", Interval::High), &[2000]);
+    }
+    let assumed = "they were taken for seconds";
+    let run = imported(format!("Time,d\n{rows}").as_bytes(), &ImportOptions::default());
+    agrees(series(&run, "d", Interval::High), &[2_000_000_000]);
+    assert!(limits(&run).contains(assumed), "{}", limits(&run));
+    let text = format!("Time [s],d\n{rows}");
+    let said = import_bytes(text.as_bytes(), "c.csv", None, &ImportOptions::default()).unwrap();
+    assert!(!limits(&said.run).contains(assumed), "{}", limits(&said.run));
+    assert_eq!(said.time_unit_said.as_deref(), Some("line 1 says 'Time [s]'"));
+}
+
 #[test]
 fn csv_keeps_its_digits_and_its_unit() {
     let heads = "time_us,in,out\n-1.5,0,0\n0,1,0\n2.25,1,1\n10,0,0\n";
@@ -510,6 +578,11 @@ fn what_is_wrong_with_saleaes_files_is_said() {
         let error = of(&bytes).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+    assert!(!limits(&of(&whole).unwrap().run).contains("behind the last edge"));
+    let surplus = of(&[whole.as_slice(), &[7; 13]].concat()).unwrap().run;
+    assert_eq!((surplus.progress.state, surplus.series[0].tally.recorded), (State::Complete, 1));
+    let told = "the file: 13 bytes follow behind the last edge";
+    assert!(limits(&surplus).contains(told), "{}", limits(&surplus));
     let mut analog = whole.clone();
     analog[12] = 1;
     assert!(of(&analog).unwrap_err().to_string().contains("analog channel"));

@@ -72,3 +72,31 @@ fn holes(channel: &CapturedChannel, holes: &Holes) -> String {
         (false, _) => format!("{first}; {}.", periods.join("; ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_resolution_is_shown_as_0() {
+        for (resolution_ps, expected) in [
+            (1, "±1 ps:"),
+            (1000, "±1 ns:"),
+            (4167, "±4.17 ns:"),
+            (999_999, "±1,000 ns:"),
+            (1_000_000, "±1 us:"),
+            (41_667_000, "±41.7 us:"),
+        ] {
+            let channel = CapturedChannel {
+                phase: 0,
+                channel: "d".to_owned(),
+                resolution_ps,
+                resolved_by: ResolvedBy::TimeScale,
+                rows: Vec::new(),
+                holes: None,
+            };
+            let text = resolution(&channel);
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+}

@@ -21,6 +21,8 @@ pub(super) struct Channel {
     blocks: Blocks,
     /// How often it became unknown.
     unknown: u64,
+    /// Pulses that began and ended at one time stamp.
+    pulses: u64,
 }
 
 impl Channel {
@@ -35,6 +37,7 @@ impl Channel {
             period: builder(),
             blocks: Blocks::new(edge),
             unknown: 0,
+            pulses: 0,
         }
     }
 
@@ -63,6 +66,11 @@ impl Channel {
         self.blocks.edge(at, edge, time);
     }
 
+    /// Notes that the next two edges are at one time stamp.
+    pub(super) fn pulse(&mut self) {
+        self.pulses += 1;
+    }
+
     /// From unknown or to it there is no edge.
     fn lose(&mut self, from: Level, time: &TimeBase) {
         if from != Level::Unknown {
@@ -77,15 +85,18 @@ impl Channel {
         self.blocks.interrupt(time);
     }
 
-    /// What there is of it. Its periods are always there: a channel without any is told by their absence.
-    pub(super) fn intervals(&self) -> Vec<(Interval, &SeriesBuilder, Option<KeptGaps>)> {
+    /// What there is of it. Of a channel that stands `beside` reactions that may be nothing; of one that is all there is,
+    /// periods are there even where none was seen, so that the run says that nothing was measured.
+    pub(super) fn intervals(&self, beside: bool) -> Vec<(Interval, &SeriesBuilder, Option<KeptGaps>)> {
         let mut all = Vec::new();
         for (interval, builder) in [(Interval::High, &self.high), (Interval::Low, &self.low)] {
             if builder.recorded() > 0 {
                 all.push((interval, builder, None));
             }
         }
-        all.push((Interval::Period, &self.period, None));
+        if self.period.recorded() > 0 || (all.is_empty() && !beside) {
+            all.push((Interval::Period, &self.period, None));
+        }
         if let Some((jitter, holes, kept)) = self.blocks.found() {
             if jitter.recorded() > 0 {
                 all.push((Interval::Jitter, jitter, None));
@@ -102,6 +113,15 @@ impl Channel {
             let times = if self.unknown == 1 { "once".to_owned() } else { format!("{} times", self.unknown) };
             remarks.push(format!(
                 "{name} became unknown {times} (x, z, or not captured): from there to its next edge nothing is measured"
+            ));
+        }
+        if self.pulses > 0 {
+            let pulses = match self.pulses {
+                1 => "1 pulse begins and ends".to_owned(),
+                count => format!("{count} pulses begin and end"),
+            };
+            remarks.push(format!(
+                "{name}: {pulses} at one time stamp, shorter than the file can tell: their edges count, with a width of 0"
             ));
         }
         remarks.extend(self.blocks.remark(name));

@@ -23,6 +23,7 @@ use crate::imported::{Imported, ImportedPhase, Readings, Stream};
 use channel::Channel;
 pub(crate) use choice::{Choice, Named};
 use reactions::Reactions;
+use time::NANOSECOND_PS;
 pub(crate) use time::TimeBase;
 
 /// What is called the tool: a file does not say reliably which instrument it was.
@@ -43,6 +44,15 @@ impl Level {
     pub(crate) fn of(bit: bool) -> Self {
         if bit { Self::High } else { Self::Low }
     }
+
+    /// The other one; of what is unknown that is unknown too.
+    fn opposite(self) -> Self {
+        match self {
+            Self::Unknown => Self::Unknown,
+            Self::Low => Self::High,
+            Self::High => Self::Low,
+        }
+    }
 }
 
 /// The levels of the channels that were chosen: the stimulus first, where there is one.
@@ -53,6 +63,8 @@ pub(crate) struct Capture {
     choice: Choice,
     time: TimeBase,
     levels: Levels,
+    /// How often each channel left its level and came back to it, at the moment that is told next.
+    pulses: [u64; 2],
     channels: Vec<Channel>,
     reactions: Option<Reactions>,
     /// Whether the channels' intervals stand beside reactions.
@@ -66,7 +78,16 @@ impl Capture {
     pub(crate) fn new(choice: Choice, time: TimeBase) -> Self {
         let channels: Vec<Channel> = choice.names.iter().map(|_| Channel::new(choice.edge)).collect();
         let reactions = (channels.len() > 1).then(Reactions::new);
-        Self { choice, time, levels: Levels::default(), channels, reactions, channels_beside: false, end: 0 }
+        Self {
+            choice,
+            time,
+            levels: Levels::default(),
+            pulses: [0; 2],
+            channels,
+            reactions,
+            channels_beside: false,
+            end: 0,
+        }
     }
 
     /// The latest moment that can be told, in ticks from the beginning.
@@ -74,9 +95,48 @@ impl Capture {
         self.time.ticks_max()
     }
 
+    /// Notes that at the moment that is told next channel `index` goes from one level to another. One that comes back to
+    /// where it was before that moment has been a pulse, which [`Self::state`] counts with a width of 0.
+    #[inline]
+    pub(crate) fn change(&mut self, index: usize, from: Level, to: Level) {
+        if to == self.levels[index] && from != to && from != Level::Unknown && to != Level::Unknown {
+            self.pulses[index] += 1;
+        }
+    }
+
+    /// Whether anything is new where the channels are at `levels`.
+    pub(crate) fn differs_from(&self, levels: Levels) -> bool {
+        self.levels != levels || self.pulses != [0; 2]
+    }
+
     /// Notes that from `at`, in ticks from the beginning, the channels are at `levels`. Moments ascend.
     #[inline]
     pub(crate) fn state(&mut self, at: u64, levels: Levels) {
+        if self.pulses != [0; 2] {
+            self.pulse(at, levels);
+        }
+        self.step(at, levels);
+    }
+
+    /// Takes the pulses without a width that lie at `at`. A channel that has none has its new level meanwhile: a stimulus
+    /// comes before an answer that is a pulse of its moment.
+    #[cold]
+    fn pulse(&mut self, at: u64, levels: Levels) {
+        let settled = self.levels;
+        while self.pulses != [0; 2] {
+            let (mut within, mut behind) = (levels, levels);
+            for (index, left) in self.pulses.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
+                *left -= 1;
+                (within[index], behind[index]) = (settled[index].opposite(), settled[index]);
+                self.channels[index].pulse();
+            }
+            self.step(at, within);
+            self.step(at, behind);
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, at: u64, levels: Levels) {
         let before = std::mem::replace(&mut self.levels, levels);
         self.end = at;
         for (index, channel) in self.channels.iter_mut().enumerate() {
@@ -109,11 +169,6 @@ impl Capture {
         self.end = self.end.max(at);
     }
 
-    /// The levels of now.
-    pub(crate) fn levels(&self) -> Levels {
-        self.levels
-    }
-
     /// The same times, known less finely than was thought when it began.
     pub(crate) fn resolve(&mut self, resolution_ps: u64, by: ResolvedBy) {
         self.time.resolution_ps = resolution_ps;
@@ -132,12 +187,18 @@ impl Capture {
             ..Imported::default()
         };
         imported.remarks.extend(self.choice.remark.take());
+        imported.remarks.extend(self.time.remark());
         let mut phase = ImportedPhase { label: self.choice.names[0].clone(), streams: Vec::new() };
         if let Some(reactions) = self.reactions.take() {
             self.channels_beside = true;
             let answer = &self.choice.names[1];
             let label = format!("{} → {answer}", self.choice.names[0]);
             imported.remarks.extend(reactions.remarks(&self.choice.names[0], answer));
+            imported.contradictions.extend(reactions.nothing(
+                &self.choice.names[0],
+                answer,
+                self.choice.edge,
+            ));
             let kind = self.kind(Interval::Reaction, 0, Some(answer.clone()), None);
             let series = series(reactions.builder(), &label, Quantity::Latency, kind);
             phase = ImportedPhase { label, streams: vec![stream(series)] };
@@ -146,11 +207,12 @@ impl Capture {
             channel.finish(&self.time);
             let name = self.choice.names[index].clone();
             imported.remarks.extend(channel.remarks(&name));
-            let streams = channel.intervals().into_iter().map(|(interval, builder, holes)| {
-                let label = format!("{name} {}", interval.name());
-                let kind = self.kind(interval, index, None, holes);
-                stream(series(builder, &label, Quantity::Spacing, kind))
-            });
+            let streams =
+                channel.intervals(self.channels_beside).into_iter().map(|(interval, builder, holes)| {
+                    let label = format!("{name} {}", interval.name());
+                    let kind = self.kind(interval, index, None, holes);
+                    stream(series(builder, &label, Quantity::Spacing, kind))
+                });
             phase.streams.extend(streams);
         }
         imported.phases.push(phase);
@@ -170,7 +232,8 @@ impl Capture {
             answer,
             beside: self.channels_beside && interval != Interval::Reaction,
             edge: self.choice.edge,
-            resolution_ps: self.time.resolution_ps,
+            // Readings are whole ns, however finely the file tells its times.
+            resolution_ps: self.time.resolution_ps.max(NANOSECOND_PS),
             resolved_by: self.time.resolved_by,
             holes,
         }

@@ -1,5 +1,6 @@
 //! Which edge of the answer belongs to which edge of the stimulus.
 
+use tardy_record::capture::Edge;
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 
 use super::TimeBase;
@@ -55,6 +56,19 @@ impl Reactions {
 
     pub(super) fn builder(&self) -> &SeriesBuilder {
         &self.builder
+    }
+
+    /// Why there is no reaction, where there is none.
+    pub(super) fn nothing(&self, stimulus: &str, answer: &str, edge: Edge) -> Option<String> {
+        let edge = edge.name();
+        match (self.builder.recorded(), self.stimuli) {
+            (0, 0) => Some(format!("{stimulus} has no {edge} edge that could be answered")),
+            (0, 1) => Some(format!("the one {edge} edge of {stimulus} was not answered by {answer}")),
+            (0, stimuli) => {
+                Some(format!("none of {stimuli} {edge} edges of {stimulus} was answered by {answer}"))
+            }
+            _ => None,
+        }
     }
 
     /// What must be known about them.

@@ -72,6 +72,61 @@ fn of_one_moment_the_stimulus_comes_first() {
 }
 
 #[test]
+fn a_pulse_of_one_time_stamp_has_two_edges_and_no_width() {
+    let mut capture = capture(&["in", "out"], Edge::Rising);
+    let mut levels_now = levels("00");
+    let mut to = |capture: &mut Capture, at: u64, steps: &[(usize, Level)]| {
+        for (index, level) in steps {
+            capture.change(*index, std::mem::replace(&mut levels_now[*index], *level), *level);
+        }
+        capture.state(at, levels_now);
+    };
+    to(&mut capture, 0, &[]);
+    to(&mut capture, 10, &[(0, Level::High)]);
+    // The answer is shorter than a tick.
+    to(&mut capture, 13, &[(1, Level::High), (1, Level::Low)]);
+    to(&mut capture, 20, &[(0, Level::Low)]);
+    // So it is here, at the very moment of the stimulus, and twice.
+    let twice = [(1, Level::High), (1, Level::Low), (1, Level::High), (1, Level::Low), (0, Level::High)];
+    to(&mut capture, 30, &twice);
+    // What only becomes unknown in between is no pulse.
+    to(&mut capture, 40, &[(1, Level::Unknown), (1, Level::Low)]);
+    let run = run(capture);
+    assert_eq!(worst(&run, "in → out"), (vec![3, 0], Some(0), Some(0)));
+    assert_eq!(worst(&run, "out high").0, [0, 0, 0]);
+    let told = "out: 3 pulses begin and end at one time stamp";
+    assert!(run.validity.limits.iter().any(|limit| limit.starts_with(told)), "{:?}", run.validity);
+    assert!(run.validity.limits.iter().any(|limit| limit.starts_with("1 edge of out came without")));
+}
+
+#[test]
+fn an_empty_series_beside_reactions_is_left_out() {
+    let run = fed(&["in", "out"], Edge::Rising, &[(0, "00"), (10, "10"), (17, "11")]);
+    let labels: Vec<&str> = run.series.iter().map(|series| series.label.as_str()).collect();
+    assert_eq!(labels, ["in → out"]);
+    assert!(run.validity.valid, "{:?}", run.validity);
+    // Of one channel alone a width is a measurement, and a single edge is none.
+    let run = fed(&["d"], Edge::Rising, &[(0, "0"), (10, "1"), (17, "0")]);
+    assert!(run.validity.valid, "{:?}", run.validity);
+    assert_eq!(worst(&run, "d high").0, [7]);
+    let run = fed(&["d"], Edge::Rising, &[(0, "0"), (10, "1")]);
+    assert!(!run.validity.valid);
+    assert_eq!(worst(&run, "d period").0, [0i64; 0]);
+}
+
+#[test]
+fn stimuli_that_nobody_answered_are_told() {
+    let spoilt =
+        |states: &[(u64, &str)]| fed(&["in", "out"], Edge::Rising, states).validity.spoilt_by.join("; ");
+    let never = spoilt(&[(0, "00"), (10, "10"), (20, "00"), (30, "10"), (40, "00")]);
+    assert!(never.contains("none of 2 rising edges of in was answered by out"), "{never}");
+    let once = spoilt(&[(0, "00"), (10, "10")]);
+    assert!(once.contains("the one rising edge of in was not answered by out"), "{once}");
+    let none = spoilt(&[(0, "00"), (10, "01")]);
+    assert!(none.contains("in has no rising edge that could be answered"), "{none}");
+}
+
+#[test]
 fn falling_edges_count_where_they_were_asked_for() {
     let states = [(0, "11"), (10, "01"), (13, "00"), (40, "10"), (41, "11"), (60, "01"), (69, "00")];
     let run = fed(&["in", "out"], Edge::Falling, &states);

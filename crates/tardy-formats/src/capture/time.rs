@@ -4,6 +4,8 @@ use tardy_record::capture::ResolvedBy;
 
 /// No capture lasts longer than this, in ns (2^60, 36 years).
 const NS_MAX: u128 = 1 << 60;
+/// Picoseconds in a nanosecond.
+pub(super) const NANOSECOND_PS: u64 = 1000;
 /// Picoseconds in a second.
 const SECOND_PS: u64 = 1_000_000_000_000;
 
@@ -53,6 +55,13 @@ impl TimeBase {
                 u64::try_from(ns).unwrap_or(u64::MAX)
             }
         }
+    }
+
+    /// What must be known about it, where the file tells its times more finely than readings are kept.
+    pub(crate) fn remark(&self) -> Option<String> {
+        (self.resolution_ps < NANOSECOND_PS && self.resolved_by != ResolvedBy::Unstated).then(|| {
+            "the file tells times more finely than 1 ns: readings are kept in whole ns, what is beyond is cut off".to_owned()
+        })
     }
 
     /// The latest moment that can be told.

@@ -123,6 +123,10 @@ struct Table {
     now: u64,
     /// The most digits behind the point that a time had.
     digits: i32,
+    /// Where the file says the unit of its times, and which it is.
+    unit_said: Option<String>,
+    /// Whether nothing says it.
+    seconds_assumed: bool,
 }
 
 impl Table {
@@ -148,22 +152,40 @@ impl Table {
             .collect();
         names.iter_mut().for_each(|name| name.retain(|c| !c.is_control()));
         let mut choice = Choice::among(names.as_slice(), options)?;
+        let (mut unit_said, mut seconds_assumed) = (None, false);
         let (when, time) = match head.rate.filter(|_| !has_times) {
-            Some(rate) => (When::Row(0), TimeBase::of_rate(rate)),
+            Some(rate) => {
+                unit_said = Some(format!("each row is a sample, and a comment says {rate} Hz"));
+                (When::Row(0), TimeBase::of_rate(rate))
+            }
             None => {
-                let said = if had_heads { unit_of(first[0]) } else { None };
+                let said = if had_heads { UnitSaid::by(first[0]) } else { UnitSaid::Nowhere };
                 let unit = match (said, options.time_unit) {
-                    (Some(unit), _) => unit,
-                    (None, Some(unit)) => {
+                    (UnitSaid::Known(unit), _) => {
+                        unit_said = Some(format!("line {number} says '{}'", shown(first[0])));
+                        unit
+                    }
+                    (_, Some(unit)) => {
                         choice.used.time_unit = true;
                         unit
                     }
                     // sigrok chooses a unit by the sample rate, and names it only in heads of the kind 'units'.
-                    (None, None) if head.rate.is_some() => {
+                    (_, None) if head.rate.is_some() => {
                         let reason = "sigrok leaves the unit of times out of these heads; say --time-unit";
                         return Err(ImportError::line(number, "head", reason));
                     }
-                    (None, None) => TimeUnit::S,
+                    (UnitSaid::Unknown, None) => {
+                        let reason = format!(
+                            "'{}' names no unit that is known (s, ms, us, ns or ps): say --time-unit, with the unit of the \
+                             times",
+                            shown(first[0])
+                        );
+                        return Err(ImportError::line(number, "head", reason));
+                    }
+                    (UnitSaid::Nowhere, None) => {
+                        seconds_assumed = true;
+                        TimeUnit::S
+                    }
                 };
                 let time = TimeBase::of_femtoseconds(PICOSECOND_FS, ResolvedBy::Digits);
                 (When::Column(unit.ps_exponent()), time)
@@ -182,6 +204,8 @@ impl Table {
             start: None,
             now: 0,
             digits: 0,
+            unit_said,
+            seconds_assumed,
         })
     }
 
@@ -200,8 +224,7 @@ impl Table {
                     "1" => Level::High,
                     "x" | "X" | "z" | "Z" | "" => Level::Unknown,
                     _ => {
-                        let shown: String = cell.chars().filter(|c| !c.is_control()).take(40).collect();
-                        let reason = format!("'{shown}' is no level: 0, 1 or X");
+                        let reason = format!("'{}' is no level: 0, 1 or X", shown(cell));
                         return Err(ImportError::line(number, &format!("column {column}"), reason));
                     }
                 };
@@ -219,8 +242,8 @@ impl Table {
             When::Column(exponent) => {
                 let text = time.unwrap_or_default();
                 let (at, digits) = decimal(text, *exponent).ok_or_else(|| {
-                    let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
-                    ImportError::line(number, "time", format!("'{shown}' is no number that can be a time"))
+                    let reason = format!("'{}' is no number that can be a time", shown(text));
+                    ImportError::line(number, "time", reason)
                 })?;
                 self.digits = self.digits.max(digits);
                 at
@@ -235,17 +258,20 @@ impl Table {
         let now = u64::try_from(now).ok().filter(|now| *now <= self.ticks_max).ok_or_else(|| {
             ImportError::line(number, "time", "it is further from the first than any capture lasts")
         })?;
-        // Of several rows of one moment the last holds.
+        // Of several rows of one moment the last holds, and those before may be pulses.
         if now > self.now {
             self.take_levels();
             self.now = now;
+        }
+        for (index, (from, to)) in self.levels.into_iter().zip(levels).enumerate() {
+            self.capture.change(index, from, to);
         }
         self.levels = levels;
         Ok(())
     }
 
     fn take_levels(&mut self) {
-        if self.levels != self.capture.levels() {
+        if self.capture.differs_from(self.levels) {
             self.capture.state(self.now, self.levels);
         }
     }
@@ -260,7 +286,14 @@ impl Table {
             let resolution_ps = 10u64.pow((exponent - self.digits).clamp(0, 18) as u32);
             self.capture.resolve(resolution_ps, ResolvedBy::Digits);
         }
-        Ok(self.capture.imported(version))
+        let mut imported = self.capture.imported(version);
+        if self.seconds_assumed {
+            imported.remarks.push(
+                "the file does not say the unit of its times: they were taken for seconds; --time-unit says another".to_owned(),
+            );
+        }
+        imported.time_unit_said = self.unit_said;
+        Ok(imported)
     }
 }
 
@@ -269,22 +302,48 @@ fn cells(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', '\t']).map(|cell| cell.trim().trim_matches('"').trim())
 }
 
-/// The unit in a head such as `Time [s]`, `time_us`, `t (ms)` or `microseconds`; nothing where it names none.
-fn unit_of(head: &str) -> Option<TimeUnit> {
-    let words: Vec<String> = head
-        .to_lowercase()
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect();
-    words.iter().rev().find_map(|word| match word.as_str() {
+fn shown(cell: &str) -> String {
+    cell.chars().filter(|c| !c.is_control()).take(40).collect()
+}
+
+/// What a head says of the unit of the times below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UnitSaid {
+    /// `Time [s]`, `time_us`, `t (ms)`, `microseconds`.
+    Known(TimeUnit),
+    /// `Time [min]`, `ticks`: it is something else than a bare time.
+    Unknown,
+    /// `Time`, `t`.
+    Nowhere,
+}
+
+impl UnitSaid {
+    fn by(head: &str) -> Self {
+        // What stands in brackets is the unit, and nothing else is.
+        let bracket =
+            head.find(['[', '(']).map(|at| head[at + 1..].split([']', ')']).next().unwrap_or_default());
+        let lower = bracket.unwrap_or(head).to_lowercase();
+        let words = || lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let is_bare =
+            |word: &str| matches!(word, "time" | "times" | "timestamp" | "timestamps" | "stamp" | "t");
+        match words().rev().find_map(unit) {
+            Some(unit) => Self::Known(unit),
+            None if bracket.is_none() && words().all(is_bare) => Self::Nowhere,
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// The unit that `word` is, which has no capitals.
+fn unit(word: &str) -> Option<TimeUnit> {
+    match word {
         "s" | "sec" | "second" | "seconds" => Some(TimeUnit::S),
-        "ms" | "millisecond" | "milliseconds" => Some(TimeUnit::Ms),
-        "us" | "µs" | "μs" | "microsecond" | "microseconds" => Some(TimeUnit::Us),
-        "ns" | "nanosecond" | "nanoseconds" => Some(TimeUnit::Ns),
-        "ps" | "picosecond" | "picoseconds" => Some(TimeUnit::Ps),
+        "ms" | "msec" | "millisecond" | "milliseconds" => Some(TimeUnit::Ms),
+        "us" | "µs" | "μs" | "usec" | "microsecond" | "microseconds" => Some(TimeUnit::Us),
+        "ns" | "nsec" | "nanosecond" | "nanoseconds" => Some(TimeUnit::Ns),
+        "ps" | "psec" | "picosecond" | "picoseconds" => Some(TimeUnit::Ps),
         _ => None,
-    })
+    }
 }
 
 /// `-1.25e-3` times ten to the power of `exponent`, cut off to a whole number, and how many of its digits stood behind the
@@ -341,8 +400,10 @@ pub(crate) fn recognises(text: &str) -> bool {
         time.is_some() && all && levels > 0
     };
     let head = cells(first).next().unwrap_or_default().to_lowercase();
-    let has_head =
-        head.starts_with("time") || head == "t" || head.starts_with("t_") || unit_of(&head).is_some();
+    let has_head = head.starts_with("time")
+        || head == "t"
+        || head.starts_with("t_")
+        || matches!(UnitSaid::by(&head), UnitSaid::Known(_));
     if has_head && decimal(&head, 0).is_none() {
         return lines.next().is_some_and(is_row);
     }
@@ -380,15 +441,21 @@ mod tests {
 
     #[test]
     fn heads_name_units() {
-        for (head, unit) in [
-            ("Time [s]", Some(TimeUnit::S)),
-            ("time_us", Some(TimeUnit::Us)),
-            ("t (ns)", Some(TimeUnit::Ns)),
-            ("milliseconds", Some(TimeUnit::Ms)),
-            ("Time", None),
-            ("timings", None),
+        for (head, said) in [
+            ("Time [s]", UnitSaid::Known(TimeUnit::S)),
+            ("time_us", UnitSaid::Known(TimeUnit::Us)),
+            ("t (ns)", UnitSaid::Known(TimeUnit::Ns)),
+            ("Time [µs]", UnitSaid::Known(TimeUnit::Us)),
+            ("milliseconds", UnitSaid::Known(TimeUnit::Ms)),
+            ("Time", UnitSaid::Nowhere),
+            ("time_stamp", UnitSaid::Nowhere),
+            ("Time [min]", UnitSaid::Unknown),
+            ("s of Time [h]", UnitSaid::Unknown),
+            ("Time (samples)", UnitSaid::Unknown),
+            ("time_furlong", UnitSaid::Unknown),
+            ("ticks", UnitSaid::Unknown),
         ] {
-            assert_eq!(unit_of(head), unit, "{head}");
+            assert_eq!(UnitSaid::by(head), said, "{head}");
         }
     }
 

@@ -112,15 +112,15 @@ fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
     while let Some(at) = files.iter().filter_map(|file| file.next.map(|(at, _)| at)).min() {
         for (index, file) in files.iter_mut().enumerate() {
             while let Some((_, level)) = file.next.filter(|(next, _)| *next == at) {
-                levels[index] = level;
+                capture.change(index, std::mem::replace(&mut levels[index], level), level);
                 file.advance()?;
             }
         }
         let now = at.abs_diff(start);
-        if levels == capture.levels() {
-            capture.end_at(now);
-        } else {
+        if capture.differs_from(levels) {
             capture.state(now, levels);
+        } else {
+            capture.end_at(now);
         }
     }
     let mut imported = capture.imported(None);
@@ -131,6 +131,17 @@ fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
             file.name, file.told, file.given
         ));
     }
+    for file in files.iter_mut().filter(|file| !file.cut_short) {
+        let surplus = std::io::copy(&mut file.reader, &mut std::io::sink())?;
+        if surplus > 0 {
+            let bytes = if surplus == 1 { "byte follows" } else { "bytes follow" };
+            imported.remarks.push(format!(
+                "{}: {surplus} {bytes} behind the last edge that it says it has: not looked at",
+                file.name
+            ));
+        }
+    }
+    imported.time_unit_said = Some("Saleae's binary files have their times in s".to_owned());
     Ok(imported)
 }
 

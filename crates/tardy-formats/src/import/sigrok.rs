@@ -144,6 +144,8 @@ struct Session {
     damaged: Vec<String>,
     has_analog: bool,
     devices: usize,
+    /// Samples a second.
+    rate: u64,
     capture_file: Option<String>,
 }
 
@@ -251,6 +253,7 @@ impl Session {
             Some(Samples::new(Capture::new(choice, TimeBase::of_rate(rate)), metadata.unit_size, places));
         (self.version, self.next) = (metadata.version.clone(), 1);
         (self.has_analog, self.devices) = (metadata.has_analog, metadata.devices);
+        self.rate = rate;
         self.capture_file = Some(metadata.capture_file.clone());
         Ok(())
     }
@@ -270,6 +273,7 @@ impl Session {
         samples.capture.end_at(samples.at - 1);
         let count = samples.at;
         let mut imported = samples.capture.imported(self.version);
+        imported.time_unit_said = Some(format!("the archive's metadata say samplerate={} Hz", self.rate));
         imported.cut_short = cut_short;
         if cut_short {
             imported

@@ -35,7 +35,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let targets: Vec<Target> =
         choice.indices.iter().map(|index| Target::of(&header.variables, *index)).collect::<Result<_>>()?;
     let time = TimeBase::of_femtoseconds(tick_fs, ResolvedBy::TimeScale);
-    let mut scan = Scan::new(targets, Capture::new(choice, time));
+    let declared = Declared::of(&header.variables);
+    let mut scan = Scan::new(targets, declared, Capture::new(choice, time));
     loop {
         let used = match scan.block(source.block()) {
             Ok(used) => used,
@@ -54,7 +55,10 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     scan.take_levels();
     scan.capture.end_at(scan.now);
+    let undeclared = scan.undeclared_remark();
     let mut imported = scan.capture.imported(header.version);
+    imported.time_unit_said = header.scale_said;
+    imported.remarks.extend(undeclared);
     imported.cut_short = cut_short;
     if cut_short {
         imported.remarks.push("the file ends in the middle of a word; that is left out".to_owned());
@@ -77,19 +81,52 @@ impl Target {
         use crate::capture::Named;
         let (variable, bit) = variables.of_index(index);
         let place = || format!("channel {}", variables.name(index));
+        let key = variable_key(&variable.id);
         match (variable.width, bit) {
             (0, _) => Err(ImportError::field(place(), "it has no bits: it is a number, a text or an event")),
-            (1, _) | (_, Some(_)) => {
-                let short = &variable.id[variable.id.len().saturating_sub(SHORT)..];
-                let key = short.iter().fold(0, |key, byte| key << 8 | u64::from(*byte));
-                Ok(Self { id: variable.id.clone(), key, bit: bit.unwrap_or(0) })
-            }
+            (1, _) | (_, Some(_)) => Ok(Self { id: variable.id.clone(), key, bit: bit.unwrap_or(0) }),
             (width, None) => {
                 let name = variables.name(index);
                 let reason = format!("it is {width} bits wide; say which bit, as in '{name}[0]'");
                 Err(ImportError::field(place(), reason))
             }
         }
+    }
+}
+
+/// The last bytes of a code as a number, as [`key`] reads them.
+fn variable_key(id: &[u8]) -> u64 {
+    id[id.len().saturating_sub(SHORT)..].iter().fold(0, |key, byte| key << 8 | u64::from(*byte))
+}
+
+/// The codes of the head. A bit for each of up to three bytes, so that the many changes of channels that nobody asked for
+/// cost a look; longer ones, which only files of 830,000 variables need, are searched.
+#[derive(Debug)]
+struct Declared {
+    bits: Vec<u64>,
+    longer: Vec<Vec<u8>>,
+}
+
+impl Declared {
+    fn of(variables: &Variables) -> Self {
+        let is_short = |id: &&Vec<u8>| id.len() <= 3;
+        let ids = || variables.all.iter().map(|variable| &variable.id);
+        let highest = ids().filter(is_short).map(|id| variable_key(id)).max().unwrap_or(0) as usize;
+        let mut bits = vec![0; highest / 64 + 1];
+        for key in ids().filter(is_short).map(|id| variable_key(id) as usize) {
+            bits[key / 64] |= 1 << (key % 64);
+        }
+        let mut longer: Vec<Vec<u8>> = ids().filter(|id| !is_short(id)).cloned().collect();
+        longer.sort_unstable();
+        Self { bits, longer }
+    }
+
+    #[inline]
+    fn has(&self, id: &[u8], key: u64) -> bool {
+        if id.len() > 3 {
+            return self.longer.binary_search_by(|known| known.as_slice().cmp(id)).is_ok();
+        }
+        self.bits.get((key / 64) as usize).is_some_and(|bits| bits >> (key % 64) & 1 == 1)
     }
 }
 
@@ -100,6 +137,9 @@ struct Scan {
     targets: Vec<Target>,
     /// The codes of the targets and how long they are, for a first look; a second one that is not there has no length.
     keys: [(u64, usize); 2],
+    declared: Declared,
+    /// Changes of what was not declared, and the code of the first.
+    undeclared: (u64, String),
     capture: Capture,
     /// The levels as they are after what was read so far of this moment.
     levels: Levels,
@@ -114,12 +154,14 @@ struct Scan {
 }
 
 impl Scan {
-    fn new(targets: Vec<Target>, capture: Capture) -> Self {
+    fn new(targets: Vec<Target>, declared: Declared, capture: Capture) -> Self {
         let ticks_max = capture.ticks_max();
         let look = |index: usize| targets.get(index).map_or((0, 0), |one: &Target| (one.key, one.id.len()));
         Self {
             keys: [look(0), look(1)],
             targets,
+            declared,
+            undeclared: (0, String::new()),
             capture,
             levels: Levels::default(),
             changed: false,
@@ -181,7 +223,8 @@ impl Scan {
                         // Its code is in the next block.
                         return Ok(at);
                     }
-                    let (_, end) = key(block, id_at);
+                    let (key, end) = key(block, id_at);
+                    self.look_up(&block[id_at..end], key);
                     if matches!(first, b'b' | b'B') {
                         self.vector(&block[at + 1..value_end], &block[id_at..end]);
                     }
@@ -221,11 +264,42 @@ impl Scan {
 
     #[inline]
     fn scalar(&mut self, id: &[u8], key: u64, value: u8) {
+        let mut is_target = false;
         for index in 0..2 {
             if self.keys[index] == (key, id.len()) {
+                is_target = true;
                 self.set(index, id, value);
             }
         }
+        if !is_target {
+            self.look_up(id, key);
+        }
+    }
+
+    /// Counts a code that the head does not have.
+    #[inline]
+    fn look_up(&mut self, id: &[u8], key: u64) {
+        if !self.declared.has(id, key) {
+            self.count_undeclared(id);
+        }
+    }
+
+    #[cold]
+    fn count_undeclared(&mut self, id: &[u8]) {
+        if self.undeclared.0 == 0 {
+            self.undeclared.1 = shown(id, 0);
+        }
+        self.undeclared.0 += 1;
+    }
+
+    fn undeclared_remark(&self) -> Option<String> {
+        let (count, first) = &self.undeclared;
+        let of = match count {
+            0 => return None,
+            1 => format!("1 change of a value is of the code '{first}', which"),
+            _ => format!("{count} changes of values are of codes (the first is '{first}') that"),
+        };
+        Some(format!("{of} the file's head does not declare: not looked at, and the file may be damaged"))
     }
 
     #[inline]
@@ -235,13 +309,20 @@ impl Scan {
             return;
         }
         let level = if target.bit == 0 { level(value) } else { Level::Unknown };
-        self.changed |= self.levels[index] != level;
-        self.levels[index] = level;
+        self.go_to(index, level);
+    }
+
+    #[inline]
+    fn go_to(&mut self, index: usize, level: Level) {
+        let before = std::mem::replace(&mut self.levels[index], level);
+        self.changed |= before != level;
+        self.capture.change(index, before, level);
     }
 
     /// A value of several bits, of which those to the left that are missing are as the leftmost, but for a 1.
     fn vector(&mut self, value: &[u8], id: &[u8]) {
-        for (index, target) in self.targets.iter().enumerate() {
+        for index in 0..self.targets.len() {
+            let target = &self.targets[index];
             if target.id == id {
                 let bit = value.len().checked_sub(target.bit as usize + 1).map(|place| value[place]);
                 let extended = || match value.first() {
@@ -249,8 +330,7 @@ impl Scan {
                     _ => b'x',
                 };
                 let level = level(bit.unwrap_or_else(extended));
-                self.changed |= self.levels[index] != level;
-                self.levels[index] = level;
+                self.go_to(index, level);
             }
         }
     }

@@ -216,6 +216,8 @@ impl Named for Variables {
 pub(crate) struct Header {
     /// A tick, in femtoseconds; absent where the file has no scale.
     pub(crate) tick_fs: Option<u64>,
+    /// Where it says so, as a sentence.
+    pub(crate) scale_said: Option<String>,
     /// What wrote the file.
     pub(crate) version: Option<String>,
     pub(crate) variables: Variables,
@@ -241,7 +243,10 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Header> {
                 return Ok(header);
             }
             b"$timescale" => {
-                header.tick_fs = Some(tick_fs(&source.section("$timescale", 4)?.concat(), line)?);
+                let scale = source.section("$timescale", 4)?.concat();
+                header.tick_fs = Some(tick_fs(&scale, line)?);
+                let shown: String = scale.chars().take(40).collect();
+                header.scale_said = Some(format!("line {line} says $timescale {shown}"));
             }
             b"$version" => {
                 let words = source.section("$version", 12)?;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use tardy_formats::archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used, detect};
 use tardy_measure::run::result_file::ResultFile;
-use tardy_record::file;
 use tardy_record::units::format_duration_ns;
+use tardy_record::{file, validity};
 
 use super::output;
 use crate::args::ImportArgs;
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         place: Place::of(arguments, several)?,
         force: arguments.force,
         used: Used::default(),
+        time_unit_said: None,
         names: BTreeSet::new(),
         imported: 0,
         passed_over: 0,
@@ -93,6 +94,8 @@ struct Import {
     place: Place,
     force: bool,
     used: Used,
+    /// Where the first capture that says the unit of its times does so.
+    time_unit_said: Option<String>,
     names: BTreeSet<String>,
     imported: usize,
     passed_over: usize,
@@ -182,6 +185,9 @@ impl Import {
 
     fn keep(&mut self, imported: ImportedRun, name: &str, named: bool) -> Result<()> {
         self.used.add(imported.used);
+        if self.time_unit_said.is_none() {
+            self.time_unit_said = imported.time_unit_said.as_ref().map(|said| format!("{name}: {said}"));
+        }
         if named && matches!(self.place, Place::File(_)) {
             self.refuse_unused()?;
         }
@@ -194,6 +200,9 @@ impl Import {
         self.imported += 1;
         self.invalid |= !imported.run.validity.valid;
         output::tell(&format!("{name}: {} → {}", what(&imported), path.display()));
+        if let Some(missing) = validity::what_is_missing(&imported.run) {
+            output::tell(&format!("{name}: {missing}"));
+        }
         for reason in imported.run.validity.spoilt_by.iter().take(3) {
             output::tell(&format!("{name}: INVALID: {reason}"));
         }
@@ -247,7 +256,11 @@ impl Import {
             unused.insert("edge", only_captures);
         }
         if self.options.time_unit.is_some() && !self.used.time_unit {
-            unused.insert("time-unit", "the files say the unit of their times, or have none");
+            let said = self.time_unit_said.as_deref();
+            unused.insert(
+                "time-unit",
+                said.unwrap_or("only a logic analyser's capture may leave out a unit of times"),
+            );
         }
         match unused.first_key_value() {
             Some((option, why)) => {

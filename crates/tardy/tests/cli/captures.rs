@@ -66,10 +66,23 @@ fn channels_must_be_clear_and_options_of_use() {
     let refused = bench.run(&["import", "c.json", "--out", "answer", "-o", "x.run.json"]).exits(2).err;
     assert!(refused.contains("only a logic analyser's capture has channels"), "{refused}");
     let refused = bench.run(&["import", "c.vcd", "--time-unit", "us", "-o", "x.run.json"]).exits(2).err;
-    assert!(refused.contains("the files say the unit of their times"), "{refused}");
+    assert!(refused.contains("c.vcd: line 4 says $timescale 1us; leave it out"), "{refused}");
     bench.run(&["import", "c.vcd", "-o", "x.run.json"]).exits(0);
     let shown = words(&bench.run(&["show", "x.run.json"]).exits(0).out);
     assert!(shown.contains("stimulus was taken for the stimulus and answer for the answer"), "{shown}");
+}
+
+/// What was cut off is told at once, and not only where the run is shown.
+#[test]
+fn a_capture_that_was_cut_off_is_told() {
+    let bench = bench_with(&[("capture.vcd", "c.vcd")]);
+    let whole = bench.run(&["import", "c.vcd", "-o", "whole.run.json"]).exits(0).err;
+    assert!(!whole.contains("cut short"), "{whole}");
+    let text = fs::read_to_string(bench.path("c.vcd")).unwrap();
+    // Within the number of the last time stamp.
+    fs::write(bench.path("cut.vcd"), &text[..=text.rfind('#').unwrap() + 1]).unwrap();
+    let told = bench.run(&["import", "cut.vcd", "-o", "cut.run.json"]).exits(0).err;
+    assert!(told.contains("cut.vcd: cut short (the imported file ends in the middle)"), "{told}");
 }
 
 /// Saleae's export of two channels is one run.
