@@ -1,9 +1,9 @@
 //! What an importer found in a file, before it is a run: the tool's own numbers, and what it said of itself.
 
 use tardy_record::foreign::LatePeriods;
-use tardy_record::plan::Policy;
+use tardy_record::plan::{Policy, Wake};
 use tardy_record::series::{Level, Quantity};
-use tardy_record::{Bin, Series};
+use tardy_record::{Bin, Knowable, Series};
 
 use crate::error::{ImportError, Result};
 
@@ -63,6 +63,8 @@ pub(crate) struct Imported {
     /// From what to what the numbers reach.
     pub(crate) measures: &'static str,
     pub(crate) late_periods: LatePeriods,
+    /// How the tool's thread waited for its timer; absent where none did.
+    pub(crate) wake: Option<Knowable<Wake>>,
     /// In seconds since 1970.
     pub(crate) started: Option<i64>,
     pub(crate) duration_ns: Option<u64>,

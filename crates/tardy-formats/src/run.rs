@@ -31,6 +31,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
         command: imported.command.clone().into(),
         measures: imported.measures.to_owned(),
         late_periods: imported.late_periods,
+        wake: imported.wake,
         period_ns: periods.iter().min().copied().filter(|ns| *ns > 0).into(),
         duration_ns: imported.duration_ns.into(),
         ..ForeignPlan::default()

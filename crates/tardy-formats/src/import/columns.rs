@@ -6,7 +6,7 @@
 
 use std::io::Read;
 
-use tardy_record::Bin;
+use tardy_record::{Bin, Knowable};
 use tardy_record::foreign::LatePeriods;
 
 use super::rows::{self, Row};
@@ -29,6 +29,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         tool: "cyclictest".to_owned(),
         measures: cyclictest_text::MEASURES,
         late_periods: LatePeriods::Skipped,
+        wake: Some(Knowable::Unknown),
         ..Imported::default()
     };
     let mut own: Vec<Own> = Vec::new();

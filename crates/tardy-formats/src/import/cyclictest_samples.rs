@@ -24,6 +24,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         tool: "cyclictest".to_owned(),
         measures: cyclictest_text::MEASURES,
         late_periods: LatePeriods::Skipped,
+        wake: Some(Knowable::Unknown),
         ..Imported::default()
     };
     let known = cyclictest_text::told(options, &mut imported);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use tardy_record::Bin;
+use tardy_record::{Bin, Knowable};
 use tardy_record::foreign::LatePeriods;
 
 use super::rows::{self, Row};
@@ -67,6 +67,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         measures: MEASURES,
         late_periods: LatePeriods::Skipped,
         may_tell_skipped: true,
+        wake: Some(Knowable::Unknown),
         ..Imported::default()
     };
     let known = told(options, &mut imported);
@@ -113,6 +114,8 @@ pub(crate) fn told(options: &ImportOptions, imported: &mut Imported) -> Option<C
     imported.used.command = true;
     imported.command = Some(command.clone());
     imported.duration_ns = known.duration_ns;
+    // The text has no version, so that of two defaults nobody knows which it was.
+    imported.wake = Some(known.wake(None).into());
     Some(known)
 }
 
@@ -341,6 +344,10 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     if threads == 0 {
         return Err(ImportError::field("the histogram", "has no row and no thread"));
     }
+    if !text.own.is_empty() && text.own.len() != threads {
+        let reason = format!("{threads} threads, and comments of {} series", text.own.len());
+        return Err(ImportError::field("# tardy series", reason));
+    }
     let has_total = columns == threads + 1;
     if columns != threads && !has_total && columns > 0 {
         let reason = format!("{columns} columns of counts for {threads} threads");
@@ -389,6 +396,16 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
         if counts.bins.is_empty() {
             (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
+        }
+        if let Some(own) = text.own.get(thread) {
+            let overflows = value("overflows").map_or(own.beyond, |(_, overflows)| overflows);
+            if overflows != own.beyond {
+                imported.contradictions.push(format!(
+                    "Histogram Overflows, {place}: it says {overflows}, and what tardy wrote of '{}' says {}",
+                    own.label, own.beyond
+                ));
+            }
+            imported.contradictions.extend(own.refine(&mut counts, unit).err());
         }
         let line =
             of("min").map_or_else(|| "the histogram".to_owned(), |(line, _)| format!("lines {line} ff."));

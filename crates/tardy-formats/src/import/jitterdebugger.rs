@@ -5,7 +5,8 @@
 
 use std::io::Read;
 
-use tardy_record::Bin;
+use tardy_record::plan::Wake;
+use tardy_record::{Bin, Knowable};
 use tardy_record::foreign::LatePeriods;
 
 use super::ImportOptions;
@@ -14,6 +15,8 @@ use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System,
 use crate::json::{self, Object};
 
 pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
+/// jitterdebugger knows no other way to wait (worker() in jitterdebugger.c).
+pub(crate) const WAKE: Knowable<Wake> = Knowable::Known(Wake::ClockNanosleep);
 /// Where jitterdebugger's histograms end, in ns.
 const REACH_NS: i64 = 1_000_000;
 
@@ -28,6 +31,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         tool: "jitterdebugger".to_owned(),
         measures: MEASURES,
         late_periods: LatePeriods::MadeUp,
+        wake: Some(WAKE),
         system: System {
             host: text("nodename"),
             release: text("release"),

@@ -62,6 +62,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         tool: "jitterdebugger".to_owned(),
         measures: jitterdebugger::MEASURES,
         late_periods: LatePeriods::MadeUp,
+        wake: Some(jitterdebugger::WAKE),
         cut_short: left > 0,
         ..Imported::default()
     };

@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use serde_json::Value;
-use tardy_record::Bin;
+use tardy_record::{Bin, Knowable};
 use tardy_record::foreign::LatePeriods;
 use tardy_record::series::{Level, Quantity};
 
@@ -14,6 +14,7 @@ use super::{ImportOptions, cyclictest_text};
 use crate::command_line;
 use crate::dates;
 use crate::error::{ImportError, Result};
+use crate::export::columns::Own;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
 use crate::json::{self, Object};
 
@@ -124,10 +125,16 @@ fn finish(imported: &mut Imported, known: Option<&Tool>) {
     imported.late_periods = known.map_or(LatePeriods::Unknown, |known| known.late_periods);
     // Dates are whole seconds, so that their difference means something for long runs only.
     imported.may_tell_skipped = imported.tool == "cyclictest";
+    imported.wake = match known.map(|known| known.late_periods) {
+        Some(LatePeriods::Skipped) => Some(Knowable::Unknown),
+        _ => None,
+    };
     if imported.tool == "cyclictest"
         && let Some(known) = imported.command.as_deref().and_then(command_line::cyclictest)
     {
         imported.duration_ns = known.duration_ns.or(imported.duration_ns);
+        // Every version that writes JSON waits by clock_nanosleep unless an option says otherwise.
+        imported.wake = Some(known.wake(Some(true)).into());
     }
 }
 
@@ -261,6 +268,16 @@ fn cyclictest(
     }
     let factor = unit.ns() as f64;
     counts.mean_ns = thread.number("avg")?.map(|mean| mean * factor);
+    // Only tardy writes exact extremes.
+    let own = Own {
+        label: number.to_string(),
+        min_ns: thread.whole("min_ns")?,
+        max_ns: thread.whole("max_ns")?,
+        beyond: 0,
+    };
+    if let Err(contradiction) = own.refine(&mut counts, unit) {
+        imported.contradictions.push(format!("{}: {contradiction}", path("min_ns, max_ns")));
+    }
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use tardy_record::Knowable;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::plan::Policy;
 
@@ -66,7 +67,8 @@ struct Instance {
 
 /// Imports the log.
 pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
-    let mut imported = empty();
+    // Which of its six ways (--cyclic-method) it was is not in the log.
+    let mut imported = Imported { wake: Some(Knowable::Unknown), ..empty() };
     let mut instances: BTreeMap<u64, Instance> = BTreeMap::new();
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
