@@ -275,6 +275,36 @@ impl Counts {
             );
             return Err(ImportError::field(place, reason));
         }
+        self.check_mean(min, max, place)
+    }
+
+    /// Holds mean and standard deviation to the extremes, as far as the cutting off to whole units allows: of values from
+    /// `min` to `max` no deviation is more than half of the distance, times n ÷ (n − 1) where it was estimated so.
+    fn check_mean(&self, min: i64, max: i64, place: &str) -> Result<()> {
+        let (least, most) = (min as f64, max as f64);
+        let unit = (self.resolution_ns as f64).max(1.0);
+        if let Some(mean) = self.mean_ns
+            && !(least - unit..=most + unit).contains(&mean)
+        {
+            let reason = format!(
+                "the mean, {} us, is not between the minimum, {} us, and the maximum, {} us",
+                mean / 1000.0,
+                least / 1000.0,
+                most / 1000.0
+            );
+            return Err(ImportError::field(place, reason));
+        }
+        if let Some(deviation) = self.deviation_ns
+            && !(0.0..=most - least + unit).contains(&deviation)
+        {
+            let reason = format!(
+                "the standard deviation, {} us, is none of values from {} us to {} us",
+                deviation / 1000.0,
+                least / 1000.0,
+                most / 1000.0
+            );
+            return Err(ImportError::field(place, reason));
+        }
         Ok(())
     }
 }

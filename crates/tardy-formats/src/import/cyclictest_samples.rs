@@ -3,6 +3,7 @@
 //! The fast path of the importer: lines are taken apart byte by byte, from blocks, without a line ever being copied. The
 //! cycle's number counts recorded wake-ups only, and nothing says when one was: such a series has no time.
 
+use std::cmp::Ordering;
 use std::io::Read;
 
 use tardy_record::foreign::{ForeignSeries, LatePeriods};
@@ -142,8 +143,10 @@ impl Samples {
         let value_ns = sample.value.saturating_mul(self.unit.ns());
         builder.record(Reading { value_ns, at_ns: 0, cycle: sample.cycle, missed: 0 });
         let expected = builder.recorded() - 1 + *lost;
-        if sample.cycle > expected {
-            *lost += sample.cycle - expected;
+        match sample.cycle.cmp(&expected) {
+            Ordering::Equal => {}
+            Ordering::Greater => *lost += sample.cycle - expected,
+            Ordering::Less => return Err(goes_back(self.line, &sample, expected)),
         }
         Ok(())
     }
@@ -171,6 +174,16 @@ impl Samples {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
         Err(ImportError::line(self.line, "whole line", format!("'{shown}' is no sample: thread:cycle:value")))
     }
+}
+
+#[cold]
+fn goes_back(line: u64, sample: &Sample, expected: u64) -> ImportError {
+    let reason = format!(
+        "thread {} goes back to {}, where {expected} was the least that could follow: that is another measurement; split \
+         the file, and import each",
+        sample.thread, sample.cycle
+    );
+    ImportError::line(line, "cycle", reason)
 }
 
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use tardy_record::{Bin, Knowable};
 use tardy_record::foreign::LatePeriods;
 
 use super::rows::{self, Row};
-use super::{ImportOptions, number};
+use super::{ImportOptions, number, rt_tests_json};
 use crate::command_line::{self, Cyclictest};
 use crate::error::{ImportError, Result};
 use crate::export::columns::{Own, SERIES_MARK};
@@ -28,27 +28,83 @@ pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that wa
 /// A thread's line.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadLine {
-    priority: u32,
-    interval_us: u64,
+    /// cyclicdeadline's lines have none.
+    priority: Option<u32>,
+    /// signaltest's lines have none.
+    interval_us: Option<u64>,
     cycles: u64,
     min: i64,
     avg: i64,
     max: i64,
 }
 
+impl ThreadLine {
+    /// What contradicts the histogram that stands below: the line may be of any time before its end.
+    fn contradiction(&self, line: u64, thread: usize, unit: Unit, counts: &Counts) -> Option<String> {
+        let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
+        let total = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+        let (min, max) = (units(counts.min_ns)?, units(counts.max_ns)?);
+        let (name, said, known) = match () {
+            () if self.cycles == 0 => return None,
+            () if self.cycles > total => ("C", self.cycles.to_string(), format!("{total} readings")),
+            () if self.max > max => ("Max", self.max.to_string(), format!("a maximum of {max}")),
+            () if self.min < min => ("Min", self.min.to_string(), format!("a minimum of {min}")),
+            () => return None,
+        };
+        Some(format!("line {line}, {name}, thread {thread}: it says {said}, and the histogram has {known}"))
+    }
+}
+
 /// All that the text says.
 #[derive(Debug, Default)]
 struct Text {
+    /// The tool, where it is one of the others that print as cyclictest does.
+    other_tool: Option<&'static str>,
     threads: BTreeMap<u32, (u64, ThreadLine)>,
     is_histogram: bool,
     /// Counts of each column, by row.
     rows: Vec<Row>,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
+    /// Of each thread what is listed below `# Histogram Overflow at cycle number:`.
+    listed: BTreeMap<usize, Listed>,
     /// What tardy says of its series, in a file that it wrote.
     own: Vec<Own>,
     dma_latency: Option<String>,
     break_value: Option<String>,
     cut_short: bool,
+}
+
+/// The cycles of a thread that lay beyond the histogram, as far as they are listed.
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    line: u64,
+    count: u64,
+    highest: u64,
+}
+
+impl Listed {
+    /// ` 00074 00077 # 02234 others`; nothing where it is none, or lists nothing.
+    fn read(line: u64, text: &str) -> Option<Self> {
+        let (cycles, others) = text.split_once('#').unwrap_or((text, "0"));
+        let cycles = cycles.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        let others: u64 = others.trim().trim_end_matches("others").trim().parse().ok()?;
+        let highest = cycles.iter().copied().max()?;
+        Some(Self { line, count: others.checked_add(cycles.len() as u64)?, highest })
+    }
+
+    /// What contradicts `overflows`, of `total` cycles.
+    fn contradiction(self, thread: usize, overflows: u64, total: u64) -> Option<String> {
+        let Self { line, count, highest } = self;
+        if count != overflows {
+            return Some(format!(
+                "line {line}, thread {thread}: {count} cycles beyond the histogram are listed, and Histogram Overflows \
+                 says {overflows}"
+            ));
+        }
+        (highest > total).then(|| {
+            format!("line {line}, thread {thread}: cycle {highest} is listed, and there were {total}")
+        })
+    }
 }
 
 const TRAILERS: [(&str, &str); 6] = [
@@ -74,6 +130,15 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let unit = unit(options, known.as_ref(), &mut imported, "cyclictest's text")?;
     let mut text = read(reader)?;
     imported.cut_short = text.cut_short;
+    if let Some(tool) = text.other_tool.and_then(rt_tests_json::tool_named) {
+        imported.tool = tool.name.to_owned();
+        (imported.measures, imported.late_periods) = (tool.measures, tool.late_periods);
+        imported.wake = tool.wake();
+        imported.may_tell_skipped = false;
+        if tool.name == "cyclicdeadline" {
+            imported.remarks.push(rt_tests_json::MINIMA_OF_0.to_owned());
+        }
+    }
     if let Some(value) = &text.dma_latency {
         imported.remarks.push(format!(
             "cyclictest held /dev/cpu_dma_latency at {value}, so that CPUs did not idle as deeply as they would have"
@@ -158,8 +223,8 @@ pub(crate) fn complete_from_command(stream: &mut Stream, known: &Cyclictest) {
 
 fn complete(stream: &mut Stream, known: Option<&Cyclictest>, line: Option<&ThreadLine>) {
     if let Some(line) = line {
-        stream.interval_ns = line.interval_us.checked_mul(1000).filter(|ns| *ns > 0);
-        stream.priority = Some(line.priority);
+        stream.interval_ns = line.interval_us.and_then(|us| us.checked_mul(1000)).filter(|ns| *ns > 0);
+        stream.priority = line.priority;
     }
     if let Some(known) = known {
         complete_from_command(stream, known);
@@ -175,13 +240,28 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         if start.starts_with("T:") {
             match thread_line(line, start) {
                 Ok((thread, read)) => {
-                    text.threads.insert(thread, (line.number, read));
+                    match (read.priority, read.interval_us) {
+                        (None, _) => text.other_tool = Some("cyclicdeadline"),
+                        (_, None) => text.other_tool = Some("signaltest"),
+                        _ => {}
+                    }
+                    let before = text.threads.insert(thread, (line.number, read));
+                    if let Some((_, before)) = before.filter(|(_, before)| before.cycles > read.cycles) {
+                        let reason = format!(
+                            "thread {thread} goes back from {} to {}: that is another measurement; split the file, \
+                             and import each",
+                            before.cycles, read.cycles
+                        );
+                        return Err(ImportError::line(line.number, "C", reason));
+                    }
                 }
                 Err(_) if line.unended => text.cut_short = true,
                 Err(error) => return Err(error),
             }
         } else if plain.starts_with('#') {
             text.comment(line, &plain)?;
+        } else if plain.trim_end() == "Using all CPUS" {
+            text.other_tool = Some("cyclicdeadline");
         } else if text.is_histogram && plain.starts_with(|c: char| c.is_ascii_digit()) {
             text.row(line)?;
         }
@@ -211,6 +291,13 @@ impl Text {
             self.dma_latency = Some(rest.chars().take(32).collect());
         } else if let Some(rest) = plain.strip_prefix("# Break value:") {
             self.break_value = Some(rest.trim().chars().take(32).collect());
+        } else if let Some((thread, rest)) =
+            plain.strip_prefix("# Thread ").and_then(|rest| rest.split_once(':'))
+            && let Some(thread) = thread.parse::<usize>().ok().filter(|thread| *thread < THREAD_MAX)
+        {
+            // Of a list that is too long for a line the end is not there to be counted.
+            let listed = Listed::read(line.number, rest).filter(|_| !line.cut && !line.unended);
+            self.listed.extend(listed.map(|listed| (thread, listed)));
         } else if let Some((label, key)) = TRAILERS.iter().find(|(label, _)| plain.starts_with(label)) {
             if line.unended {
                 self.cut_short = true;
@@ -305,9 +392,10 @@ fn thread_line(line: Line<'_>, text: &str) -> Result<(u32, ThreadLine)> {
         .ok()
         .filter(|thread| (*thread as usize) < THREAD_MAX)
         .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is no thread's number")))?;
+    let has = |key: &str| text.contains(key);
     let read = ThreadLine {
-        priority: count(" P:")?.min(99) as u32,
-        interval_us: count(" I:")?,
+        priority: has(" P:").then(|| count(" P:")).transpose()?.map(|priority| priority.min(99) as u32),
+        interval_us: has(" I:").then(|| count(" I:")).transpose()?,
         cycles: count(" C:")?,
         min: signed(" Min:")?,
         avg: signed(" Avg:")?,
@@ -330,7 +418,11 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
         let place = format!("line {number}, thread {thread}");
         let (min_ns, max_ns) = (in_ns(line.min, unit, &place)?, in_ns(line.max, unit, &place)?);
         let mut counts = Counts::extremes(line.cycles, min_ns, max_ns, unit.ns() as u64);
-        counts.mean_ns = Some(in_ns(line.avg, unit, &place)? as f64);
+        // While a thread goes on, its sum may be one reading ahead of its count: such a mean is no mean.
+        let (cycles, ahead) = (line.cycles as f64, line.avg > line.max);
+        if !(ahead && line.avg as f64 * cycles <= line.max as f64 * (cycles + 1.0)) {
+            counts.mean_ns = Some(in_ns(line.avg, unit, &place)? as f64);
+        }
         counts.check(&place)?;
         streams.push(Stream::of_thread(*thread, Readings::Counts(Box::new(counts))));
     }
@@ -383,6 +475,11 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         }
         if let Some((_, overflows)) = value("overflows") {
             counts.add_overflows(in_ns(reach as i64, unit, &place)?, overflows);
+            let total = counts.total(&place)?;
+            let listed = text.listed.get(&thread);
+            imported
+                .contradictions
+                .extend(listed.and_then(|listed| listed.contradiction(thread, overflows, total)));
         }
         let extreme = |key: &str| -> Result<Option<i64>> {
             let Some((line, value)) = value(key) else { return Ok(None) };
@@ -397,6 +494,9 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         if counts.bins.is_empty() {
             (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
         }
+        if imported.tool == "cyclicdeadline" {
+            rt_tests_json::remember_minima_of_0(&mut counts);
+        }
         if let Some(own) = text.own.get(thread) {
             let overflows = value("overflows").map_or(own.beyond, |(_, overflows)| overflows);
             if overflows != own.beyond {
@@ -406,6 +506,9 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
                 ));
             }
             imported.contradictions.extend(own.refine(&mut counts, unit).err());
+        }
+        if let Some((line, lived)) = text.threads.get(&(thread as u32)) {
+            imported.contradictions.extend(lived.contradiction(*line, thread, unit, &counts));
         }
         let line =
             of("min").map_or_else(|| "the histogram".to_owned(), |(line, _)| format!("lines {line} ff."));

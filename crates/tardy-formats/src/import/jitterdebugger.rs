@@ -51,6 +51,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         streams.push(stream(number, &thread, unit)?);
     }
     streams.sort_by_key(|stream| stream.thread);
+    if let Some(pair) = streams.windows(2).find(|pair| pair[0].thread == pair[1].thread) {
+        return Err(ImportError::field("cpu", format!("thread {} is there twice", pair[0].thread)));
+    }
     imported.phases.push(ImportedPhase { label: "jitterdebugger".to_owned(), streams });
     Ok(imported)
 }

@@ -187,7 +187,12 @@ impl Summary {
         let cores = if self.cores.is_empty() { self.system.into_iter().collect() } else { self.cores };
         let mut streams = Vec::new();
         for (number, core) in cores.into_iter().enumerate() {
+            let line = core.line;
             let mut stream = stream(number as u32, core, &mut imported)?;
+            if streams.iter().any(|other: &Stream| other.cpu == stream.cpu) {
+                let name = stream.name();
+                return Err(ImportError::line(line, "core", format!("{name} is there twice")));
+            }
             if let Some(known) = &known {
                 stream.interval_ns = known.interval_ns;
                 stream.policy = known.policy;
