@@ -212,7 +212,11 @@ mod tests {
             assert_eq!(of(command, Some(false)), Some(expected), "{command}");
         }
         assert_eq!(of("cyclictest -m -a -t -p99", None), None, "the version decides");
-        assert_eq!(of("cyclictest -Sp90", None), Some(Wake::ClockNanosleep), "-S has -n in it, or it is the default");
+        assert_eq!(
+            of("cyclictest -Sp90", None),
+            Some(Wake::ClockNanosleep),
+            "-S has -n in it, or it is the default"
+        );
         assert_eq!(of("cyclictest -t -p99", Some(true)), Some(Wake::ClockNanosleep));
         assert_eq!(of("cyclictest -t -r -p99", Some(true)), Some(Wake::Nanosleep));
         assert_eq!(of("cyclictest -t --relative -p99", Some(true)), Some(Wake::Nanosleep));

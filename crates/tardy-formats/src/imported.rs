@@ -78,6 +78,8 @@ pub(crate) struct Imported {
     pub(crate) contradictions: Vec<String>,
     /// Whether the file ended before it was over.
     pub(crate) cut_short: bool,
+    /// The line that it ended in, of a text.
+    pub(crate) last_line: Option<u64>,
     /// Where a capture says the unit of its times, and which it is, as a sentence; absent where it does not.
     pub(crate) time_unit_said: Option<String>,
     pub(crate) used: Used,

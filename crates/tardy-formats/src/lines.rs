@@ -48,6 +48,11 @@ impl<R: Read> Lines<R> {
         Self { reader, buffer: vec![0; BLOCK], start: 0, end: 0, number: 0, ended: false }
     }
 
+    /// How many lines were read.
+    pub(crate) fn read_lines(&self) -> u64 {
+        self.number
+    }
+
     /// The next line; nothing at the end.
     ///
     /// # Errors

@@ -141,6 +141,9 @@ fn remarks(imported: &Imported) -> Vec<String> {
         let Some(share) = skipped_share(stream, counts, told_ns(imported)) else { continue };
         remarks.push(format!("{}: {}", stream.name(), skipped::sentence(share)));
     }
+    if let Some(line) = imported.last_line.filter(|_| imported.cut_short) {
+        remarks.push(format!("the file ends in the middle, in line {line}: what stood behind it is missing"));
+    }
     remarks.extend(imported.remarks.iter().cloned());
     remarks
 }

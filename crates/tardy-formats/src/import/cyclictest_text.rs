@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use tardy_record::{Bin, Knowable};
 use tardy_record::foreign::LatePeriods;
+use tardy_record::{Bin, Knowable};
 
 use super::rows::{self, Row};
 use super::{ImportOptions, number, rt_tests_json};
@@ -72,6 +72,7 @@ struct Text {
     dma_latency: Option<String>,
     break_value: Option<String>,
     cut_short: bool,
+    last_line: u64,
 }
 
 /// The cycles of a thread that lay beyond the histogram, as far as they are listed.
@@ -129,7 +130,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let known = told(options, &mut imported);
     let unit = unit(options, known.as_ref(), &mut imported, "cyclictest's text")?;
     let mut text = read(reader)?;
-    imported.cut_short = text.cut_short;
+    (imported.cut_short, imported.last_line) = (text.cut_short, Some(text.last_line));
     if let Some(tool) = text.other_tool.and_then(rt_tests_json::tool_named) {
         imported.tool = tool.name.to_owned();
         (imported.measures, imported.late_periods) = (tool.measures, tool.late_periods);
@@ -265,12 +266,15 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         } else if text.is_histogram && plain.starts_with(|c: char| c.is_ascii_digit()) {
             text.row(line)?;
         }
+        // Of a comment the end may be missing without a trace.
+        text.cut_short |= line.unended && start.starts_with('#');
         if text.threads.len() > THREAD_MAX {
             return Err(ImportError::TooMuch(format!(
                 "more than {THREAD_MAX} threads, which no machine here has"
             )));
         }
     }
+    text.last_line = lines.read_lines();
     Ok(text)
 }
 
@@ -448,8 +452,21 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     if has_total {
         check_total_column(&text.rows, threads)?;
     }
+    let missing: Vec<&str> = [
+        ("min", "Min Latencies"),
+        ("avg", "Avg Latencies"),
+        ("max", "Max Latencies"),
+        ("overflows", "Histogram Overflows"),
+    ]
+    .into_iter()
+    .filter(|(key, _)| of(key).is_none())
+    .map(|(_, name)| name)
+    .collect();
     if of("overflows").is_none() {
         imported.cut_short = true;
+    }
+    if !missing.is_empty() {
+        imported.remarks.push(format!("of what stands below the rows is missing: {}", missing.join(", ")));
     }
     // In versions that print every row, the last one says how far the histogram reaches.
     let reach = text.rows.last().map_or(0, |(value, _, _)| value + 1);
@@ -491,6 +508,16 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
         counts.max_ns = extreme("max")?.or(counts.bins.last().map(|bin| bin.lower_ns));
         counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
+        // Where the file ends before it says how many lay beyond the rows, the maximum itself was one.
+        if let (None, Some(max)) = (of("overflows"), counts.max_ns)
+            && counts.bins.last().is_some_and(|bin| max >= bin.upper_ns)
+        {
+            let lower_ns = in_ns(reach as i64, unit, &place)?;
+            counts.bins.push(Bin { lower_ns, upper_ns: i64::MAX, count: 1 });
+            imported.remarks.push(format!(
+                "{place}: how many readings lay beyond the rows is missing; the maximum is counted as the only one"
+            ));
+        }
         if counts.bins.is_empty() {
             (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
         }

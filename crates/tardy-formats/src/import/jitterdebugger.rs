@@ -5,9 +5,9 @@
 
 use std::io::Read;
 
+use tardy_record::foreign::LatePeriods;
 use tardy_record::plan::Wake;
 use tardy_record::{Bin, Knowable};
-use tardy_record::foreign::LatePeriods;
 
 use super::ImportOptions;
 use crate::error::{ImportError, Result};

@@ -133,7 +133,8 @@ impl Samples {
         self.count += 1;
         let place = |field: &str| format!("record {}, {field}", self.count);
         let Some(at_ns) = one.at_ns else {
-            let reason = "is no time: the file is damaged or has a hole, or was made by a 32-bit machine of old";
+            let reason =
+                "is no time: the file is damaged or has a hole, or was made by a 32-bit machine of old";
             return Err(ImportError::field(place("time"), reason));
         };
         if self.count == 1 {

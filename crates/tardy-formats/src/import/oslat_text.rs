@@ -26,6 +26,7 @@ struct Text {
     max: Option<(u64, Vec<i64>)>,
     duration_ns: Option<u64>,
     cut_short: bool,
+    last_line: u64,
 }
 
 /// Imports oslat's text.
@@ -83,6 +84,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         late_periods: LatePeriods::NoSchedule,
         duration_ns: text.duration_ns,
         cut_short: text.cut_short,
+        last_line: Some(text.last_line),
         phases: vec![ImportedPhase { label: "oslat".to_owned(), streams }],
         ..Imported::default()
     })
@@ -115,6 +117,7 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         }
         text.field(line, name.trim(), rest)?;
     }
+    text.last_line = lines.read_lines();
     Ok(text)
 }
 

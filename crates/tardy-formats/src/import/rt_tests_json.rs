@@ -6,10 +6,10 @@
 use std::io::Read;
 
 use serde_json::Value;
-use tardy_record::plan::{Policy, Wake};
-use tardy_record::{Bin, Knowable};
 use tardy_record::foreign::LatePeriods;
+use tardy_record::plan::{Policy, Wake};
 use tardy_record::series::{Level, Quantity};
+use tardy_record::{Bin, Knowable};
 
 use super::{ImportOptions, cyclictest_text, oslat_text};
 use crate::command_line;

@@ -182,8 +182,7 @@ impl Summary {
         );
         let known = imported.command.as_deref().and_then(command_line::cyclictest);
         // Which rt-tests it was is not in the file.
-        imported.wake =
-            (!timerlat).then(|| known.as_ref().and_then(|known| known.wake(None)).into());
+        imported.wake = (!timerlat).then(|| known.as_ref().and_then(|known| known.wake(None)).into());
         let cores = if self.cores.is_empty() { self.system.into_iter().collect() } else { self.cores };
         let mut streams = Vec::new();
         for (number, core) in cores.into_iter().enumerate() {

@@ -44,6 +44,7 @@ pub(crate) fn import_yaml(reader: &mut dyn Read, _options: &ImportOptions) -> Re
             _ => {}
         }
     }
+    imported.last_line = Some(lines.read_lines());
     imported.system = system;
     imported.remarks.push(
         "stress-ng writes the cyclic stressor's latencies to its log and not to its YAML: import the log"
@@ -91,6 +92,7 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
             ));
         }
     }
+    imported.last_line = Some(lines.read_lines());
     imported.remarks.push(
         "the log has a count, extremes and percentiles and no distribution: there are no quantiles of tardy's".to_owned(),
     );

@@ -84,6 +84,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         tool: tool.to_owned(),
         measures: MEASURES,
         late_periods: LatePeriods::Counted,
+        last_line: Some(lines.read_lines()),
         cut_short: unended || parts.iter().any(|part| part.result.is_none()),
         ..Imported::default()
     };
@@ -202,7 +203,8 @@ impl Part {
             _ => return Ok(None),
         };
         let place = if line > 0 { format!("line {line}, RTS") } else { "the last line RTD".to_owned() };
-        if let (Some((line, min, _, max)), Some(best), Some(worst)) = (self.result, self.best_ns, self.worst_ns)
+        if let (Some((line, min, _, max)), Some(best), Some(worst)) =
+            (self.result, self.best_ns, self.worst_ns)
             && (min > best || max < worst)
         {
             imported.contradictions.push(format!(
