@@ -102,8 +102,8 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
         numbers.push((number, key.clone()));
     }
     numbers.sort();
-    if let Some([_, (number, _)]) = numbers.array_windows().find(|[(one, _), (other, _)]| one == other) {
-        return Err(ImportError::field("thread", format!("thread {number} is there twice")));
+    if let Some(pair) = numbers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(ImportError::field("thread", format!("thread {} is there twice", pair[0].0)));
     }
     if root.count("num_threads")?.is_some_and(|count| count != numbers.len() as u64) {
         let reason =
