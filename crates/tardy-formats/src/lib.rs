@@ -20,6 +20,7 @@ mod import;
 mod imported;
 mod json;
 pub mod lines;
+mod read_more;
 mod run;
 pub mod skipped;
 mod xml;

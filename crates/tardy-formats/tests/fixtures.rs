@@ -113,6 +113,12 @@ fn totals_are_those_of_the_tools() {
     assert_eq!(recorded("rtla-timerlat-hist.txt"), [3000, 3000]);
     assert_eq!(recorded("xenomai3-latency-h.txt"), [7970]);
     assert_eq!(recorded("cyclictest-2.7-hist-all.txt"), [207 + 3240 + 3 + 2, 170 + 1745 + 5]);
+    assert_eq!(recorded("cyclictest-2.10-hist-all.txt"), [1000, 1000]);
+    assert_eq!(recorded("cyclictest-2.10.json"), [1000, 995]);
+    assert_eq!(recorded("cyclictest-1.0-hist.txt"), [1000, 1000]);
+    assert_eq!(recorded("cyclicdeadline-2.10-hist.txt"), [401, 334]);
+    assert_eq!(recorded("cyclicdeadline-2.10.json"), [401, 334]);
+    assert_eq!(recorded("oslat-2.10-half-us.txt"), recorded("oslat-2.10-half-us.json"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use tardy_record::{Knowable, Series};
 use super::{ImportOptions, jitterdebugger};
 use crate::error::{ImportError, Result};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
+use crate::read_more::read_more;
 
 /// Bytes of a record.
 pub(crate) const RECORD: usize = 28;
@@ -110,11 +111,7 @@ impl Samples {
         let mut buffer = vec![0u8; RECORD * 32 * 1024];
         let mut kept = 0;
         loop {
-            let count = match reader.read(&mut buffer[kept..]) {
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let count = read_more(reader, &mut buffer[kept..])?;
             let end = kept + count;
             if count == 0 {
                 return Ok(kept);
