@@ -9,7 +9,7 @@ use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
 use tardy_record::units::format_duration_ns;
-use tardy_record::{Run, Series};
+use tardy_record::{Knowable, Run, Series};
 
 use crate::row::{self, Row};
 
@@ -38,8 +38,11 @@ pub struct Outcome {
 pub struct Key {
     /// The loads meanwhile, as the person wrote them.
     pub loads: Vec<String>,
-    /// How the thread waited; absent where none of tardy's waited.
+    /// How the thread waited; absent where none waited for a timer, or nobody knows how.
     pub wake: Option<Wake>,
+    /// Whether it waited for a timer in a way that nobody knows: another tool's file does not say it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wake_unknown: bool,
     /// What measured, by its name in recipes.
     pub probe: &'static str,
     /// Who wrote the trace that it comes from; absent for a thread that no trace watched.
@@ -111,11 +114,11 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         _ => None,
     };
     // timerlat wakes a thread of its own, in a way of its own.
-    let wake =
-        if source == Some(TraceSource::Timerlat) { None } else { plan.probe.timer().map(|timer| timer.wake) };
+    let wake = if source == Some(TraceSource::Timerlat) { None } else { waited(&plan.probe) };
     Some(Key {
         loads: plan.loads.clone(),
-        wake,
+        wake: wake.and_then(|wake| wake.get()),
+        wake_unknown: wake == Some(Knowable::Unknown),
         probe: plan.probe.name(),
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
@@ -126,6 +129,14 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         },
         level: series.level,
     })
+}
+
+/// How the thread of `probe` waited for its timer; absent where it waited for none.
+fn waited(probe: &ProbePlan) -> Option<Knowable<Wake>> {
+    match probe {
+        ProbePlan::Foreign(foreign) => foreign.wake,
+        _ => probe.timer().map(|timer| Knowable::Known(timer.wake)),
+    }
 }
 
 fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Outcome> {
@@ -153,7 +164,9 @@ fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Ou
 }
 
 fn interval_ns(series: &Series) -> Option<u64> {
-    series.timer().map(|timer| timer.interval_ns).or_else(|| series.trace().map(|trace| trace.interval_ns))
+    let own = series.timer().map(|timer| timer.interval_ns);
+    own.or_else(|| series.trace().map(|trace| trace.interval_ns))
+        .or_else(|| series.foreign().and_then(|foreign| foreign.interval_ns.get()))
 }
 
 /// What tells each of `keys` from the others: of level, source, wake method and loads those that are not all the same.

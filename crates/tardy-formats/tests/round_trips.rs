@@ -92,6 +92,26 @@ proptest! {
         }
     }
 
+    /// Readings to the ns, in formats of whole us: counts are of us, extremes are exact.
+    #[test]
+    fn exact_extremes_come_back_from_whole_us(
+        all in prop::collection::vec(prop::collection::vec(0u64..3_000_000, 1..40), 1..4),
+        reach in prop::option::of(1i64..2000),
+    ) {
+        let mut run = run_of(&all, Unit::Ns, None);
+        for series in &mut run.series {
+            if let Some(reach) = reach {
+                open_from(&mut series.measured, reach * 1000);
+            }
+        }
+        file::check(&run).expect("a made run is sound");
+        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true), ("osadl", true)] {
+            let back = there_and_back(&run, name, Unit::Us, says_unit);
+            prop_assert_eq!(told(&back), told(&run), "{}", name);
+            prop_assert!(back.validity.valid, "{}: {:?}", name, back.validity.spoilt_by);
+        }
+    }
+
     /// A bin of the unit keeps its count.
     #[test]
     fn bins_of_the_unit_come_back(all in prop::collection::vec(prop::collection::vec(0u64..127, 1..80), 1..4)) {

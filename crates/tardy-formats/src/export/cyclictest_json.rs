@@ -26,6 +26,10 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> Result<String, ExportE
             "avg": (mean * 100.0).round() / 100.0,
             "label": name(run, series),
         });
+        // Exactly: cyclictest's own are whole units.
+        if series.tally.recorded > 0 {
+            (thread["min_ns"], thread["max_ns"]) = (json!(series.min_ns), json!(series.max_ns));
+        }
         if known_cpu {
             thread["cpu"] = json!(series.cpu());
         }
