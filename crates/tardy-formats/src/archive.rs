@@ -16,6 +16,8 @@ const NESTING_MAX: usize = 3;
 /// Most members of an archive that are looked at.
 pub const MEMBER_MAX: usize = 100_000;
 const HEAD_MAX: usize = 64 * 1024;
+/// What Windows' editors write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const TAR_BLOCK: usize = 512;
 
 /// A file's content, with what was read of its beginning.
@@ -52,6 +54,9 @@ impl<'a> Content<'a> {
             Ok(_) => None,
             Err(error) => Some(why_cut_off(error)?),
         };
+        if head.starts_with(BYTE_ORDER_MARK) {
+            head.drain(..BYTE_ORDER_MARK.len());
+        }
         Ok(Self { given: head.len() as u64, head, at: 0, rest, cut_off })
     }
 
@@ -68,6 +73,22 @@ impl<'a> Content<'a> {
     /// Its first bytes, at most 64 KiB, whether or not they were read.
     pub fn head(&self) -> &[u8] {
         &self.head
+    }
+
+    /// What it is wrapped in that is not taken off here, and how a person does it.
+    pub(crate) fn wrapping(&self) -> Option<&'static str> {
+        let wrappings: [(&[u8], &str); 6] = [
+            (b"\xfd7zXZ\0", "is compressed with xz; unpack it first (xz -d)"),
+            (b"BZh", "is compressed with bzip2; unpack it first (bzip2 -d)"),
+            (b"7z\xbc\xaf", "is a 7z archive; unpack it first"),
+            (b"PK\x03\x04", "is a zip archive, and no capture of sigrok's; unpack it first (unzip)"),
+            (b"\xff\xfe", "is text in UTF-16; make UTF-8 of it first (iconv -f UTF-16 -t UTF-8)"),
+            (b"\xfe\xff", "is text in UTF-16; make UTF-8 of it first (iconv -f UTF-16 -t UTF-8)"),
+        ];
+        if self.is_tar() {
+            return Some("is an archive in an archive; unpack it first (tar -xf)");
+        }
+        wrappings.into_iter().find(|(mark, _)| self.head.starts_with(mark)).map(|(_, how)| how)
     }
 
     /// Whether it is a tar archive.

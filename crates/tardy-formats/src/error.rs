@@ -11,9 +11,15 @@ pub enum ImportError {
     /// Content that no importer knows.
     #[error(
         "is in no format that tardy knows; 'tardy import --list' names them, and --as says which it is where its \
-         beginning was cut off"
+         beginning was cut off. What stands before the tool's own lines, such as time stamps and colours, has to go first"
     )]
     NoFormat,
+    /// Content in a wrapping that is not taken off.
+    #[error("{0}")]
+    Wrapped(
+        /// What it is, and what to do.
+        &'static str,
+    ),
     /// The file is empty.
     #[error("is empty: there is nothing to import; a tool that was killed before its end writes nothing")]
     Empty,

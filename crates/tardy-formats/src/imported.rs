@@ -24,6 +24,14 @@ impl Unit {
             Self::Ns => 1,
         }
     }
+
+    /// Its name, in the plural.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Us => "microseconds",
+            Self::Ns => "nanoseconds",
+        }
+    }
 }
 
 /// A unit of times that a capture gives as numbers.

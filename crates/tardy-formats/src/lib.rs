@@ -69,7 +69,8 @@ pub fn import(
         return Err(cut_off(ImportError::Empty, content.cut_off()));
     }
     let format = format.or_else(|| detect::of(content.head()));
-    let format = format.ok_or_else(|| cut_off(ImportError::NoFormat, content.cut_off()))?;
+    let unknown = || content.wrapping().map_or(ImportError::NoFormat, ImportError::Wrapped);
+    let format = format.ok_or_else(|| cut_off(unknown(), content.cut_off()))?;
     let mut imported = (format.import)(content as &mut dyn Read, options)
         .map_err(|error| cut_off(error, content.cut_off()))?;
     if let Some(how) = content.cut_off() {

@@ -239,7 +239,14 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Header> {
             }
             b"$timescale" => {
                 let scale = source.section("$timescale", 4)?.concat();
-                header.tick_fs = Some(tick_fs(&scale, line)?);
+                let tick_fs = tick_fs(&scale, line)?;
+                if header.tick_fs.replace(tick_fs).is_some_and(|before| before != tick_fs) {
+                    let said = header.scale_said.unwrap_or_default();
+                    let reason = format!(
+                        "{said}, and this line says {scale}: which it is decides what every time means"
+                    );
+                    return Err(ImportError::line(line, "$timescale", reason));
+                }
                 let shown: String = scale.chars().take(40).collect();
                 header.scale_said = Some(format!("line {line} says $timescale {shown}"));
             }

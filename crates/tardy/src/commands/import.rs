@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tardy_formats::archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used, detect};
-use tardy_measure::run::result_file::ResultFile;
+use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{file, validity};
@@ -89,6 +89,11 @@ impl Place {
                 fs::create_dir_all(output).with_context(|| format!("{} cannot be made", shown(output)))?;
                 Ok(Self::Directory(output.clone()))
             }
+            Some(output) if arguments.files.iter().any(|file| is_same_place(file, output)) => {
+                let why =
+                    "that is the file to be imported, and what it holds would be gone; choose another name";
+                Err(wrong("output", format!("{}: {why}", shown(output))).into())
+            }
             Some(output) => Ok(Self::File(output.clone())),
         }
     }
@@ -157,7 +162,17 @@ impl Import {
             Ok(content) if content.is_tar() => self.archive(content, &name),
             Ok(mut content) => {
                 let mut options = self.options.clone();
-                options.unit = options.unit.or_else(|| tardy_formats::unit_beside(path));
+                let beside = tardy_formats::unit_beside(path);
+                if let (Some(said), Some(beside)) = (options.unit, beside)
+                    && said != beside
+                {
+                    bail!(
+                        "{name}: results.json beside it says that its numbers are {}: leave --unit out, or move it away from \
+                         a results.json that is not its own",
+                        beside.name()
+                    );
+                }
+                options.unit = options.unit.or(beside);
                 options.path = Some(path.to_owned());
                 self.content(&mut content, &name, named, &options)
             }
@@ -254,7 +269,11 @@ impl Import {
     }
 
     fn failure(&mut self, name: &str, error: &ImportError, named: bool) -> Result<()> {
-        let is_other = matches!(error, ImportError::NoFormat | ImportError::Empty);
+        let is_wrapped = matches!(error, ImportError::Wrapped(_));
+        let is_other = is_wrapped || matches!(error, ImportError::NoFormat | ImportError::Empty);
+        if is_wrapped && !named {
+            output::tell(&format!("{name} {error}; passed over"));
+        }
         if is_other && !named {
             self.passed_over += 1;
             return Ok(());

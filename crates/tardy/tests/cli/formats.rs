@@ -136,6 +136,45 @@ fn one_file_of_several_keeps_no_other_from_being_imported_now_or_later() {
 }
 
 #[test]
+fn what_is_imported_is_not_overwritten_by_its_own_run() {
+    let bench = bench_with(&["cyclictest-2.4.json"]);
+    let name = "cyclictest-2.4.json";
+    let refused = bench.run(&["import", name, "-o", &format!("./{name}"), "--force"]).exits(2).err;
+    assert!(refused.contains("the file to be imported"), "{refused}");
+    assert_eq!(fs::read(bench.path(name)).unwrap(), fs::read(fixture(name)).unwrap());
+}
+
+#[test]
+fn a_unit_that_the_file_beside_contradicts_is_refused() {
+    let bench = bench_with(&[]);
+    fs::copy(fixture("jitterdebugger-results.json"), bench.path("results.json")).unwrap();
+    fs::copy(fixture("jitterdebugger-samples.raw"), bench.path("samples.raw")).unwrap();
+    let refused = bench.run(&["import", "samples.raw", "--unit", "ns", "-o", "a.run.json"]).exits(1).err;
+    assert!(refused.contains("says that its numbers are microseconds"), "{refused}");
+    bench.run(&["import", "samples.raw", "--unit", "us", "-o", "a.run.json"]).exits(0);
+}
+
+/// As Windows' programs write text, and as people pack it.
+#[test]
+fn a_wrapping_is_named_or_taken_off() {
+    let bench = bench_with(&[]);
+    let text = fs::read_to_string(fixture("cyclictest-2.4.json")).unwrap();
+    fs::write(bench.path("mark.json"), format!("\u{feff}{text}")).unwrap();
+    bench.run(&["import", "mark.json", "-o", "a.run.json"]).exits(0);
+    let wide: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (name, content, what) in [
+        ("wide.json", wide.as_slice(), "iconv"),
+        ("a.xz", b"\xfd7zXZ\0\0".as_slice(), "xz -d"),
+        ("a.bz2", b"BZh91AY".as_slice(), "bzip2 -d"),
+        ("a.zip", b"PK\x03\x04 and no capture".as_slice(), "unzip"),
+    ] {
+        fs::write(bench.path(name), content).unwrap();
+        let told = bench.run(&["import", name, "-o", "b.run.json"]).exits(1).err;
+        assert!(told.contains(what), "{told}");
+    }
+}
+
+#[test]
 fn a_name_cannot_steer_the_terminal() {
     let bench = bench_with(&[]);
     let name = "a\n\u{1b}[2Jb.json";
