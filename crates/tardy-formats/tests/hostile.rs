@@ -336,3 +336,20 @@ fn a_compressed_file_that_was_cut_off_is_imported_as_far_as_it_goes() {
         assert!(error.contains("in the middle") && error.contains("0 bytes"), "{error}");
     }
 }
+
+/// Where samples went into the file of --report, hwlatdetect's text has how many there were and the longest; that file is one
+/// of its own.
+#[test]
+fn hwlatdetect_with_a_report_has_its_count_and_its_longest() {
+    let import = |text: &str| import_bytes(text.as_bytes(), "x", None, &options()).unwrap().run;
+    let head = "hwlatdetect:  test duration 60 seconds\n   parameters:\n        Latency threshold: 10us\n";
+    let run = import(&format!("{head}test finished\nMax Latency: 19us\nSamples recorded: 60\n"));
+    let series = &run.series[0];
+    assert_eq!((series.tally.recorded, series.max_ns), (60, Some(19_000)));
+    let run = import(&format!("{head}test finished\nMax Latency: Below threshold\nSamples recorded: 0\n"));
+    assert_eq!(run.series[0].tally.recorded, 0);
+    let run = import("ts: 1.5, inner:17, outer:1, cpu:0\nts: 2.5, inner:0, outer:13, cpu:5, count:4\n");
+    let told: Vec<_> = run.series.iter().map(|one| (one.tally.recorded, one.max_ns)).collect();
+    assert_eq!(told, [(1, Some(17_000)), (1, Some(13_000))]);
+    assert!(run.validity.limits.iter().any(|limit| limit.starts_with("5 gaps")), "{:?}", run.validity.limits);
+}
