@@ -5,12 +5,14 @@
 //! is held against exactly one experiment, and a summary of many runs has no room for tables of each kind.
 
 use serde::Serialize;
+use tardy_record::foreign::ForeignPlan;
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
+use crate::quantile;
 use crate::row::{self, Row};
 
 /// One thing that a run measured, and what it came to.
@@ -50,6 +52,9 @@ pub struct Key {
     /// Whether it is what a logic analyser saw, which knows no thread.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub captured: bool,
+    /// Whether it is another tool's thread that waited for a timer, in a way that the tool's file does not say.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub waits_unsaid: bool,
     /// From one edge to the next, in ns, of a pin that is wiggled; absent of all else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_every_ns: Option<u64>,
@@ -120,6 +125,8 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
         captured: series.capture().is_some(),
+        waits_unsaid: series.foreign().is_some()
+            && plan.probe.foreign().is_some_and(ForeignPlan::waits_for_a_timer),
         edge_every_ns: match &plan.probe {
             ProbePlan::Wiggle(_) => interval_ns(series),
             _ => None,
@@ -153,7 +160,9 @@ fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Ou
 }
 
 fn interval_ns(series: &Series) -> Option<u64> {
-    series.timer().map(|timer| timer.interval_ns).or_else(|| series.trace().map(|trace| trace.interval_ns))
+    let foreign = || series.foreign()?.interval_ns.get();
+    let trace = || series.trace().map(|trace| trace.interval_ns);
+    series.timer().map(|timer| timer.interval_ns).or_else(trace).or_else(foreign)
 }
 
 /// What tells each of `keys` from the others: of level, source, wake method and loads those that are not all the same.
@@ -190,9 +199,8 @@ pub fn under(loads: &[String]) -> String {
 }
 
 impl Outcome {
-    /// The quantile of that name, in ns; absent where there are too few values.
-    pub fn quantile_ns(&self, name: &str) -> Option<i64> {
-        let quantile = self.row.quantiles.iter().find(|quantile| quantile.level == name)?;
-        quantile.value.map(|value| value.quoted_ns())
+    /// The quantile of that name; absent where there are too few values.
+    pub fn quantile(&self, name: &str) -> Option<quantile::Value> {
+        self.row.quantiles.iter().find(|quantile| quantile.level == name)?.value
     }
 }

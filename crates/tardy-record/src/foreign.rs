@@ -44,6 +44,11 @@ pub struct ForeignPlan {
 }
 
 impl ForeignPlan {
+    /// Whether it has threads that wait for a timer, as published results have them; in which way, its file need not say.
+    pub fn waits_for_a_timer(&self) -> bool {
+        matches!(self.tool.as_str(), "cyclictest" | "jitterdebugger" | "stress-ng")
+    }
+
     /// Whether it is a co-kernel's own program: Xenomai's `latency` or EVL's `latmus`.
     pub fn is_co_kernels(&self) -> bool {
         matches!(self.format.as_str(), "xenomai" | "xenomai-plot" | "latmus-plot")
