@@ -64,6 +64,7 @@ pub struct Value {
     pub upper_ns: i64,
     /// Whether that bin has no end, as the last one of a histogram that the values outgrew: then the quantile is at least
     /// `lower_ns`, and how much more nobody knows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank
     /// BinomInv(0.025; n, q). Assumes independent values.

@@ -101,6 +101,11 @@ pub(super) fn of(
         },
         |shared| format!("Only {}, which all runs have", harmless(&shared.join(" + "))),
     );
+    let undrawn = curve::undrawn(runs);
+    let curves_of = match undrawn.is_empty() {
+        true => curves_of,
+        false => format!("{curves_of}; there is no distribution of {}", undrawn.join(", ")),
+    };
     let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {
         name: name.clone(),
         headline: harmless(&run.headline()),
