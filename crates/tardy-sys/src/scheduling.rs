@@ -76,6 +76,13 @@ pub fn set_of(thread: u32, scheduling: Scheduling) -> io::Result<()> {
     result(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attributes, 0) })
 }
 
+/// Whether the calling thread's policy is SCHED_OTHER.
+#[must_use]
+pub fn is_other() -> bool {
+    // SAFETY: no pointers; 0 is the calling thread.
+    unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) == libc::c_long::from(libc::SCHED_OTHER) }
+}
+
 fn zeroed_parameter() -> libc::sched_param {
     // SAFETY: sched_param consists of integers, for which zero is valid.
     unsafe { std::mem::zeroed() }

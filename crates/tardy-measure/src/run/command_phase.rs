@@ -4,14 +4,12 @@ use std::os::fd::AsRawFd;
 
 use tardy_record::event::EventKind;
 use tardy_record::plan::PhasePlan;
-use tardy_record::run::Phase;
 use tardy_record::wiggle::WigglePlan;
 use tardy_sys::signals::wait_readable;
 
 use super::echo_series::Counted;
 use super::echo_watch::EchoWatch;
 use super::house::House;
-use super::observer::Standing;
 use super::phase::{End, TICK_NS, watch_over_pins};
 use super::program::{self, Program, last_line};
 use super::tracer_phase::SignOfLife;
@@ -39,10 +37,7 @@ pub(super) fn run(
     let guard = watch_over_pins(house, plan)?;
     let mut echo = EchoWatch::open(index, line, false, fake.is_some())?;
     let program = if fake.is_some() { None } else { Some(Program::start(words)?) };
-    let label = plan.label.clone();
-    house.run.phases.push(Phase { label, start_ns: begin_ns, ..Phase::default() });
-    house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
-    house.checkpoint();
+    house.begin_phase(plan, begin_ns, Vec::new());
     let from_ns = begin_ns + plan.warmup_ns;
     let to_ns = from_ns.saturating_add(plan.planned_ns());
     let run_start_ns = house.clock.start_ns();
@@ -56,7 +51,6 @@ pub(super) fn run(
     let mut watch = Watch {
         house,
         index,
-        plan,
         from_ns,
         to_ns,
         echo,
@@ -72,10 +66,9 @@ pub(super) fn run(
 }
 
 /// A phase that is under way. Times are ns from the start of the run.
-struct Watch<'h, 'o, 'p> {
+struct Watch<'h, 'o> {
     house: &'h mut House<'o>,
     index: usize,
-    plan: &'p PhasePlan,
     from_ns: u64,
     to_ns: u64,
     echo: EchoWatch,
@@ -89,7 +82,7 @@ struct Watch<'h, 'o, 'p> {
     stopping: bool,
 }
 
-impl Watch<'_, '_, '_> {
+impl Watch<'_, '_> {
     /// Waits until the time is over, a person ends it, or the program has ended before its time.
     fn until_the_end(&mut self) -> Result<End, String> {
         let mut next_tick_ns = self.house.clock.now_ns() + TICK_NS;
@@ -139,15 +132,13 @@ impl Watch<'_, '_, '_> {
         let Some(mut program) = self.program.take() else { return };
         program.read(&mut self.said);
         let how = program.end().map_or_else(|| "nobody knows how".to_owned(), program::how);
-        self.spoil(format!(
-            "the program that wiggles the pin ended before the phase did, with {how}: {}",
-            last_line(&self.said)
-        ));
-    }
-
-    fn spoil(&mut self, reason: String) {
-        self.house.observer.say(&reason);
-        self.house.run.phases[self.index].spoilt_by.push(reason);
+        self.house.spoil(
+            self.index,
+            format!(
+                "the program that wiggles the pin ended before the phase did, with {how}: {}",
+                last_line(&self.said)
+            ),
+        );
     }
 
     fn tick(&mut self) {
@@ -155,18 +146,9 @@ impl Watch<'_, '_, '_> {
         self.house.watchers.read(now_ns, Occasion::Tick);
         self.house.read_loads(now_ns);
         if let Some(trouble) = self.echo.take_trouble() {
-            self.spoil(trouble);
+            self.house.spoil(self.index, trouble);
         }
-        let standing = Standing {
-            phase: &self.plan.label,
-            number: self.index + 1,
-            of: self.house.request.plan.phases.len(),
-            counted_ns: now_ns.saturating_sub(self.from_ns),
-            planned_ns: self.plan.planned_ns(),
-            worst: None,
-            missed: 0,
-        };
-        self.house.observer.progress(&standing);
+        self.house.report(self.index, now_ns.saturating_sub(self.from_ns), None, 0);
         if self.house.file.is_due(now_ns) {
             self.refresh();
             self.house.checkpoint();
@@ -190,20 +172,15 @@ impl Watch<'_, '_, '_> {
         }
         self.echo.end();
         if let Some(trouble) = self.echo.take_trouble() {
-            self.spoil(trouble);
+            self.house.spoil(self.index, trouble);
         }
-        if let Err(reason) = self.guard.take().map_or(Ok(()), PinGuard::release) {
-            let warning = format!("{reason}; run `tardy restore`");
-            self.house.observer.say(&warning);
-            self.house.note(EventKind::Warning, &warning, 0);
-        }
+        self.house.give_back(self.guard.take());
         self.house.loads_end();
         let now_ns = self.house.clock.now_ns();
         self.house.watchers.read(now_ns, Occasion::Boundary);
         self.refresh();
         let phase = &mut self.house.run.phases[self.index];
         phase.end_ns = Some(now_ns.min(self.to_ns).max(phase.start_ns));
-        self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
-        self.house.checkpoint();
+        self.house.end_phase(self.index);
     }
 }

@@ -8,13 +8,11 @@ use tardy_record::Series;
 use tardy_record::event::EventKind;
 use tardy_record::foreign::ForeignPlan;
 use tardy_record::plan::PhasePlan;
-use tardy_record::run::Phase;
 use tardy_record::series::{Level, SeriesKind};
 use tardy_record::units::format_duration_ns;
 use tardy_sys::signals::wait_readable;
 
 use super::house::House;
-use super::observer::Standing;
 use super::phase::{End, TICK_NS};
 use super::program::{self, Program, STOP_GRACE_NS, last_line};
 use super::tracer_phase::SignOfLife;
@@ -38,12 +36,9 @@ pub(super) fn run(
     let begin_ns = house.clock.now_ns();
     house.watchers.read_before(begin_ns);
     let program = Program::start(&foreign.run)?;
-    let label = plan.label.clone();
     let early = |gravity: &String| format!("{} sets its timers early, by {gravity} (gravity)", foreign.tool);
     let remarks = foreign.gravity.iter().map(early).collect();
-    house.run.phases.push(Phase { label, start_ns: begin_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
-    house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
-    house.checkpoint();
+    house.begin_phase(plan, begin_ns, remarks);
     house.loads_begin(index);
     let until_ns = begin_ns + plan.planned_ns() + GRACE_NS;
     let mut watch = Watch {
@@ -124,28 +119,14 @@ impl Watch<'_, '_, '_> {
         self.killed = true;
         self.program.kill();
         let tool = self.plan.probe.foreign().map_or("the program", |foreign| foreign.tool.as_str());
-        self.spoil(format!("{tool} {what}"));
-    }
-
-    fn spoil(&mut self, reason: String) {
-        self.house.observer.say(&reason);
-        self.house.run.phases[self.index].spoilt_by.push(reason);
+        self.house.spoil(self.index, format!("{tool} {what}"));
     }
 
     fn tick(&mut self) {
         let now_ns = self.house.clock.now_ns();
         self.house.watchers.read(now_ns, Occasion::Tick);
         self.house.read_loads(now_ns);
-        let standing = Standing {
-            phase: &self.plan.label,
-            number: self.index + 1,
-            of: self.house.request.plan.phases.len(),
-            counted_ns: now_ns.saturating_sub(self.begin_ns),
-            planned_ns: self.plan.planned_ns(),
-            worst: None,
-            missed: 0,
-        };
-        self.house.observer.progress(&standing);
+        self.house.report(self.index, now_ns.saturating_sub(self.begin_ns), None, 0);
         if self.house.file.is_due(now_ns) {
             self.house.refresh_surroundings();
             self.house.checkpoint();
@@ -164,23 +145,23 @@ impl Watch<'_, '_, '_> {
             && !self.killed
         {
             let how = program::how(status);
-            self.spoil(format!("{} ended with {how}: {}", foreign.tool, last_line(&self.output)));
+            self.house
+                .spoil(self.index, format!("{} ended with {how}: {}", foreign.tool, last_line(&self.output)));
         }
         self.house.run.phases[self.index].end_ns = Some(now_ns);
         match self.import(foreign) {
             Ok(()) => {}
             Err(reason) => {
                 let told = last_line(&self.output);
-                self.spoil(format!(
-                    "what {} printed makes no run: {reason}; its last line: {told}",
-                    foreign.tool
-                ));
+                self.house.spoil(
+                    self.index,
+                    format!("what {} printed makes no run: {reason}; its last line: {told}", foreign.tool),
+                );
             }
         }
         self.house.refresh_surroundings();
         self.house.run.refresh_progress();
-        self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
-        self.house.checkpoint();
+        self.house.end_phase(self.index);
     }
 
     fn import(&mut self, foreign: &ForeignPlan) -> Result<(), String> {
@@ -214,23 +195,32 @@ impl Watch<'_, '_, '_> {
     fn hold_against_plan(&mut self, foreign: &ForeignPlan, series: &Series) {
         let tool = &foreign.tool;
         if let Some(level) = foreign.level.filter(|level| *level != series.level) {
-            self.spoil(format!(
-                "{tool} was asked for the {}, and says it is the {}",
-                level.name(),
-                series.level.name()
-            ));
+            self.house.spoil(
+                self.index,
+                format!(
+                    "{tool} was asked for the {}, and says it is the {}",
+                    level.name(),
+                    series.level.name()
+                ),
+            );
         }
         let interval_ns = series.foreign().and_then(|kind| kind.interval_ns.get());
         if let (Some(asked), Some(told)) = (foreign.period_ns.get(), interval_ns)
             && asked != told
         {
             let [asked, told] = [asked, told].map(format_duration_ns);
-            self.spoil(format!("{tool} was asked for a period of {asked}, and says it is {told}"));
+            self.house.spoil(
+                self.index,
+                format!("{tool} was asked for a period of {asked}, and says it is {told}"),
+            );
         }
         let asked_ns = foreign.duration_ns.get().unwrap_or(0);
         if !self.stopping && (series.counted_ns as f64) < asked_ns as f64 * MEASURED_MIN {
             let [asked, told] = [asked_ns, series.counted_ns].map(format_duration_ns);
-            self.spoil(format!("{tool} was asked to measure for {asked}, and measured for {told}"));
+            self.house.spoil(
+                self.index,
+                format!("{tool} was asked to measure for {asked}, and measured for {told}"),
+            );
         }
     }
 }

@@ -16,6 +16,7 @@ mod live_series;
 mod map_place;
 mod observer;
 mod phase;
+mod phase_steps;
 mod probe_child;
 mod program;
 pub mod recover;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use tardy_record::event::EventKind;
 use tardy_record::pins::{StimulusPlan, StimulusSource};
 use tardy_record::plan::{NoisePlan, PhasePlan, ProbePlan, TimerPlan, Wake};
-use tardy_record::run::Phase;
 use tardy_record::series::{Series, SeriesKind};
 use tardy_record::wiggle::{Pace, Through, WigglePlan};
 use tardy_sys::clock::monotonic_ns;
@@ -23,7 +22,6 @@ use super::house::House;
 use super::level_watch::LevelWatch;
 use super::live_series::LiveSeries;
 use super::map_place;
-use super::observer::Standing;
 use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
 use super::tracer_phase;
@@ -356,12 +354,9 @@ fn get_ready(
         }
     }
     let start_ns = house.clock.now_ns();
-    let label = plan.label.clone();
     debug_assert_eq!(house.run.phases.len(), index);
-    house.run.phases.push(Phase { label, start_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
-    house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
     // From here on the map alone is not enough: whoever recovers the run must find its phase in the file.
-    house.checkpoint();
+    house.begin_phase(plan, start_ns, remarks);
     Ok(all_tids)
 }
 
@@ -472,8 +467,7 @@ impl Watch<'_, '_, '_> {
             false
         });
         for reason in reasons {
-            self.house.observer.say(&reason);
-            self.house.run.phases[self.index].spoilt_by.push(reason);
+            self.house.spoil(self.index, reason);
         }
     }
 
@@ -484,7 +478,7 @@ impl Watch<'_, '_, '_> {
             for probe in self.probes.drain(..) {
                 let reason =
                     format!("the probe (pid {}) did not stop when asked, and was killed", probe.pid());
-                self.house.run.phases[self.index].spoilt_by.push(reason);
+                self.house.spoil(self.index, reason);
             }
         }
     }
@@ -530,11 +524,8 @@ impl Watch<'_, '_, '_> {
 
     /// Notes, once, that the kernel's trace could not be read.
     fn note_trouble(&mut self, outcome: Result<(), String>) {
-        let Err(reason) = outcome else { return };
-        let spoilt_by = &mut self.house.run.phases[self.index].spoilt_by;
-        if !spoilt_by.contains(&reason) {
-            self.house.observer.say(&reason);
-            spoilt_by.push(reason);
+        if let Err(reason) = outcome {
+            self.house.spoil(self.index, reason);
         }
     }
 
@@ -563,19 +554,10 @@ impl Watch<'_, '_, '_> {
 
     fn report(&mut self) {
         let cells = || self.live.iter().filter_map(|series| Some((series.cells()?, series.cpu())));
-        let standing = Standing {
-            phase: &self.plan.label,
-            number: self.index + 1,
-            of: self.house.request.plan.phases.len(),
-            counted_ns: cells()
-                .map(|(cells, _)| cells.counted_to_ns() - cells.counted_from_ns())
-                .max()
-                .unwrap_or(0),
-            planned_ns: self.plan.planned_ns(),
-            worst: cells().filter_map(|(cells, cpu)| Some((cells.max_ns()?, cpu))).max(),
-            missed: cells().map(|(cells, _)| cells.missed()).sum(),
-        };
-        self.house.observer.progress(&standing);
+        let counted_ns = cells().map(|(cells, _)| cells.counted_to_ns() - cells.counted_from_ns()).max();
+        let worst = cells().filter_map(|(cells, cpu)| Some((cells.max_ns()?, cpu))).max();
+        let missed = cells().map(|(cells, _)| cells.missed()).sum();
+        self.house.report(self.index, counted_ns.unwrap_or(0), worst, missed);
     }
 
     /// Brings the run up to date with the last readings.
@@ -622,12 +604,7 @@ impl Watch<'_, '_, '_> {
         }
         self.echo.iter_mut().for_each(EchoWatch::end);
         self.collect_wire();
-        let put_back = self.guard.take().map_or(Ok(()), PinGuard::release);
-        if let Err(reason) = put_back {
-            let warning = format!("{reason}; run `tardy restore`");
-            self.house.observer.say(&warning);
-            self.house.note(EventKind::Warning, &warning, 0);
-        }
+        self.house.give_back(self.guard.take());
         self.take_samples();
         self.begin_to_count();
         self.house.loads_end();
@@ -649,8 +626,7 @@ impl Watch<'_, '_, '_> {
         self.house.run.self_cost.extend(self.live.iter().filter_map(LiveSeries::cost));
         self.house.run.phases[self.index].end_ns = Some(self.counted_to_ns());
         self.refresh();
-        self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
-        self.house.checkpoint();
+        self.house.end_phase(self.index);
         if let Err(error) = self.map.remove() {
             self.house.note(
                 EventKind::Warning,

@@ -8,7 +8,6 @@ use std::process::{Child, Command, Stdio};
 
 use tardy_record::event::EventKind;
 use tardy_record::plan::{PhasePlan, TracerPlan};
-use tardy_record::run::Phase;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::shared_map::SharedMap;
@@ -17,7 +16,6 @@ use tardy_sys::signals::wait_readable;
 use super::fake_tracer::FakeTracer;
 use super::house::House;
 use super::map_place;
-use super::observer::Standing;
 use super::phase::{End, READY_NS, TICK_NS};
 use super::tracer_series::TracerSeries;
 use crate::trace::tracefs::Tracefs;
@@ -46,19 +44,16 @@ pub(super) fn run(
     };
     let remarks = if has_user_thread { None } else { no_user_thread(tracer) };
     let remarks = remarks.map(str::to_owned).into_iter().collect();
-    let label = plan.label.clone();
     let begin_ns = house.clock.now_ns();
     house.watchers.read_before(begin_ns);
-    house.run.phases.push(Phase { label, start_ns: begin_ns, end_ns: None, remarks, spoilt_by: Vec::new() });
-    house.note(EventKind::Phase, &format!("phase '{}' begins", plan.label), 0);
-    house.checkpoint();
+    house.begin_phase(plan, begin_ns, remarks);
     source.start()?;
     let from_ns = house.clock.now_ns() + plan.warmup_ns;
     house.run.phases[index].start_ns = from_ns;
     let planned_ns = plan.planned_ns();
     let thresholds_ns = house.request.plan.thresholds_ns.clone();
     let series = TracerSeries::new(tracer, has_user_thread, from_ns, planned_ns, &thresholds_ns);
-    let mut watch = Watch { house, index, plan, from_ns, to_ns: from_ns + planned_ns, series, read_to_ns: 0 };
+    let mut watch = Watch { house, index, from_ns, to_ns: from_ns + planned_ns, series, read_to_ns: 0 };
     let end = watch.until_the_end(&mut source);
     watch.take_over(source);
     end
@@ -90,17 +85,16 @@ impl Source {
 }
 
 /// A phase that is under way. Times are ns from the start of the run.
-struct Watch<'h, 'o, 'p> {
+struct Watch<'h, 'o> {
     house: &'h mut House<'o>,
     index: usize,
-    plan: &'p PhasePlan,
     from_ns: u64,
     to_ns: u64,
     series: TracerSeries,
     read_to_ns: u64,
 }
 
-impl Watch<'_, '_, '_> {
+impl Watch<'_, '_> {
     fn until_the_end(&mut self, source: &mut Source) -> Result<End, String> {
         let mut counts = false;
         let mut next_tick_ns = self.house.clock.now_ns() + TICK_NS;
@@ -168,25 +162,13 @@ impl Watch<'_, '_, '_> {
             ended.then(|| format!("timerlat's user thread on cpu {} ended unasked", reader.cpu))
         });
         for reason in died.chain(outcome.err()) {
-            let spoilt_by = &mut self.house.run.phases[self.index].spoilt_by;
-            if !spoilt_by.contains(&reason) {
-                self.house.observer.say(&reason);
-                spoilt_by.push(reason);
-            }
+            self.house.spoil(self.index, reason);
         }
     }
 
     fn report(&mut self) {
-        let standing = Standing {
-            phase: &self.plan.label,
-            number: self.index + 1,
-            of: self.house.request.plan.phases.len(),
-            counted_ns: self.house.clock.now_ns().saturating_sub(self.from_ns),
-            planned_ns: self.plan.planned_ns(),
-            worst: self.series.worst(),
-            missed: 0,
-        };
-        self.house.observer.progress(&standing);
+        let counted_ns = self.house.clock.now_ns().saturating_sub(self.from_ns);
+        self.house.report(self.index, counted_ns, self.series.worst(), 0);
     }
 
     fn refresh(&mut self) {
@@ -208,8 +190,7 @@ impl Watch<'_, '_, '_> {
         self.series.annotate_worst(self.read_to_ns, &changes);
         self.house.run.phases[self.index].end_ns = Some(self.to_ns.min(now_ns).max(self.from_ns));
         self.refresh();
-        self.house.note(EventKind::Phase, &format!("phase '{}' ends", self.plan.label), 0);
-        self.house.checkpoint();
+        self.house.end_phase(self.index);
     }
 }
 

@@ -14,7 +14,6 @@ mod formats;
 mod full_disk;
 mod killed;
 mod levels;
-mod loads;
 mod noise;
 mod pins;
 mod pipeline;

@@ -104,17 +104,14 @@ fn no_gate_opens_early_when_a_schedule_is_replaced() {
     let two = [(0, 30_000_000), (20_000_000, 20_000_000)];
     let (_, worst_ns, told_ns, replaced) = of("two", two);
     assert_eq!(replaced, 6);
-    // Most requests are surely on this side of the boundary; where one may not be, tardy tells a cycle more.
+    // A rehearsal that the load holds up stretches the bound of the request behind it.
     let short = told_ns.iter().filter(|ns| **ns <= BOUND_NS_MAX).count();
     let told_ns = told_ns.into_iter().max().unwrap_or(0);
     assert!(short >= 3 && told_ns <= CYCLE_NS + BOUND_NS_MAX, "gates were open for {told_ns} ns");
     assert!(worst_ns <= told_ns + ROUNDING_NS, "{worst_ns} ns early, and tardy told {told_ns}");
-    // Behind an entry with every gate open nothing leaks. Where a request may have been on either side of that entry's end,
-    // tardy tells the bound of the worse one, a cycle and what the request took.
+    // Behind an entry with every gate open nothing can leak.
     let (early, _, told_ns, replaced) = of("three", [(35_000_000, 30_000_000), (20_000_000, 20_000_000)]);
-    assert_eq!((early, replaced), (0, 6));
-    let is_bound = |ns: &u64| *ns <= CYCLE_NS + BOUND_NS_MAX;
-    assert!(told_ns.len() < 6 && told_ns.iter().all(is_bound), "gates were open for {told_ns:?} ns");
+    assert_eq!((early, told_ns, replaced), (0, vec![], 6));
     let (early, worst_ns, ..) = of("naive", two);
     assert!(
         early > 0 && worst_ns > BOUND_NS_MAX,

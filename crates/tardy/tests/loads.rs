@@ -1,13 +1,25 @@
-//! Every built-in load beside a real measurement, and what a killed one does to its run.
+//! Every built-in load beside a real measurement, and what a killed one does to its run. A program of its own, so that no
+//! other test runs beside it: with all loads at once a machine does little else.
+
+#[allow(dead_code, reason = "the command line's other tests need more of it")]
+#[path = "cli/bench.rs"]
+mod bench;
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tardy_sys::child::{send, signal};
 
 use crate::bench::{Bench, Printed};
+
+/// Tests that load the machine take turns.
+fn machine_is_mine() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Loads that need nothing but this machine, and the parts that they are made of. Those of doload are tried as doload.
 const LOADS: [(&str, &[&str]); 11] = [
@@ -49,6 +61,7 @@ fn run_with<'a>(loads: &[(&'a str, &[&str])], duration: &'a str) -> Vec<&'a str>
 
 #[test]
 fn every_load_counts_beside_a_measurement() {
+    let _turn = machine_is_mine();
     let bench = Bench::new();
     let loads = loads(&bench);
     let printed = bench.run(&run_with(&loads, "2s"));
@@ -71,6 +84,7 @@ fn names(load: &Value) -> Vec<&str> {
 
 #[test]
 fn each_load_whose_worker_is_killed_makes_the_run_invalid() {
+    let _turn = machine_is_mine();
     let bench = Bench::new();
     let loads = loads(&bench);
     let house = bench.command(&run_with(&loads, "1h")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -116,6 +130,7 @@ fn each_load_whose_worker_is_killed_makes_the_run_invalid() {
 
 #[test]
 fn parts_with_loads_of_their_own_are_typed_or_written() {
+    let _turn = machine_is_mine();
     let bench = Bench::new();
     let typed = [
         "run",
@@ -150,6 +165,7 @@ fn parts_with_loads_of_their_own_are_typed_or_written() {
 /// A floor that no machine reaches, and one that a load which works at all does.
 #[test]
 fn a_phase_whose_load_stays_below_its_floor_is_invalid() {
+    let _turn = machine_is_mine();
     let bench = Bench::new();
     let arguments = |floor| {
         let run = ["run", "--quiet", "--duration", "400ms", "--interval", "1ms", "--load", "cpu"];
