@@ -21,20 +21,20 @@ pub(super) fn text(run: &Run) -> String {
     let series = || run.series.iter();
     family(&mut text, "tardy_latency_seconds", "histogram", "seconds", "Lateness, as measured.");
     series().for_each(|one| text.push_str(&histogram(run, one)));
-    let whole = |ns: Option<i64>| ns.map(seconds);
-    // Of a mean the digits below a ns mean nothing.
-    let mean = |one: &Series| whole(one.mean_ns().map(|ns| ns.round() as i64));
-    let gauges: [(&str, &str, &dyn Fn(&Series) -> Option<String>); 3] = [
-        ("min", "The lowest value.", &|one| whole(one.min_ns)),
-        ("mean", "The mean, where known.", &mean),
-        ("max", "The highest value.", &|one| whole(one.max_ns)),
-    ];
-    for (statistic, help, value) in gauges {
+    for (statistic, help) in
+        [("min", "The lowest value."), ("mean", "The mean, where known."), ("max", "The highest value.")]
+    {
         let name = format!("tardy_latency_{statistic}_seconds");
         family(&mut text, &name, "gauge", "seconds", help);
         for one in series() {
-            if let Some(value) = value(one) {
-                text.push_str(&format!("{name}{{{}}} {value}\n", labels(run, one)));
+            let ns = match statistic {
+                "min" => one.min_ns,
+                "max" => one.max_ns,
+                // The digits below a ns mean nothing.
+                _ => one.mean_ns().map(|ns| ns.round() as i64),
+            };
+            if let Some(ns) = ns {
+                text.push_str(&format!("{name}{{{}}} {}\n", labels(run, one), seconds(ns)));
             }
         }
     }
