@@ -2,11 +2,11 @@
 
 use tardy_record::foreign::{ForeignPlan, LOADS_UNKNOWN};
 use tardy_record::lab::Lab;
-use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan};
+use tardy_record::plan::{PhasePlan, ProbePlan, TimerPlan, Wake};
 use tardy_record::series::TimerSeries;
 use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, WigglePlan};
-use tardy_record::{Run, cpu_list};
+use tardy_record::{Knowable, Run, cpu_list};
 
 use crate::lab;
 
@@ -114,6 +114,12 @@ fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         if one != other || one == "unknown" {
             reasons.push(format!("interval: {one} and {other}"));
         }
+    }
+    if let [Some(Some(one)), Some(Some(other))] = foreign.map(|plan| plan.map(|plan| plan.wake))
+        && (one != other || one == Knowable::Unknown)
+    {
+        let name = |wake: Knowable<Wake>| wake.get().map_or("unknown", Wake::name);
+        reasons.push(format!("wake method: {} and {}", name(one), name(other)));
     }
     if [a, b].iter().all(|plan| plan.loads == [LOADS_UNKNOWN]) {
         reasons.push("loads: unknown of both".to_owned());

@@ -5,12 +5,11 @@
 //! is held against exactly one experiment, and a summary of many runs has no room for tables of each kind.
 
 use serde::Serialize;
-use tardy_record::foreign::ForeignPlan;
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
 use tardy_record::units::format_duration_ns;
-use tardy_record::{Run, Series};
+use tardy_record::{Knowable, Run, Series};
 
 use crate::quantile;
 use crate::row::{self, Row};
@@ -40,8 +39,11 @@ pub struct Outcome {
 pub struct Key {
     /// The loads meanwhile, as the person wrote them.
     pub loads: Vec<String>,
-    /// How the thread waited; absent where none of tardy's waited.
+    /// How the thread waited; absent where none waited for a timer, or nobody knows how.
     pub wake: Option<Wake>,
+    /// Whether it waited for a timer in a way that nobody knows: another tool's file does not say it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wake_unknown: bool,
     /// What measured, by its name in recipes.
     pub probe: &'static str,
     /// Who wrote the trace that it comes from; absent for a thread that no trace watched.
@@ -52,9 +54,6 @@ pub struct Key {
     /// Whether it is what a logic analyser saw, which knows no thread.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub captured: bool,
-    /// Whether it is another tool's thread that waited for a timer, in a way that the tool's file does not say.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub waits_unsaid: bool,
     /// From one edge to the next, in ns, of a pin that is wiggled; absent of all else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_every_ns: Option<u64>,
@@ -116,23 +115,29 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         _ => None,
     };
     // timerlat wakes a thread of its own, in a way of its own.
-    let wake =
-        if source == Some(TraceSource::Timerlat) { None } else { plan.probe.timer().map(|timer| timer.wake) };
+    let wake = if source == Some(TraceSource::Timerlat) { None } else { waited(&plan.probe) };
     Some(Key {
         loads: plan.loads.clone(),
-        wake,
+        wake: wake.and_then(|wake| wake.get()),
+        wake_unknown: wake == Some(Knowable::Unknown),
         probe: plan.probe.name(),
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
         captured: series.capture().is_some(),
-        waits_unsaid: series.foreign().is_some()
-            && plan.probe.foreign().is_some_and(ForeignPlan::waits_for_a_timer),
         edge_every_ns: match &plan.probe {
             ProbePlan::Wiggle(_) => interval_ns(series),
             _ => None,
         },
         level: series.level,
     })
+}
+
+/// How the thread of `probe` waited for its timer; absent where it waited for none.
+fn waited(probe: &ProbePlan) -> Option<Knowable<Wake>> {
+    match probe {
+        ProbePlan::Foreign(foreign) => foreign.wake,
+        _ => probe.timer().map(|timer| Knowable::Known(timer.wake)),
+    }
 }
 
 fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Outcome> {
@@ -160,9 +165,9 @@ fn outcome(run: &Run, key: Key, members: Vec<usize>, label: String) -> Option<Ou
 }
 
 fn interval_ns(series: &Series) -> Option<u64> {
-    let foreign = || series.foreign()?.interval_ns.get();
-    let trace = || series.trace().map(|trace| trace.interval_ns);
-    series.timer().map(|timer| timer.interval_ns).or_else(trace).or_else(foreign)
+    let own = series.timer().map(|timer| timer.interval_ns);
+    own.or_else(|| series.trace().map(|trace| trace.interval_ns))
+        .or_else(|| series.foreign().and_then(|foreign| foreign.interval_ns.get()))
 }
 
 /// What tells each of `keys` from the others: of level, source, wake method and loads those that are not all the same.

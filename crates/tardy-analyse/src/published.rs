@@ -216,7 +216,8 @@ pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
 }
 
 /// The outcomes that measured what `published` did: by the same probe, wake method and level; of several loads the one
-/// that is the same, else those of which nobody knows, else all.
+/// that is the same, else those of which nobody knows, else all. A wake method that another tool's file does not say may
+/// be the same: the table of circumstances has it as unknown.
 fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Vec<(usize, &'a Outcome)> {
     let Some(kind) = Kind::of(published) else { return Vec::new() };
     let mut chosen: Vec<(usize, &Outcome)> =
@@ -292,7 +293,7 @@ impl Kind {
         }
         key.level == self.level
             && (key.source.is_some() || !self.traced)
-            && (self.wake.is_none() || key.wake == self.wake || key.waits_unsaid)
+            && (self.wake.is_none() || key.wake == self.wake || key.wake_unknown)
     }
 }
 

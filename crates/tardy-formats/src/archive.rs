@@ -23,6 +23,9 @@ pub struct Content<'a> {
     head: Vec<u8>,
     at: usize,
     rest: Box<dyn Read + 'a>,
+    given: u64,
+    /// Why it ends before its end, once that is known.
+    cut_off: Option<String>,
 }
 
 impl<'a> Content<'a> {
@@ -45,8 +48,21 @@ impl<'a> Content<'a> {
 
     fn plain(mut rest: Box<dyn Read + 'a>) -> Result<Self> {
         let mut head = Vec::new();
-        rest.by_ref().take(HEAD_MAX as u64).read_to_end(&mut head)?;
-        Ok(Self { head, at: 0, rest })
+        let cut_off = match rest.by_ref().take(HEAD_MAX as u64).read_to_end(&mut head) {
+            Ok(_) => None,
+            Err(error) => Some(why_cut_off(error)?),
+        };
+        Ok(Self { given: head.len() as u64, head, at: 0, rest, cut_off })
+    }
+
+    /// Why it ended before its end, and how much of it was there, as a sentence; nothing where it did not, or was not read
+    /// so far.
+    pub fn cut_off(&self) -> Option<String> {
+        let why = self.cut_off.as_ref()?;
+        Some(format!(
+            "{why}: {} bytes of the file in it are here, and what stood behind them is missing",
+            self.given
+        ))
     }
 
     /// Its first bytes, at most 64 KiB, whether or not they were read.
@@ -67,8 +83,30 @@ impl Read for Content<'_> {
             self.at += count;
             return Ok(count);
         }
-        self.rest.read(buffer)
+        if self.cut_off.is_some() {
+            return Ok(0);
+        }
+        match self.rest.read(buffer) {
+            Ok(count) => {
+                self.given += count as u64;
+                Ok(count)
+            }
+            Err(error) => {
+                self.cut_off = Some(why_cut_off(error)?);
+                Ok(0)
+            }
+        }
     }
+}
+
+/// What `error` says of something that ends too early; any other error as it is.
+fn why_cut_off(error: io::Error) -> io::Result<String> {
+    if error.kind() == io::ErrorKind::UnexpectedEof { Ok(error.to_string()) } else { Err(error) }
+}
+
+/// The error for something that ends too early.
+fn too_early(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, format!("{what} ends in the middle"))
 }
 
 #[derive(Clone, Copy)]
@@ -86,30 +124,51 @@ impl Compression {
     }
 
     fn taken_off<'a>(self, content: Content<'a>) -> Result<Box<dyn Read + 'a>> {
-        let packed = Counted { inner: content, count: std::rc::Rc::default() };
-        let count = packed.count.clone();
+        let packed = Counted { inner: content, seen: std::rc::Rc::default() };
+        let seen = packed.seen.clone();
         let unpacked: Box<dyn Read + 'a> = match self {
             Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
             Self::Zstd => {
-                let decoder = ruzstd::decoding::StreamingDecoder::new(packed)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {error}")))?;
+                let decoder = ruzstd::decoding::StreamingDecoder::new(packed).map_err(|error| match seen
+                    .ended
+                    .get()
+                {
+                    true => too_early("the zstd file"),
+                    false => io::Error::new(io::ErrorKind::InvalidData, format!("zstd: {error}")),
+                })?;
                 Box::new(decoder)
             }
         };
-        Ok(Box::new(Bounded { unpacked, packed: count, given: 0 }))
+        Ok(Box::new(Bounded { unpacked, packed: seen, given: 0, name: self.name() }))
     }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "the gzip file",
+            Self::Zstd => "the zstd file",
+        }
+    }
+}
+
+/// What was read of a compressed file.
+#[derive(Default)]
+struct Seen {
+    bytes: std::cell::Cell<u64>,
+    /// Whether more was asked for than there is.
+    ended: std::cell::Cell<bool>,
 }
 
 /// Counts what is read through it.
 struct Counted<R> {
     inner: R,
-    count: std::rc::Rc<std::cell::Cell<u64>>,
+    seen: std::rc::Rc<Seen>,
 }
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.count.set(self.count.get() + count as u64);
+        self.seen.bytes.set(self.seen.bytes.get() + count as u64);
+        self.seen.ended.set(self.seen.ended.get() || (count == 0 && !buffer.is_empty()));
         Ok(count)
     }
 }
@@ -117,15 +176,20 @@ impl<R: Read> Read for Counted<R> {
 /// Stops where more comes out than any measurement packs into so little.
 struct Bounded<R> {
     unpacked: R,
-    packed: std::rc::Rc<std::cell::Cell<u64>>,
+    packed: std::rc::Rc<Seen>,
     given: u64,
+    name: &'static str,
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.unpacked.read(buffer)?;
+        // A decoder that fails because there is no more has all that is whole behind it.
+        let count = self.unpacked.read(buffer).map_err(|error| match self.packed.ended.get() {
+            true => too_early(self.name),
+            false => error,
+        })?;
         self.given += count as u64;
-        let allowed = self.packed.get().saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_FREE);
+        let allowed = self.packed.bytes.get().saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_FREE);
         if self.given > allowed {
             let words = format!("more than {EXPANSION_MAX} bytes come out of each of it: unpack it by hand");
             return Err(io::Error::new(io::ErrorKind::InvalidData, words));
@@ -149,12 +213,20 @@ pub struct Tar<R> {
     left: u64,
     padding: u64,
     members: usize,
+    /// The last member that was given.
+    name: String,
+    has_end_mark: bool,
 }
 
 impl<R: Read> Tar<R> {
     /// The archive in `reader`.
     pub fn new(reader: R) -> Self {
-        Self { reader, left: 0, padding: 0, members: 0 }
+        Self { reader, left: 0, padding: 0, members: 0, name: String::new(), has_end_mark: false }
+    }
+
+    /// Whether the end was one, of zeros, and not only the end of what there is: that may be where the archive was cut off.
+    pub fn has_end_mark(&self) -> bool {
+        self.has_end_mark
     }
 
     /// The next plain file; nothing at the end. What was not read of the one before is passed over.
@@ -163,7 +235,11 @@ impl<R: Read> Tar<R> {
     /// Where the archive is damaged or cut off.
     pub fn next_member(&mut self) -> Result<Option<Member>> {
         loop {
-            io::copy(&mut (&mut self.reader).take(self.left + self.padding), &mut io::sink())?;
+            let passed = io::copy(&mut (&mut self.reader).take(self.left + self.padding), &mut io::sink())?;
+            if passed < self.left {
+                let reason = "the archive ends in the middle of it: what stood behind it is missing";
+                return Err(ImportError::field(format!("member {}", self.name), reason));
+            }
             (self.left, self.padding) = (0, 0);
             let mut header = [0; TAR_BLOCK];
             let mut filled = 0;
@@ -177,6 +253,7 @@ impl<R: Read> Tar<R> {
                 }
             }
             if header.iter().all(|byte| *byte == 0) {
+                self.has_end_mark = true;
                 return Ok(None);
             }
             self.members += 1;
@@ -194,6 +271,7 @@ impl<R: Read> Tar<R> {
                 };
                 let (prefix, name) = (name(&header[345..500]), name(&header[..100]));
                 let name = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+                self.name.clone_from(&name);
                 return Ok(Some(Member { name, size }));
             }
         }
@@ -204,6 +282,9 @@ impl<R: Read> Read for Tar<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let room = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let count = self.reader.read(&mut buffer[..room])?;
+        if count == 0 && room > 0 {
+            return Err(too_early("the archive"));
+        }
         self.left -= count as u64;
         Ok(count)
     }

@@ -3,7 +3,7 @@
 //! Options are read as the tool's getopt would: short ones may stand together and have their value behind them or in the
 //! next word. An option that is not known here is passed over, since most of them change nothing that a run records.
 
-use tardy_record::plan::Policy;
+use tardy_record::plan::{Policy, Wake};
 
 use crate::imported::Unit;
 
@@ -19,6 +19,40 @@ pub(crate) struct Cyclictest {
     pub(crate) duration_ns: Option<u64>,
     /// Whether thread 0 is on CPU 0, thread 1 on CPU 1 and so on.
     pub(crate) pinned_in_order: bool,
+    sleep: Sleep,
+}
+
+/// The options that say how cyclictest waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sleep {
+    /// -n, or -S or -U, which say it too.
+    nanosleep: bool,
+    /// -x.
+    posix_timers: bool,
+    /// -s.
+    system: bool,
+    /// -r.
+    relative: bool,
+}
+
+impl Cyclictest {
+    /// How its threads waited. Up to rt-tests 1.1 they did so by POSIX timers unless -n said otherwise; from 1.2 on by
+    /// clock_nanosleep unless -x did (`use_nanosleep` in cyclictest.c). `default_is_nanosleep` says which it was, where
+    /// that is known; where it is not, only an option tells.
+    pub(crate) fn wake(&self, default_is_nanosleep: Option<bool>) -> Option<Wake> {
+        let Sleep { nanosleep, posix_timers, system, relative } = self.sleep;
+        let nanosleep = match (posix_timers, nanosleep) {
+            (true, _) => false,
+            (false, true) => true,
+            (false, false) => default_is_nanosleep?,
+        };
+        Some(match (nanosleep, system) {
+            (true, false) if !relative => Wake::ClockNanosleep,
+            (true, _) => Wake::Nanosleep,
+            (false, true) => Wake::Setitimer,
+            (false, false) => Wake::TimerSettime,
+        })
+    }
 }
 
 /// Options that take a value, so that the value is not read as options.
@@ -69,6 +103,11 @@ pub(crate) fn cyclictest(command: &str) -> Option<Cyclictest> {
             "smp" => "S",
             "histogram" | "histofall" => "h",
             "affinity" => "a",
+            "nanosleep" => "n",
+            "numa" => "U",
+            "posix_timers" => "x",
+            "system" => "s",
+            "relative" => "r",
             _ => continue,
         };
         let takes = matches!(short, "i" | "p" | "D" | "d" | "policy" | "h");
@@ -122,6 +161,10 @@ fn take(found: &mut Cyclictest, name: &str, value: Option<&str>, distance: &mut 
         "d" => *distance = number.map(|us| us * 1000),
         "p" => found.priority = number.and_then(|number| u32::try_from(number).ok()),
         "N" => found.unit = Some(Unit::Ns),
+        "n" | "S" | "U" => found.sleep.nanosleep = true,
+        "x" => found.sleep.posix_timers = true,
+        "s" => found.sleep.system = true,
+        "r" => found.sleep.relative = true,
         "D" => found.duration_ns = value.and_then(duration_ns),
         "policy" => {
             found.policy = match value {
@@ -154,6 +197,32 @@ pub(crate) fn duration_ns(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_a_thread_waits_is_as_the_options_and_the_version_say() {
+        let of = |command: &str, default: Option<bool>| cyclictest(command).unwrap().wake(default);
+        // The articles' command lines, of rt-tests before 1.2.
+        for (command, expected) in [
+            ("cyclictest -m -a -t -n -p99", Wake::ClockNanosleep),
+            ("cyclictest -m -a -t -p99", Wake::TimerSettime),
+            ("cyclictest -m -a -t -s -n -p99", Wake::Nanosleep),
+            ("cyclictest -m -a -t -s -p99", Wake::Setitimer),
+            ("cyclictest -l50000000 -m -S -p90 -i200 -h400 -q", Wake::ClockNanosleep),
+        ] {
+            assert_eq!(of(command, Some(false)), Some(expected), "{command}");
+        }
+        assert_eq!(of("cyclictest -m -a -t -p99", None), None, "the version decides");
+        assert_eq!(
+            of("cyclictest -Sp90", None),
+            Some(Wake::ClockNanosleep),
+            "-S has -n in it, or it is the default"
+        );
+        assert_eq!(of("cyclictest -t -p99", Some(true)), Some(Wake::ClockNanosleep));
+        assert_eq!(of("cyclictest -t -r -p99", Some(true)), Some(Wake::Nanosleep));
+        assert_eq!(of("cyclictest -t --relative -p99", Some(true)), Some(Wake::Nanosleep));
+        assert_eq!(of("cyclictest -xt -p99", None), Some(Wake::TimerSettime));
+        assert_eq!(of("cyclictest --posix_timers --system", None), Some(Wake::Setitimer));
+    }
 
     #[test]
     fn command_lines_of_articles_are_read() {

@@ -29,6 +29,8 @@ pub struct Thread {
     pub min: u64,
     /// The highest; 0 where there is none.
     pub max: u64,
+    /// The lowest and the highest in ns, where they are known more exactly than in whole units.
+    pub exact_ns: Option<(i64, i64)>,
     /// The last one; absent where it was not kept.
     pub last: Option<u64>,
     /// The mean, readings beyond the rows with it, 0 of none; absent where it is not known.
@@ -190,6 +192,10 @@ struct JsonThread<'a> {
     min: u64,
     max: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    min_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     avg: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<i64>,
@@ -223,6 +229,8 @@ fn json_thread(thread: &Thread) -> JsonThread<'_> {
         cycles: thread.cycles,
         min: thread.min,
         max: thread.max,
+        min_ns: thread.exact_ns.map(|(min, _)| min),
+        max_ns: thread.exact_ns.map(|(_, max)| max),
         avg: thread.mean.map(|mean| (mean * 100.0).round() / 100.0),
         cpu: thread.cpu,
         node: thread.node,

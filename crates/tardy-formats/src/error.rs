@@ -40,6 +40,14 @@ pub enum ImportError {
         /// What is wrong there, and what to do.
         reason: String,
     },
+    /// Content that was cut off in its compression or archive, and makes no sense without its end.
+    #[error("{how}; {error}")]
+    CutOff {
+        /// Where it was cut off.
+        how: String,
+        /// What is wrong with what is there.
+        error: Box<ImportError>,
+    },
     /// More than is read.
     #[error("{0}")]
     TooMuch(String),

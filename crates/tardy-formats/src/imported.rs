@@ -1,9 +1,9 @@
 //! What an importer found in a file, before it is a run: the tool's own numbers, and what it said of itself.
 
 use tardy_record::foreign::LatePeriods;
-use tardy_record::plan::Policy;
+use tardy_record::plan::{Policy, Wake};
 use tardy_record::series::{Level, Quantity};
-use tardy_record::{Bin, Series};
+use tardy_record::{Bin, Knowable, Series};
 
 use crate::error::{ImportError, Result};
 
@@ -63,6 +63,8 @@ pub(crate) struct Imported {
     /// From what to what the numbers reach.
     pub(crate) measures: &'static str,
     pub(crate) late_periods: LatePeriods,
+    /// How the tool's thread waited for its timer; absent where none did.
+    pub(crate) wake: Option<Knowable<Wake>>,
     /// In seconds since 1970.
     pub(crate) started: Option<i64>,
     pub(crate) duration_ns: Option<u64>,
@@ -76,6 +78,8 @@ pub(crate) struct Imported {
     pub(crate) contradictions: Vec<String>,
     /// Whether the file ended before it was over.
     pub(crate) cut_short: bool,
+    /// The line that it ended in, of a text.
+    pub(crate) last_line: Option<u64>,
     /// Where a capture says the unit of its times, and which it is, as a sentence; absent where it does not.
     pub(crate) time_unit_said: Option<String>,
     pub(crate) used: Used,
@@ -270,6 +274,36 @@ impl Counts {
                 "the maximum is {}, but the highest bin with a count begins at {}",
                 us(max),
                 us(last.lower_ns)
+            );
+            return Err(ImportError::field(place, reason));
+        }
+        self.check_mean(min, max, place)
+    }
+
+    /// Holds mean and standard deviation to the extremes, as far as the cutting off to whole units allows: of values from
+    /// `min` to `max` no deviation is more than half of the distance, times n ÷ (n − 1) where it was estimated so.
+    fn check_mean(&self, min: i64, max: i64, place: &str) -> Result<()> {
+        let (least, most) = (min as f64, max as f64);
+        let unit = (self.resolution_ns as f64).max(1.0);
+        if let Some(mean) = self.mean_ns
+            && !(least - unit..=most + unit).contains(&mean)
+        {
+            let reason = format!(
+                "the mean, {} us, is not between the minimum, {} us, and the maximum, {} us",
+                mean / 1000.0,
+                least / 1000.0,
+                most / 1000.0
+            );
+            return Err(ImportError::field(place, reason));
+        }
+        if let Some(deviation) = self.deviation_ns
+            && !(0.0..=most - least + unit).contains(&deviation)
+        {
+            let reason = format!(
+                "the standard deviation, {} us, is none of values from {} us to {} us",
+                deviation / 1000.0,
+                least / 1000.0,
+                most / 1000.0
             );
             return Err(ImportError::field(place, reason));
         }

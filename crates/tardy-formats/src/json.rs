@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::error::{ImportError, Result};
@@ -27,16 +29,83 @@ pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
 /// Parses `text`, which must not be nested deeper than any format is.
 pub(crate) fn parse(text: &[u8]) -> Result<Value> {
     check_depth(text)?;
-    serde_json::from_slice(text).map_err(|error| {
+    serde_json::from_slice::<Distinct>(text).map(|distinct| distinct.0).map_err(|error| {
         let what = if error.is_eof() {
             "the document ends in the middle: it was cut off, or the tool was killed while it wrote. JSON that is cut off \
              has no part that is whole"
                 .to_owned()
         } else {
-            format!("not JSON: {error}")
+            // serde_json puts the place behind it, which stands in front here.
+            let words = error.to_string();
+            let words = words.split(" at line ").next().unwrap_or(&words);
+            if error.is_data() { words.to_owned() } else { format!("not JSON: {words}") }
         };
         ImportError::line(error.line() as u64, &format!("column {}", error.column()), what)
     })
+}
+
+/// A value in whose objects no key is there twice: which of the two holds, nobody knows.
+struct Distinct(Value);
+
+impl<'de> Deserialize<'de> for Distinct {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_any(DistinctVisitor).map(Self)
+    }
+}
+
+struct DistinctVisitor;
+
+impl<'de> Visitor<'de> for DistinctVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> std::result::Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> std::result::Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Distinct(value)) = sequence.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> std::result::Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if map.contains_key(&key) {
+                let shown: String = key.chars().filter(|c| !c.is_control()).take(40).collect();
+                return Err(A::Error::custom(format!("the key '{shown}' is there twice in one object")));
+            }
+            let Distinct(value) = entries.next_value()?;
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
 }
 
 fn check_depth(text: &[u8]) -> Result<()> {

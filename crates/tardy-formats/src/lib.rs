@@ -21,6 +21,7 @@ mod import;
 mod imported;
 mod json;
 pub mod lines;
+mod read_more;
 mod run;
 pub mod skipped;
 mod xml;
@@ -61,11 +62,21 @@ pub fn import(
     format: Option<&'static Format>,
     options: &ImportOptions,
 ) -> Result<ImportedRun, ImportError> {
+    let cut_off = |error: ImportError, how: Option<String>| match how {
+        Some(how) => ImportError::CutOff { how, error: Box::new(error) },
+        None => error,
+    };
     if content.head().iter().all(u8::is_ascii_whitespace) {
-        return Err(ImportError::Empty);
+        return Err(cut_off(ImportError::Empty, content.cut_off()));
     }
-    let format = format.or_else(|| detect::of(content.head())).ok_or(ImportError::NoFormat)?;
-    let mut imported = (format.import)(content as &mut dyn Read, options)?;
+    let format = format.or_else(|| detect::of(content.head()));
+    let format = format.ok_or_else(|| cut_off(ImportError::NoFormat, content.cut_off()))?;
+    let mut imported = (format.import)(content as &mut dyn Read, options)
+        .map_err(|error| cut_off(error, content.cut_off()))?;
+    if let Some(how) = content.cut_off() {
+        imported.cut_short = true;
+        imported.remarks.push(how);
+    }
     let (used, time_unit_said) = (imported.used, imported.time_unit_said.take());
     let run = run::of(imported, format.name, name)?;
     Ok(ImportedRun { run, format: format.name, used, time_unit_said })

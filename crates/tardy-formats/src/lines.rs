@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use crate::error::{ImportError, Result};
+use crate::read_more::read_more;
 
 /// A line's longest part that is kept, in bytes: a histogram's row of 4096 CPUs has half of that.
 pub const LINE_MAX: usize = 64 * 1024;
@@ -48,6 +49,11 @@ impl<R: Read> Lines<R> {
         Self { reader, buffer: vec![0; BLOCK], start: 0, end: 0, number: 0, ended: false }
     }
 
+    /// How many lines were read.
+    pub(crate) fn read_lines(&self) -> u64 {
+        self.number
+    }
+
     /// The next line; nothing at the end.
     ///
     /// # Errors
@@ -83,18 +89,12 @@ impl<R: Read> Lines<R> {
 
     /// Reads on behind what is there. Whether anything came.
     fn fill(&mut self) -> Result<bool> {
-        while !self.ended {
-            match self.reader.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.ended = true,
-                Ok(count) => {
-                    self.end += count;
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
+        if !self.ended {
+            let count = read_more(&mut self.reader, &mut self.buffer[self.end..])?;
+            self.ended = count == 0;
+            self.end += count;
         }
-        Ok(false)
+        Ok(!self.ended)
     }
 
     /// A line that does not fit: its beginning is kept, and the rest passed over.

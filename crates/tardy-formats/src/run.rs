@@ -31,6 +31,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
         command: imported.command.clone().into(),
         measures: imported.measures.to_owned(),
         late_periods: imported.late_periods,
+        wake: imported.wake,
         period_ns: periods.iter().min().copied().filter(|ns| *ns > 0).into(),
         duration_ns: imported.duration_ns.into(),
         ..ForeignPlan::default()
@@ -139,6 +140,9 @@ fn remarks(imported: &Imported) -> Vec<String> {
         let Readings::Counts(counts) = &stream.readings else { continue };
         let Some(share) = skipped_share(stream, counts, told_ns(imported)) else { continue };
         remarks.push(format!("{}: {}", stream.name(), skipped::sentence(share)));
+    }
+    if let Some(line) = imported.last_line.filter(|_| imported.cut_short) {
+        remarks.push(format!("the file ends in the middle, in line {line}: what stood behind it is missing"));
     }
     remarks.extend(imported.remarks.iter().cloned());
     remarks

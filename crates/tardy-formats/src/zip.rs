@@ -9,6 +9,7 @@ use flate2::bufread::DeflateDecoder;
 
 use crate::archive::MEMBER_MAX;
 use crate::error::{ImportError, Result};
+use crate::read_more::read_more;
 
 const LOCAL: u32 = 0x0403_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
@@ -231,10 +232,9 @@ fn pieces(
     mut take: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<Option<io::Error>> {
     loop {
-        match reader.read(piece) {
+        match read_more(reader, piece) {
             Ok(0) => return Ok(None),
             Ok(count) => take(&piece[..count])?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Ok(Some(error)),
         }
     }
@@ -257,11 +257,9 @@ impl<R: Read> Buffered<R> {
 
 impl<R: Read> io::BufRead for Buffered<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.at == self.end {
-            match self.reader.read(&mut self.buffer) {
-                Ok(0) => break,
+        if self.at == self.end {
+            match read_more(&mut self.reader, &mut self.buffer) {
                 Ok(count) => (self.at, self.end) = (0, count),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let told = io::Error::new(error.kind(), error.to_string());
                     self.last_error = Some(error);

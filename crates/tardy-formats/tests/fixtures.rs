@@ -5,7 +5,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use tardy_formats::{FORMATS, ImportOptions, Unit, archive::Tar, import_bytes};
+use tardy_formats::{FORMATS, ImportOptions, Unit, archive::Content, archive::Tar, import_bytes};
+use tardy_record::run::State;
 use tardy_record::{Knowable, Run, Series, file};
 
 fn fixtures() -> Vec<(String, Vec<u8>)> {
@@ -112,6 +113,12 @@ fn totals_are_those_of_the_tools() {
     assert_eq!(recorded("rtla-timerlat-hist.txt"), [3000, 3000]);
     assert_eq!(recorded("xenomai3-latency-h.txt"), [7970]);
     assert_eq!(recorded("cyclictest-2.7-hist-all.txt"), [207 + 3240 + 3 + 2, 170 + 1745 + 5]);
+    assert_eq!(recorded("cyclictest-2.10-hist-all.txt"), [1000, 1000]);
+    assert_eq!(recorded("cyclictest-2.10.json"), [1000, 995]);
+    assert_eq!(recorded("cyclictest-1.0-hist.txt"), [1000, 1000]);
+    assert_eq!(recorded("cyclicdeadline-2.10-hist.txt"), [401, 334]);
+    assert_eq!(recorded("cyclicdeadline-2.10.json"), [401, 334]);
+    assert_eq!(recorded("oslat-2.10-half-us.txt"), recorded("oslat-2.10-half-us.json"));
 }
 
 #[test]
@@ -238,7 +245,7 @@ fn compressed_files_are_the_same_as_plain_ones() {
         assert_eq!(series(packed), series(&plain));
     }
     let error = import_bytes(&gzip[..gzip.len() / 2], "x", None, &ImportOptions::default()).unwrap_err();
-    assert!(error.to_string().contains("cannot be read"), "{error}");
+    assert!(error.to_string().contains("the gzip file ends in the middle"), "{error}");
 }
 
 #[test]
@@ -257,12 +264,10 @@ fn a_bomb_is_defused() {
     assert!(error.contains("bytes"), "{error}");
 }
 
-#[test]
-fn members_of_an_archive_come_one_by_one() {
+/// An archive with an end.
+fn tar_of(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = Vec::new();
-    for (name, content) in
-        [("a/hist.txt", fixture("columns-osadl.txt")), ("b.json", fixture("pmqtest-2.4.json"))]
-    {
+    for (name, content) in members {
         let mut header = [0u8; 512];
         header[..name.len()].copy_from_slice(name.as_bytes());
         header[124..135].copy_from_slice(format!("{:011o}", content.len()).as_bytes());
@@ -272,10 +277,51 @@ fn members_of_an_archive_come_one_by_one() {
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
         header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
         archive.extend_from_slice(&header);
-        archive.extend_from_slice(&content);
+        archive.extend_from_slice(content);
         archive.resize(archive.len().next_multiple_of(512), 0);
     }
     archive.resize(archive.len() + 1024, 0);
+    archive
+}
+
+/// What is whole of an archive is imported, and neither the member that is cut off nor that there is no end goes unsaid.
+#[test]
+fn an_archive_that_was_cut_off_says_where() {
+    let samples: String = (0..2000).map(|cycle| format!("{:8}:{cycle:8}:{:8}\n", 0, cycle % 97)).collect();
+    let whole = tar_of(&[("a.txt", samples.clone().into()), ("b/b.txt", samples.clone().into())]);
+    let second = 512 + samples.len().next_multiple_of(512);
+    let import_members = |archive: &[u8]| {
+        let mut tar = Tar::new(archive);
+        let mut runs = Vec::new();
+        loop {
+            match tar.next_member() {
+                Ok(Some(member)) => {
+                    let mut content = Content::open(&mut tar).unwrap();
+                    let imported = tardy_formats::import(&mut content, &member.name, None, &options("x"));
+                    runs.push(imported.unwrap().run);
+                }
+                Ok(None) => return (runs, Ok(tar.has_end_mark())),
+                Err(error) => return (runs, Err(error.to_string())),
+            }
+        }
+    };
+    let recorded = |runs: &[Run]| runs.iter().map(|run| run.series[0].tally.recorded).collect::<Vec<_>>();
+    let (runs, end) = import_members(&whole);
+    assert_eq!((recorded(&runs), end), (vec![2000, 2000], Ok(true)));
+    let (runs, end) = import_members(&whole[..second + 512 + samples.len() / 2]);
+    assert_eq!(recorded(&runs), [2000, 1000]);
+    assert_eq!(runs[1].progress.state, State::CutShort);
+    assert!(runs[1].validity.limits.iter().any(|limit| limit.contains("the archive ends in the middle")));
+    let error = end.unwrap_err();
+    assert!(error.contains("member b/b.txt") && error.contains("missing"), "{error}");
+    let (runs, end) = import_members(&whole[..second]);
+    assert_eq!((recorded(&runs), end), (vec![2000], Ok(false)));
+}
+
+#[test]
+fn members_of_an_archive_come_one_by_one() {
+    let mut archive =
+        tar_of(&[("a/hist.txt", fixture("columns-osadl.txt")), ("b.json", fixture("pmqtest-2.4.json"))]);
     let mut tar = Tar::new(archive.as_slice());
     let mut names = Vec::new();
     while let Some(member) = tar.next_member().unwrap() {

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use tardy_formats::archive::Content;
 use tardy_formats::{FORMATS, Format, ImportOptions, Unit, detect, import, import_bytes};
 use tardy_record::file;
+use tardy_record::run::State;
 
 fn options() -> ImportOptions {
     ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() }
@@ -221,5 +222,117 @@ fn counts_that_no_machine_can_make_are_errors() {
         let format = detect::of(text.as_bytes());
         let error = import_bytes(text.as_bytes(), "x", format, &options()).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+/// Files that say two things at once: an error that names the place, or a run that is invalid for a reason that does.
+#[test]
+fn contradictions_are_told_with_their_place() {
+    let hist = |overflows: &str, listed: &str| {
+        format!(
+            "# Histogram\n000001 000004\n000002 000001\n# Min Latencies: 00001\n# Avg Latencies: 00001\n# Max Latencies: \
+             00009\n# Histogram Overflows: {overflows}\n# Histogram Overflow at cycle number:\n# Thread 0: {listed}\n"
+        )
+    };
+    let json = |thread: &str| {
+        format!(
+            "{{\"cmdline:\": \"cyclictest\", \"rt_test_version:\": \"2.10\", \"num_threads\": 1, \
+         \"resolution_in_ns\": 0, \"thread\": {{{thread}}}}}\n"
+        )
+    };
+    let counts = "\"cycles\": 5, \"min\": 3, \"max\": 9, \"cpu\": 0";
+    let sample_at = |second: u8| {
+        let mut record = [0u8; 28];
+        (record[4], record[20]) = (second, 7);
+        record
+    };
+    let cases: Vec<(Vec<u8>, &str)> = vec![
+        (hist("00002", "00001 00003").into(), ""),
+        (hist("00002", "00001 # 00001 others").into(), ""),
+        (hist("00002", "00001").into(), "line 9, thread 0: 1 cycles beyond the histogram are listed"),
+        (hist("00002", "00001 # 00007 others").into(), "says 2"),
+        (hist("00002", "00001 00077").into(), "cycle 77 is listed, and there were 7"),
+        (json(&format!("\"0\": {{{counts}, \"avg\": 4.5}}")).into(), ""),
+        (json(&format!("\"0\": {{{counts}, \"avg\": 40.5}}")).into(), "thread.0.min, max: the mean, 40.5 us"),
+        (json(&format!("\"0\": {{{counts}}}, \"0\": {{{counts}}}")).into(), "the key '0' is there twice"),
+        (json(&format!("\"0\": {{{counts}}}, \"00\": {{{counts}}}")).into(), "thread 0 is there twice"),
+        (json(&format!("\"0\": {{{counts}, \"min_ns\": 3400, \"max_ns\": 9999}}")).into(), ""),
+        (json(&format!("\"0\": {{{counts}, \"min_ns\": 4400, \"max_ns\": 9999}}")).into(), "the minimum is 4400 ns"),
+        (
+            b"T: 0 (1) P:80 I:1000 C: 5 Min: 3 Act: 3 Avg: 99 Max: 9\n".to_vec(),
+            "line 1, thread 0: the mean, 99 us, is not between",
+        ),
+        (
+            b"T: 0 (1) P:80 I:1000 C: 5 Min: 3 Act: 3 Avg: 4 Max: 9\nT: 0 (1) P:80 I:1000 C: 4 Min: 3 Act: 3 Avg: 4 \
+             Max: 9\n".to_vec(),
+            "line 2, C: thread 0 goes back from 5 to 4",
+        ),
+        (
+            b"T: 0 (1) P:80 I:1000 C: 9 Min: 1 Act: 1 Avg: 1 Max: 2\n# Histogram\n000001 000004\n# Min Latencies: 00001\n\
+              # Max Latencies: 00001\n# Histogram Overflows: 00000\n".to_vec(),
+            "line 1, C, thread 0: it says 9, and the histogram has 4 readings",
+        ),
+        (
+            b"       0:       0:      15\n       0:       1:      14\n       0:       1:      14\n".to_vec(),
+            "line 3, cycle: thread 0 goes back to 1",
+        ),
+        ([sample_at(5), sample_at(6), sample_at(7)].concat(), ""),
+        ([sample_at(5), sample_at(6), sample_at(5)].concat(), "record 3, time: thread 0 goes back by"),
+        ([sample_at(5), sample_at(6), [0; 28]].concat(), "record 3, time: is no time"),
+    ];
+    for (bytes, expected) in cases {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let format =
+            detect::of(&bytes).or_else(|| FORMATS.iter().find(|one| one.name == "jitterdebugger-samples"));
+        let told = match import_bytes(&bytes, "x", format, &options()) {
+            Ok(imported) => imported.run.validity.spoilt_by.join("; "),
+            Err(error) => error.to_string(),
+        };
+        assert!(told.contains(expected) && told.is_empty() == expected.is_empty(), "{text}: {told}");
+    }
+}
+
+/// 200 MB of zeros are a hole, and no measurement of a machine that was started at this moment.
+#[test]
+fn zeros_are_no_samples() {
+    let reader = Endless { head: b"", body: &[0; 4096], left: 200_000_000, at: 0 };
+    let mut content = Content::open(reader).unwrap();
+    let error = import(&mut content, "zeros", None, &options()).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("no format"), "{error}");
+}
+
+/// What is whole of a compressed file is imported, and the run says that the rest is missing.
+#[test]
+fn a_compressed_file_that_was_cut_off_is_imported_as_far_as_it_goes() {
+    let text: String =
+        (0..40_000).map(|cycle| format!("{:8}:{cycle:8}:{:8}\n", 0, cycle * 7919 % 997)).collect();
+    let gzip = {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd =
+        ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    for (packed, name) in
+        [(gzip, "the gzip file ends in the middle"), (zstd, "the zstd file ends in the middle")]
+    {
+        let whole = import_bytes(&packed, "x", None, &options()).unwrap().run;
+        assert_eq!(whole.series[0].tally.recorded, 40_000);
+        assert_eq!(whole.progress.state, State::Complete);
+        // The end of a gzip file is a check sum: all readings are there, and nobody knows whether they are right.
+        for length in [packed.len() - 3, packed.len() * 2 / 3] {
+            let run = import_bytes(&packed[..length], "x", None, &options()).unwrap().run;
+            let recorded = run.series[0].tally.recorded;
+            assert!((1_000..=40_000).contains(&recorded), "{name}: {recorded}");
+            assert_eq!(run.progress.state, State::CutShort, "{name}");
+            assert!(
+                run.validity.limits.iter().any(|limit| limit.contains(name)),
+                "{:?}",
+                run.validity.limits
+            );
+        }
+        let error = import_bytes(&packed[..12], "x", None, &options()).unwrap_err().to_string();
+        assert!(error.contains("in the middle") && error.contains("0 bytes"), "{error}");
     }
 }

@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn runs_without_a_distribution_come_back(all in values(), ns: bool) {
         let unit = if ns { Unit::Ns } else { Unit::Us };
-        let run = without_distribution(run_of(&all, unit, None), Some(7_000.0));
+        let run = without_distribution(run_of(&all, unit, None), Some(unit));
         for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true)] {
             let back = there_and_back(&run, name, unit, says_unit);
             prop_assert_eq!(told(&back), told(&run), "{}", name);
@@ -108,6 +108,30 @@ proptest! {
                 prop_assert!(theirs.measured.has_no_distribution());
                 prop_assert_eq!(theirs.mean_ns(), ours.mean_ns());
             }
+        }
+    }
+
+    /// Readings to the ns, in formats of whole us: counts are of us, extremes are exact.
+    #[test]
+    fn exact_extremes_come_back_from_whole_us(
+        all in prop::collection::vec(prop::collection::vec(0u64..3_000_000, 1..40), 1..4),
+        reach in prop::option::of(1i64..2000),
+    ) {
+        let mut run = run_of(&all, Unit::Ns, None);
+        for series in &mut run.series {
+            if let Some(reach) = reach {
+                open_from(&mut series.measured, reach * 1000);
+            }
+        }
+        file::check(&run).expect("a made run is sound");
+        let nothing_to_plot = run.series.iter().all(|series| series.measured.has_no_distribution());
+        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true), ("osadl", true)] {
+            if name == "osadl" && nothing_to_plot {
+                continue;
+            }
+            let back = there_and_back(&run, name, Unit::Us, says_unit);
+            prop_assert_eq!(told(&back), told(&run), "{}", name);
+            prop_assert!(back.validity.valid, "{}: {:?}", name, back.validity.spoilt_by);
         }
     }
 
@@ -159,8 +183,13 @@ fn readings_that_all_lie_beyond_the_histogram_come_back() {
 }
 
 /// Takes the distribution of each series away, as of a file that has none.
-fn without_distribution(mut run: Run, mean_ns: Option<f64>) -> Run {
+/// Means are cut off to whole units, or gone.
+fn without_distribution(mut run: Run, means_of: Option<Unit>) -> Run {
     for series in &mut run.series {
+        let whole = |unit: Unit| {
+            (series.mean_ns().expect("there are readings") as i64 / unit.ns() * unit.ns()) as f64
+        };
+        let mean_ns = means_of.map(whole);
         let bin = tardy_record::Bin { lower_ns: 0, upper_ns: i64::MAX, count: series.tally.recorded };
         series.measured = Histogram::from_bins(vec![bin]).expect("one bin");
         (series.sum_ns, series.sum_of_squares_ns2) = (Knowable::Unknown, Knowable::Unknown);

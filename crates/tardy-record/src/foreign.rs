@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Knowable;
-use crate::plan::Policy;
+use crate::plan::{Policy, Wake};
 use crate::series::Level;
 
 /// What stands for the loads of a run whose file does not say what ran meanwhile.
@@ -28,6 +28,10 @@ pub struct ForeignPlan {
     pub measures: String,
     /// What it does where a reading comes too late for the next, which decides what its quantiles are worth.
     pub late_periods: LatePeriods,
+    /// How its thread waited for the timer; unknown where neither the file nor the tool says it, absent where nothing
+    /// waited for a timer of the tool's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake: Option<Knowable<Wake>>,
     /// From one reading to the next, in ns; of threads that differ, the shortest.
     pub period_ns: Knowable<u64>,
     /// How long it measured, in ns.
@@ -44,11 +48,6 @@ pub struct ForeignPlan {
 }
 
 impl ForeignPlan {
-    /// Whether it has threads that wait for a timer, as published results have them; in which way, its file need not say.
-    pub fn waits_for_a_timer(&self) -> bool {
-        matches!(self.tool.as_str(), "cyclictest" | "jitterdebugger" | "stress-ng")
-    }
-
     /// Whether it is a co-kernel's own program: Xenomai's `latency` or EVL's `latmus`.
     pub fn is_co_kernels(&self) -> bool {
         matches!(self.format.as_str(), "xenomai" | "xenomai-plot" | "latmus-plot")

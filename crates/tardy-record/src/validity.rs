@@ -55,6 +55,11 @@ pub fn what_is_missing(run: &Run) -> Option<String> {
 
 fn how_much(run: &Run) -> String {
     let progress = &run.progress;
+    if run.is_imported() {
+        // Another tool's cycles are its readings.
+        let readings = run.own_series().fold(0u64, |sum, one| sum.saturating_add(one.tally.recorded));
+        return format!("{readings} readings are here");
+    }
     if progress.planned_ns == 0 {
         return format!("{} cycles are here", progress.cycles);
     }

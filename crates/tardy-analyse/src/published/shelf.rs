@@ -45,6 +45,10 @@ pub fn place(run: &Run, published: &[PublishedResult]) -> Option<Placed> {
         .filter(|one| one.row.max_ns.is_some())
         .max_by_key(|one| (one.key.level, one.row.max_ns))?;
     let max_ns = worst.row.max_ns?;
+    // Among those of one wake method there is no place for what may be of another.
+    if worst.key.wake_unknown {
+        return None;
+    }
     let has_figure = |one: &&PublishedResult| one.max_us.or(one.max_at_least_us).is_some();
     let of_the_kind: Vec<&PublishedResult> = (published.iter())
         .filter(has_figure)

@@ -8,7 +8,7 @@ use tardy_record::{Run, Series};
 use super::{Part, Rows, name, no_distribution, shown, without_distribution};
 use crate::cyclictest::rows_to_plot;
 use crate::error::ExportError;
-use crate::imported::Unit;
+use crate::imported::{Counts, Unit};
 
 /// What begins a comment in which tardy keeps what columns have no place for.
 pub(crate) const SERIES_MARK: &str = "# tardy series: ";
@@ -34,6 +34,26 @@ impl Own {
             "{SERIES_MARK}{}\n",
             json!({ "label": label, "min_ns": min_ns, "max_ns": max_ns, "beyond": beyond })
         )
+    }
+
+    /// Puts the exact extremes into `counts`, where another part of the file has them as whole multiples of `unit`.
+    ///
+    /// # Errors
+    /// What contradicts them, as a sentence.
+    pub(crate) fn refine(&self, counts: &mut Counts, unit: Unit) -> Result<(), String> {
+        for (name, exact, told) in
+            [("minimum", self.min_ns, &mut counts.min_ns), ("maximum", self.max_ns, &mut counts.max_ns)]
+        {
+            let (Some(exact_ns), Some(told_ns)) = (exact, *told) else { continue };
+            if exact_ns.div_euclid(unit.ns()) != told_ns.div_euclid(unit.ns()) {
+                return Err(format!(
+                    "what tardy wrote of '{}' says that the {name} is {exact_ns} ns, and the file {told_ns} ns",
+                    self.label
+                ));
+            }
+            *told = exact;
+        }
+        Ok(())
     }
 
     /// What stands behind [`SERIES_MARK`].

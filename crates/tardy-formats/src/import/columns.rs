@@ -6,8 +6,8 @@
 
 use std::io::Read;
 
-use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
+use tardy_record::{Bin, Knowable};
 
 use super::rows::{self, Row};
 use super::{ImportOptions, cyclictest_text, number};
@@ -29,6 +29,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         tool: "cyclictest".to_owned(),
         measures: cyclictest_text::MEASURES,
         late_periods: LatePeriods::Skipped,
+        wake: Some(Knowable::Unknown),
         ..Imported::default()
     };
     let mut own: Vec<Own> = Vec::new();
@@ -61,6 +62,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         rows::may_follow(&rows, value, &counts, line.number, COLUMN_MAX)?;
         rows.push((value, line.number, counts));
     }
+    imported.last_line = Some(lines.read_lines());
     // Where everything lay beyond the rows, there are none, and tardy's comments alone say of what.
     let columns = rows.first().map_or(own.len(), |(_, _, counts)| counts.len());
     if columns == 0 {

@@ -3,6 +3,8 @@
 //! The fast path of the importer: lines are taken apart byte by byte, from blocks, without a line ever being copied. The
 //! cycle's number counts recorded wake-ups only, and nothing says when one was: such a series has no time.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use tardy_record::foreign::{ForeignSeries, LatePeriods};
@@ -14,6 +16,7 @@ use super::{ImportOptions, cyclictest_text};
 use crate::error::{ImportError, Result};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
 use crate::lines::LINE_MAX;
+use crate::read_more::read_more;
 
 const THREAD_MAX: usize = 4096;
 const BLOCK: usize = 1 << 20;
@@ -24,11 +27,13 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         tool: "cyclictest".to_owned(),
         measures: cyclictest_text::MEASURES,
         late_periods: LatePeriods::Skipped,
+        wake: Some(Knowable::Unknown),
         ..Imported::default()
     };
     let known = cyclictest_text::told(options, &mut imported);
     let unit = cyclictest_text::unit(options, known.as_ref(), &mut imported, "cyclictest's list of samples")?;
-    let mut samples = Samples { unit, threads: Vec::new(), line: 0, cut_short: false };
+    let mut samples =
+        Samples { unit, threads: Vec::new(), cycles: BTreeMap::new(), line: 0, cut_short: false };
     samples.read(reader)?;
     imported.cut_short = samples.cut_short;
     imported.remarks.push(
@@ -41,7 +46,10 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         let Some((builder, lost)) = builder else { continue };
         let mut stream =
             Stream::of_thread(thread as u32, Readings::Samples(Box::new(untimed(builder, unit))));
-        if *lost > 0 {
+        let listed = builder.recorded() + lost;
+        let unlisted = samples.cycles.get(&thread).map_or(0, |cycles| cycles.saturating_sub(listed));
+        let lost = lost + unlisted;
+        if lost > 0 {
             imported.remarks.push(format!(
                 "thread {thread}: {lost} cycles have no line: cyclictest's buffer overran, or they were not printed"
             ));
@@ -77,6 +85,8 @@ struct Samples {
     unit: Unit,
     /// Of each thread what was recorded, and cycles that have no line.
     threads: Vec<Option<(SeriesBuilder, u64)>>,
+    /// How many cycles each thread's own line says that it had, the last that there is.
+    cycles: BTreeMap<usize, u64>,
     line: u64,
     cut_short: bool,
 }
@@ -86,11 +96,7 @@ impl Samples {
         let mut buffer = vec![0u8; BLOCK + LINE_MAX];
         let mut kept = 0;
         loop {
-            let count = match reader.read(&mut buffer[kept..]) {
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let count = read_more(reader, &mut buffer[kept..])?;
             let end = kept + count;
             if count == 0 {
                 // Digits of a last line without an end may be missing.
@@ -141,8 +147,10 @@ impl Samples {
         let value_ns = sample.value.saturating_mul(self.unit.ns());
         builder.record(Reading { value_ns, at_ns: 0, cycle: sample.cycle, missed: 0 });
         let expected = builder.recorded() - 1 + *lost;
-        if sample.cycle > expected {
-            *lost += sample.cycle - expected;
+        match sample.cycle.cmp(&expected) {
+            Ordering::Equal => {}
+            Ordering::Greater => *lost += sample.cycle - expected,
+            Ordering::Less => return Err(goes_back(self.line, &sample, expected)),
         }
         Ok(())
     }
@@ -160,9 +168,12 @@ impl Samples {
     }
 
     /// A line that is no sample: headers are passed over, damage is not.
-    fn other_line(&self, line: &[u8]) -> Result<()> {
+    fn other_line(&mut self, line: &[u8]) -> Result<()> {
         let text = String::from_utf8_lossy(&line[..line.len().min(100)]);
         let text = text.trim();
+        if let Some((thread, cycles)) = cycles_of(text).filter(|(thread, _)| *thread < THREAD_MAX) {
+            self.cycles.insert(thread, cycles);
+        }
         let known = ["Max CPUs", "Online CPUs", "#", "Thread ", "policy:", "T:", "\u{1b}"];
         if text.is_empty() || known.iter().any(|start| text.starts_with(start)) {
             return Ok(());
@@ -170,6 +181,23 @@ impl Samples {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
         Err(ImportError::line(self.line, "whole line", format!("'{shown}' is no sample: thread:cycle:value")))
     }
+}
+
+#[cold]
+fn goes_back(line: u64, sample: &Sample, expected: u64) -> ImportError {
+    let reason = format!(
+        "thread {} goes back to {}, where {expected} was the least that could follow: that is another measurement; split \
+         the file, and import each",
+        sample.thread, sample.cycle
+    );
+    ImportError::line(line, "cycle", reason)
+}
+
+/// Thread and cycles of `T: 0 (15321) P:90 I:200 C:  49964 Min: …`.
+fn cycles_of(text: &str) -> Option<(usize, u64)> {
+    let thread = text.strip_prefix("T:")?.split_whitespace().next()?.parse().ok()?;
+    let cycles = text.split_once(" C:")?.1.split_whitespace().next()?.parse().ok()?;
+    Some((thread, cycles))
 }
 
 #[derive(Clone, Copy)]

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
+use tardy_record::{Bin, Knowable};
 
 use super::rows::{self, Row};
-use super::{ImportOptions, number};
+use super::{ImportOptions, number, rt_tests_json};
 use crate::command_line::{self, Cyclictest};
 use crate::error::{ImportError, Result};
 use crate::export::columns::{Own, SERIES_MARK};
@@ -28,27 +28,84 @@ pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that wa
 /// A thread's line.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadLine {
-    priority: u32,
-    interval_us: u64,
+    /// cyclicdeadline's lines have none.
+    priority: Option<u32>,
+    /// signaltest's lines have none.
+    interval_us: Option<u64>,
     cycles: u64,
     min: i64,
     avg: i64,
     max: i64,
 }
 
+impl ThreadLine {
+    /// What contradicts the histogram that stands below: the line may be of any time before its end.
+    fn contradiction(&self, line: u64, thread: usize, unit: Unit, counts: &Counts) -> Option<String> {
+        let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
+        let total = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+        let (min, max) = (units(counts.min_ns)?, units(counts.max_ns)?);
+        let (name, said, known) = match () {
+            () if self.cycles == 0 => return None,
+            () if self.cycles > total => ("C", self.cycles.to_string(), format!("{total} readings")),
+            () if self.max > max => ("Max", self.max.to_string(), format!("a maximum of {max}")),
+            () if self.min < min => ("Min", self.min.to_string(), format!("a minimum of {min}")),
+            () => return None,
+        };
+        Some(format!("line {line}, {name}, thread {thread}: it says {said}, and the histogram has {known}"))
+    }
+}
+
 /// All that the text says.
 #[derive(Debug, Default)]
 struct Text {
+    /// The tool, where it is one of the others that print as cyclictest does.
+    other_tool: Option<&'static str>,
     threads: BTreeMap<u32, (u64, ThreadLine)>,
     is_histogram: bool,
     /// Counts of each column, by row.
     rows: Vec<Row>,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
+    /// Of each thread what is listed below `# Histogram Overflow at cycle number:`.
+    listed: BTreeMap<usize, Listed>,
     /// What tardy says of its series, in a file that it wrote.
     own: Vec<Own>,
     dma_latency: Option<String>,
     break_value: Option<String>,
     cut_short: bool,
+    last_line: u64,
+}
+
+/// The cycles of a thread that lay beyond the histogram, as far as they are listed.
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    line: u64,
+    count: u64,
+    highest: u64,
+}
+
+impl Listed {
+    /// ` 00074 00077 # 02234 others`; nothing where it is none, or lists nothing.
+    fn read(line: u64, text: &str) -> Option<Self> {
+        let (cycles, others) = text.split_once('#').unwrap_or((text, "0"));
+        let cycles = cycles.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()?;
+        let others: u64 = others.trim().trim_end_matches("others").trim().parse().ok()?;
+        let highest = cycles.iter().copied().max()?;
+        Some(Self { line, count: others.checked_add(cycles.len() as u64)?, highest })
+    }
+
+    /// What contradicts `overflows`, of `total` cycles.
+    fn contradiction(self, thread: usize, overflows: u64, total: u64) -> Option<String> {
+        let Self { line, count, highest } = self;
+        if count != overflows {
+            return Some(format!(
+                "line {line}, thread {thread}: {count} cycles beyond the histogram are listed, and Histogram Overflows \
+                 says {overflows}"
+            ));
+        }
+        (highest > total).then(|| {
+            format!("line {line}, thread {thread}: cycle {highest} is listed, and there were {total}")
+        })
+    }
 }
 
 const TRAILERS: [(&str, &str); 6] = [
@@ -67,12 +124,22 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         measures: MEASURES,
         late_periods: LatePeriods::Skipped,
         may_tell_skipped: true,
+        wake: Some(Knowable::Unknown),
         ..Imported::default()
     };
     let known = told(options, &mut imported);
     let unit = unit(options, known.as_ref(), &mut imported, "cyclictest's text")?;
     let mut text = read(reader)?;
-    imported.cut_short = text.cut_short;
+    (imported.cut_short, imported.last_line) = (text.cut_short, Some(text.last_line));
+    if let Some(tool) = text.other_tool.and_then(rt_tests_json::tool_named) {
+        imported.tool = tool.name.to_owned();
+        (imported.measures, imported.late_periods) = (tool.measures, tool.late_periods);
+        imported.wake = tool.wake();
+        imported.may_tell_skipped = false;
+        if tool.name == "cyclicdeadline" {
+            imported.remarks.push(rt_tests_json::MINIMA_OF_0.to_owned());
+        }
+    }
     if let Some(value) = &text.dma_latency {
         imported.remarks.push(format!(
             "cyclictest held /dev/cpu_dma_latency at {value}, so that CPUs did not idle as deeply as they would have"
@@ -113,6 +180,8 @@ pub(crate) fn told(options: &ImportOptions, imported: &mut Imported) -> Option<C
     imported.used.command = true;
     imported.command = Some(command.clone());
     imported.duration_ns = known.duration_ns;
+    // The text has no version, so that of two defaults nobody knows which it was.
+    imported.wake = Some(known.wake(None).into());
     Some(known)
 }
 
@@ -155,8 +224,8 @@ pub(crate) fn complete_from_command(stream: &mut Stream, known: &Cyclictest) {
 
 fn complete(stream: &mut Stream, known: Option<&Cyclictest>, line: Option<&ThreadLine>) {
     if let Some(line) = line {
-        stream.interval_ns = line.interval_us.checked_mul(1000).filter(|ns| *ns > 0);
-        stream.priority = Some(line.priority);
+        stream.interval_ns = line.interval_us.and_then(|us| us.checked_mul(1000)).filter(|ns| *ns > 0);
+        stream.priority = line.priority;
     }
     if let Some(known) = known {
         complete_from_command(stream, known);
@@ -172,22 +241,40 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         if start.starts_with("T:") {
             match thread_line(line, start) {
                 Ok((thread, read)) => {
-                    text.threads.insert(thread, (line.number, read));
+                    match (read.priority, read.interval_us) {
+                        (None, _) => text.other_tool = Some("cyclicdeadline"),
+                        (_, None) => text.other_tool = Some("signaltest"),
+                        _ => {}
+                    }
+                    let before = text.threads.insert(thread, (line.number, read));
+                    if let Some((_, before)) = before.filter(|(_, before)| before.cycles > read.cycles) {
+                        let reason = format!(
+                            "thread {thread} goes back from {} to {}: that is another measurement; split the file, \
+                             and import each",
+                            before.cycles, read.cycles
+                        );
+                        return Err(ImportError::line(line.number, "C", reason));
+                    }
                 }
                 Err(_) if line.unended => text.cut_short = true,
                 Err(error) => return Err(error),
             }
         } else if plain.starts_with('#') {
             text.comment(line, &plain)?;
+        } else if plain.trim_end() == "Using all CPUS" {
+            text.other_tool = Some("cyclicdeadline");
         } else if text.is_histogram && plain.starts_with(|c: char| c.is_ascii_digit()) {
             text.row(line)?;
         }
+        // Of a comment the end may be missing without a trace.
+        text.cut_short |= line.unended && start.starts_with('#');
         if text.threads.len() > THREAD_MAX {
             return Err(ImportError::TooMuch(format!(
                 "more than {THREAD_MAX} threads, which no machine here has"
             )));
         }
     }
+    text.last_line = lines.read_lines();
     Ok(text)
 }
 
@@ -208,6 +295,13 @@ impl Text {
             self.dma_latency = Some(rest.chars().take(32).collect());
         } else if let Some(rest) = plain.strip_prefix("# Break value:") {
             self.break_value = Some(rest.trim().chars().take(32).collect());
+        } else if let Some((thread, rest)) =
+            plain.strip_prefix("# Thread ").and_then(|rest| rest.split_once(':'))
+            && let Some(thread) = thread.parse::<usize>().ok().filter(|thread| *thread < THREAD_MAX)
+        {
+            // Of a list that is too long for a line the end is not there to be counted.
+            let listed = Listed::read(line.number, rest).filter(|_| !line.cut && !line.unended);
+            self.listed.extend(listed.map(|listed| (thread, listed)));
         } else if let Some((label, key)) = TRAILERS.iter().find(|(label, _)| plain.starts_with(label)) {
             if line.unended {
                 self.cut_short = true;
@@ -302,9 +396,10 @@ fn thread_line(line: Line<'_>, text: &str) -> Result<(u32, ThreadLine)> {
         .ok()
         .filter(|thread| (*thread as usize) < THREAD_MAX)
         .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is no thread's number")))?;
+    let has = |key: &str| text.contains(key);
     let read = ThreadLine {
-        priority: count(" P:")?.min(99) as u32,
-        interval_us: count(" I:")?,
+        priority: has(" P:").then(|| count(" P:")).transpose()?.map(|priority| priority.min(99) as u32),
+        interval_us: has(" I:").then(|| count(" I:")).transpose()?,
         cycles: count(" C:")?,
         min: signed(" Min:")?,
         avg: signed(" Avg:")?,
@@ -327,7 +422,14 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
         let place = format!("line {number}, thread {thread}");
         let (min_ns, max_ns) = (in_ns(line.min, unit, &place)?, in_ns(line.max, unit, &place)?);
         let mut counts = Counts::extremes(line.cycles, min_ns, max_ns, unit.ns() as u64);
-        counts.mean_ns = Some(in_ns(line.avg, unit, &place)? as f64);
+        // While a thread goes on, its sum may be one reading ahead of its count: such a mean is no mean.
+        let (cycles, ahead) = (line.cycles as f64, line.avg > line.max);
+        if !(ahead && line.avg as f64 * cycles <= line.max as f64 * (cycles + 1.0)) {
+            counts.mean_ns = Some(in_ns(line.avg, unit, &place)? as f64);
+        }
+        if let Some(own) = text.own.get(*thread as usize) {
+            imported.contradictions.extend(own.refine(&mut counts, unit).err());
+        }
         counts.check(&place)?;
         streams.push(Stream::of_thread(*thread, Readings::Counts(Box::new(counts))));
     }
@@ -341,6 +443,10 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     if threads == 0 {
         return Err(ImportError::field("the histogram", "has no row and no thread"));
     }
+    if !text.own.is_empty() && text.own.len() != threads {
+        let reason = format!("{threads} threads, and comments of {} series", text.own.len());
+        return Err(ImportError::field("# tardy series", reason));
+    }
     let has_total = columns == threads + 1;
     if columns != threads && !has_total && columns > 0 {
         let reason = format!("{columns} columns of counts for {threads} threads");
@@ -349,8 +455,21 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     if has_total {
         check_total_column(&text.rows, threads)?;
     }
+    let missing: Vec<&str> = [
+        ("min", "Min Latencies"),
+        ("avg", "Avg Latencies"),
+        ("max", "Max Latencies"),
+        ("overflows", "Histogram Overflows"),
+    ]
+    .into_iter()
+    .filter(|(key, _)| of(key).is_none())
+    .map(|(_, name)| name)
+    .collect();
     if of("overflows").is_none() {
         imported.cut_short = true;
+    }
+    if !missing.is_empty() {
+        imported.remarks.push(format!("of what stands below the rows is missing: {}", missing.join(", ")));
     }
     // In versions that print every row, the last one says how far the histogram reaches.
     let reach = text.rows.last().map_or(0, |(value, _, _)| value + 1);
@@ -376,6 +495,11 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         }
         if let Some((_, overflows)) = value("overflows") {
             counts.add_overflows(in_ns(reach as i64, unit, &place)?, overflows);
+            let total = counts.total(&place)?;
+            let listed = text.listed.get(&thread);
+            imported
+                .contradictions
+                .extend(listed.and_then(|listed| listed.contradiction(thread, overflows, total)));
         }
         let extreme = |key: &str| -> Result<Option<i64>> {
             let Some((line, value)) = value(key) else { return Ok(None) };
@@ -387,8 +511,34 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
         counts.max_ns = extreme("max")?.or(counts.bins.last().map(|bin| bin.lower_ns));
         counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
+        // Where the file ends before it says how many lay beyond the rows, the maximum itself was one.
+        if let (None, Some(max)) = (of("overflows"), counts.max_ns)
+            && counts.bins.last().is_some_and(|bin| max >= bin.upper_ns)
+        {
+            let lower_ns = in_ns(reach as i64, unit, &place)?;
+            counts.bins.push(Bin { lower_ns, upper_ns: i64::MAX, count: 1 });
+            imported.remarks.push(format!(
+                "{place}: how many readings lay beyond the rows is missing; the maximum is counted as the only one"
+            ));
+        }
         if counts.bins.is_empty() {
             (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
+        }
+        if imported.tool == "cyclicdeadline" {
+            rt_tests_json::remember_minima_of_0(&mut counts);
+        }
+        if let Some(own) = text.own.get(thread) {
+            let overflows = value("overflows").map_or(own.beyond, |(_, overflows)| overflows);
+            if overflows != own.beyond {
+                imported.contradictions.push(format!(
+                    "Histogram Overflows, {place}: it says {overflows}, and what tardy wrote of '{}' says {}",
+                    own.label, own.beyond
+                ));
+            }
+            imported.contradictions.extend(own.refine(&mut counts, unit).err());
+        }
+        if let Some((line, lived)) = text.threads.get(&(thread as u32)) {
+            imported.contradictions.extend(lived.contradiction(*line, thread, unit, &counts));
         }
         let line =
             of("min").map_or_else(|| "the histogram".to_owned(), |(line, _)| format!("lines {line} ff."));

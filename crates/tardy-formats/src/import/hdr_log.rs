@@ -94,6 +94,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         }
         imported.used.unit |= options.unit.is_some() && into.exact.is_none();
     }
+    imported.last_line = Some(lines.read_lines());
     let mut streams = Vec::new();
     for (number, tag) in order.iter().enumerate() {
         let Some(tagged) = tags.remove(tag) else { continue };

@@ -66,6 +66,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             }
         }
     }
+    imported.last_line = Some(lines.read_lines());
     if let Some((line, recorded)) = recorded.filter(|(_, recorded)| *recorded != listed) {
         imported.remarks.push(format!(
             "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"

@@ -5,8 +5,9 @@
 
 use std::io::Read;
 
-use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
+use tardy_record::plan::Wake;
+use tardy_record::{Bin, Knowable};
 
 use super::ImportOptions;
 use crate::error::{ImportError, Result};
@@ -14,6 +15,8 @@ use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System,
 use crate::json::{self, Object};
 
 pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
+/// jitterdebugger knows no other way to wait (worker() in jitterdebugger.c).
+pub(crate) const WAKE: Knowable<Wake> = Knowable::Known(Wake::ClockNanosleep);
 /// Where jitterdebugger's histograms end, in ns.
 const REACH_NS: i64 = 1_000_000;
 
@@ -28,6 +31,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         tool: "jitterdebugger".to_owned(),
         measures: MEASURES,
         late_periods: LatePeriods::MadeUp,
+        wake: Some(WAKE),
         system: System {
             host: text("nodename"),
             release: text("release"),
@@ -47,6 +51,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         streams.push(stream(number, &thread, unit)?);
     }
     streams.sort_by_key(|stream| stream.thread);
+    if let Some(pair) = streams.windows(2).find(|pair| pair[0].thread == pair[1].thread) {
+        return Err(ImportError::field("cpu", format!("thread {} is there twice", pair[0].thread)));
+    }
     imported.phases.push(ImportedPhase { label: "jitterdebugger".to_owned(), streams });
     Ok(imported)
 }

@@ -14,6 +14,7 @@ use tardy_record::{Knowable, Series};
 use super::{ImportOptions, jitterdebugger};
 use crate::error::{ImportError, Result};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
+use crate::read_more::read_more;
 
 /// Bytes of a record.
 pub(crate) const RECORD: usize = 28;
@@ -35,12 +36,13 @@ fn record(bytes: &[u8; RECORD]) -> Record {
         (0..1_000_000_000).contains(&nanoseconds) && (0..SPAN_NS_MAX / 1_000_000_000).contains(&seconds);
     Record {
         thread: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-        at_ns: sound.then(|| seconds * 1_000_000_000 + nanoseconds),
+        // A clock that counts from the machine's start is never at 0 when a program runs: that is a hole in a file.
+        at_ns: sound.then(|| seconds * 1_000_000_000 + nanoseconds).filter(|at_ns| *at_ns > 0),
         value: word(20) as u64,
     }
 }
 
-/// Whether bytes look like records: sound times that go forward within each thread, and threads that are few.
+/// Whether bytes look like records: sound times that do not go back within each thread, and threads that are few.
 pub(crate) fn recognises(head: &[u8]) -> bool {
     let (records, _) = head.as_chunks::<RECORD>();
     let mut last = std::collections::BTreeMap::new();
@@ -62,6 +64,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         tool: "jitterdebugger".to_owned(),
         measures: jitterdebugger::MEASURES,
         late_periods: LatePeriods::MadeUp,
+        wake: Some(jitterdebugger::WAKE),
         cut_short: left > 0,
         ..Imported::default()
     };
@@ -75,7 +78,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     let mut phase = ImportedPhase { label: "jitterdebugger".to_owned(), streams: Vec::new() };
     for (thread, builder) in samples.threads.iter().enumerate() {
-        let Some(builder) = builder else { continue };
+        let Some((builder, _)) = builder else { continue };
         let series = Box::new(series(builder, unit));
         imported.duration_ns = imported.duration_ns.max(Some(series.counted_ns));
         phase.streams.push(Stream::of_thread(thread as u32, Readings::Samples(series)));
@@ -97,7 +100,8 @@ fn series(builder: &SeriesBuilder, unit: Unit) -> Series {
 struct Samples {
     unit: Unit,
     first_ns: i64,
-    threads: Vec<Option<SeriesBuilder>>,
+    /// Of each thread what was recorded, and the time of its last record.
+    threads: Vec<Option<(SeriesBuilder, i64)>>,
     count: u64,
 }
 
@@ -107,11 +111,7 @@ impl Samples {
         let mut buffer = vec![0u8; RECORD * 32 * 1024];
         let mut kept = 0;
         loop {
-            let count = match reader.read(&mut buffer[kept..]) {
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let count = read_more(reader, &mut buffer[kept..])?;
             let end = kept + count;
             if count == 0 {
                 return Ok(kept);
@@ -130,7 +130,8 @@ impl Samples {
         self.count += 1;
         let place = |field: &str| format!("record {}, {field}", self.count);
         let Some(at_ns) = one.at_ns else {
-            let reason = "is no time: the file is damaged, or was made by a 32-bit machine of old";
+            let reason =
+                "is no time: the file is damaged or has a hole, or was made by a 32-bit machine of old";
             return Err(ImportError::field(place("time"), reason));
         };
         if self.count == 1 {
@@ -148,9 +149,17 @@ impl Samples {
                 self.threads.resize_with(thread + 1, || None);
             }
             let builder = SeriesBuilder::new(0, None, 0, &[]).of_unit(self.unit.ns() as u32);
-            self.threads[thread] = Some(builder);
+            self.threads[thread] = Some((builder, at_ns));
         }
-        let Some(Some(builder)) = self.threads.get_mut(thread) else { return Ok(()) };
+        let Some(Some((builder, last_ns))) = self.threads.get_mut(thread) else { return Ok(()) };
+        if at_ns < *last_ns {
+            let reason = format!(
+                "thread {thread} goes back by {} ns: that is another measurement; split the file, and import each",
+                *last_ns - at_ns
+            );
+            return Err(ImportError::field(format!("record {}, time", self.count), reason));
+        }
+        *last_ns = at_ns;
         let value_ns = one.value as i64 * self.unit.ns();
         let at_ns = at_ns.saturating_sub(self.first_ns).max(0) as u64;
         let cycle = builder.recorded();

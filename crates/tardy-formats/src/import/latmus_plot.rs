@@ -91,6 +91,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             _ => {}
         }
     }
+    imported.last_line = Some(lines.read_lines());
     let total = counts.total("the cells")?;
     if let Some((line, listed)) = listed.filter(|(_, listed)| *listed != total) {
         imported

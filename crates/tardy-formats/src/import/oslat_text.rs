@@ -1,7 +1,7 @@
 //! oslat's text: a row for each bin and a column for each core.
 //!
-//! The last bin holds everything above it; up to 2.4 values are rounded up to a us, later they are cut off, and with a
-//! finer bin (-W) bins have fractions and the extremes below are ns or us as their line says.
+//! The last bin holds everything above it. A row is named for the bin's upper end, which is a value of the bin up to 2.4 and
+//! none from 2.5 on, where bins may be finer (-W) and have fractions.
 
 use std::io::Read;
 
@@ -26,6 +26,7 @@ struct Text {
     max: Option<(u64, Vec<i64>)>,
     duration_ns: Option<u64>,
     cut_short: bool,
+    last_line: u64,
 }
 
 /// Imports oslat's text.
@@ -43,8 +44,12 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             "it ends before its minima and maxima, and the last bin says nothing without them",
         ));
     };
-    let cut_off = min.contains(&0);
-    let rounded_up = i64::from(!cut_off && min.iter().all(|min| min % 1000 == 0));
+    for (line, values) in [&text.min, &text.max].into_iter().flatten() {
+        if values.len() != text.cores.len() {
+            let reason = format!("{} values for {} cores", values.len(), text.cores.len());
+            return Err(ImportError::line(*line, "Minimum or Maximum", reason));
+        }
+    }
     let width_ns = text.rows.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or(1000);
     let mut streams = Vec::new();
     for (column, core) in text.cores.iter().enumerate() {
@@ -52,17 +57,19 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         let of = |values: &[i64]| {
             values.get(column).copied().ok_or_else(|| ImportError::field(&place, "has no minimum or maximum"))
         };
-        let bins = text
+        let mut bins = text
             .rows
             .iter()
             .filter(|(_, _, counts)| counts[column] > 0)
             .map(|(upper, _, counts)| Bin {
-                lower_ns: upper - width_ns + rounded_up,
-                upper_ns: upper + rounded_up,
+                lower_ns: upper - width_ns,
+                upper_ns: *upper,
                 count: counts[column],
             })
-            .collect();
-        let (min_ns, max_ns) = (Some(of(min)?), Some(of(max)?));
+            .collect::<Vec<Bin>>();
+        let (min_ns, max_ns) = (of(min)?, of(max)?);
+        shift_rounded_up(&mut bins, min_ns);
+        let (min_ns, max_ns) = (Some(min_ns), Some(max_ns));
         let mut counts = Counts { bins, min_ns, max_ns, resolution_ns: 1000, ..Counts::default() };
         counts.open_last_for_maximum();
         counts.check(&place)?;
@@ -77,9 +84,21 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         late_periods: LatePeriods::NoSchedule,
         duration_ns: text.duration_ns,
         cut_short: text.cut_short,
+        last_line: Some(text.last_line),
         phases: vec![ImportedPhase { label: "oslat".to_owned(), streams }],
         ..Imported::default()
     })
+}
+
+/// Moves bins that have their upper ends in them. Up to rt-tests 2.4 oslat rounds up to a us and names the bin of 0 to 1 us
+/// 1; 2.5 rounds up too, but has what came to 1 in the bin named 2, and later ones cut off (insert_bucket and
+/// bucket_to_lat in oslat.c). So a minimum that the lowest bin is named for is one that was rounded up into it.
+pub(super) fn shift_rounded_up(bins: &mut [Bin], min_ns: i64) {
+    if bins.first().is_some_and(|bin| bin.upper_ns == min_ns) {
+        for bin in bins {
+            (bin.lower_ns, bin.upper_ns) = (bin.lower_ns + 1, bin.upper_ns + 1);
+        }
+    }
 }
 
 fn read(reader: &mut dyn Read) -> Result<Text> {
@@ -98,6 +117,7 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         }
         text.field(line, name.trim(), rest)?;
     }
+    text.last_line = lines.read_lines();
     Ok(text)
 }
 

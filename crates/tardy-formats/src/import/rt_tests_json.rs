@@ -6,14 +6,16 @@
 use std::io::Read;
 
 use serde_json::Value;
-use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
+use tardy_record::plan::{Policy, Wake};
 use tardy_record::series::{Level, Quantity};
+use tardy_record::{Bin, Knowable};
 
-use super::{ImportOptions, cyclictest_text};
+use super::{ImportOptions, cyclictest_text, oslat_text};
 use crate::command_line;
 use crate::dates;
 use crate::error::{ImportError, Result};
+use crate::export::columns::Own;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
 use crate::json::{self, Object};
 
@@ -81,7 +83,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     if root.count("return_code")?.is_some_and(|code| code != 0) {
         imported.contradictions.push("return_code: the tool says that it failed".to_owned());
     }
-    let known = TOOLS.iter().find(|known| known.name == tool);
+    let known = tool_named(tool);
     let threads = match root.object("thread")? {
         Some(threads) => threads,
         None => {
@@ -100,6 +102,9 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
         numbers.push((number, key.clone()));
     }
     numbers.sort();
+    if let Some(pair) = numbers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(ImportError::field("thread", format!("thread {} is there twice", pair[0].0)));
+    }
     if root.count("num_threads")?.is_some_and(|count| count != numbers.len() as u64) {
         let reason =
             format!("num_threads: it is not {}, the number of threads that are there", numbers.len());
@@ -111,6 +116,10 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
         streams.push(match tool {
             "oslat" => oslat(number, &thread, &mut imported)?,
             "cyclictest" => cyclictest(number, &thread, &root, options, &mut imported)?,
+            "cyclicdeadline" => {
+                let stream = cyclictest(number, &thread, &root, options, &mut imported)?;
+                Stream { policy: Some(Policy::Deadline), ..stream }
+            }
             _ => other(number, &thread, known, &mut imported)?,
         });
     }
@@ -124,25 +133,62 @@ fn finish(imported: &mut Imported, known: Option<&Tool>) {
     imported.late_periods = known.map_or(LatePeriods::Unknown, |known| known.late_periods);
     // Dates are whole seconds, so that their difference means something for long runs only.
     imported.may_tell_skipped = imported.tool == "cyclictest";
+    imported.wake = known.and_then(Tool::wake);
+    if imported.tool == "cyclicdeadline" {
+        imported.remarks.push(MINIMA_OF_0.to_owned());
+    }
     if imported.tool == "cyclictest"
         && let Some(known) = imported.command.as_deref().and_then(command_line::cyclictest)
     {
         imported.duration_ns = known.duration_ns.or(imported.duration_ns);
+        // Every version that writes JSON waits by clock_nanosleep unless an option says otherwise.
+        imported.wake = Some(known.wake(Some(true)).into());
     }
 }
 
 /// One of rt-tests' programs.
-struct Tool {
-    name: &'static str,
-    measures: &'static str,
-    late_periods: LatePeriods,
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    pub(super) measures: &'static str,
+    pub(super) late_periods: LatePeriods,
+}
+
+impl Tool {
+    /// How its threads wait for a timer, as far as the tool alone tells; absent where they wait for none.
+    pub(super) fn wake(&self) -> Option<Knowable<Wake>> {
+        match self.name {
+            "cyclictest" => Some(Knowable::Unknown),
+            "cyclicdeadline" => Some(Knowable::Known(Wake::Deadline)),
+            _ => None,
+        }
+    }
+}
+
+/// The program called `name`.
+pub(super) fn tool_named(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// What limits cyclicdeadline's minima.
+pub(super) const MINIMA_OF_0: &str = "cyclicdeadline takes a minimum of 0 for none and the next reading in its place: \
+    without a histogram the least may be lower than it says";
+
+/// Where bins lie below the minimum, they have it: cyclicdeadline takes a minimum of 0 for none, and the next reading in its
+/// place (do_runtime in cyclicdeadline.c).
+pub(super) fn remember_minima_of_0(counts: &mut Counts) {
+    if let (Some(first), Some(min_ns)) = (counts.bins.first(), counts.min_ns)
+        && first.lower_ns == 0
+        && counts.bins.len() > 1
+    {
+        counts.min_ns = Some(min_ns.min(first.lower_ns));
+    }
 }
 
 const fn tool(name: &'static str, measures: &'static str, late_periods: LatePeriods) -> Tool {
     Tool { name, measures, late_periods }
 }
 
-const TOOLS: [Tool; 12] = [
+static TOOLS: [Tool; 12] = [
     tool("cyclictest", cyclictest_text::MEASURES, LatePeriods::Skipped),
     tool("oslat", "how long a loop that does nothing else stood still", LatePeriods::NoSchedule),
     tool("pmqtest", "from sending a POSIX message to the other thread receiving it", LatePeriods::NoSchedule),
@@ -259,8 +305,21 @@ fn cyclictest(
         let reason = "every wake-up was beyond its histogram, or it had none (-h): there is no distribution";
         imported.remarks.push(format!("thread {number}: {reason}"));
     }
+    if imported.tool == "cyclicdeadline" {
+        remember_minima_of_0(&mut counts);
+    }
     let factor = unit.ns() as f64;
     counts.mean_ns = thread.number("avg")?.map(|mean| mean * factor);
+    // Only tardy writes exact extremes.
+    let own = Own {
+        label: number.to_string(),
+        min_ns: thread.whole("min_ns")?,
+        max_ns: thread.whole("max_ns")?,
+        beyond: 0,
+    };
+    if let Err(contradiction) = own.refine(&mut counts, unit) {
+        imported.contradictions.push(format!("{}: {contradiction}", path("min_ns, max_ns")));
+    }
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
@@ -272,7 +331,7 @@ fn cyclictest(
     Ok(stream)
 }
 
-/// oslat: bins of a us, or of -W ns; up to 2.4 a value is rounded up, later it is cut off; the last bin holds all above.
+/// oslat: bins of a us, or of -W ns; the last bin holds all above.
 fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<Stream> {
     let histogram = thread.required("histogram", thread.object("histogram")?)?;
     let fine = histogram.keys().any(|key| key.contains('.'));
@@ -281,8 +340,6 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
         in_ns(thread.required(key, thread.whole(key)?)?, unit, &thread.path_of(key))
     };
     let (min_ns, max_ns) = (value("min")?, value("max")?);
-    // A loop of less than a us is 1 where it is rounded up, and 0 where it is cut off.
-    let rounded_up = i64::from(!fine && min_ns > 0);
     let mut edges: Vec<i64> = Vec::new();
     for key in histogram.keys() {
         edges.push(thousandths(key, &histogram.path_of(key))?);
@@ -290,10 +347,11 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
     edges.sort_unstable();
     let width_ns =
         edges.windows(2).map(|pair| pair[1] - pair[0]).chain(edges.first().copied()).min().unwrap_or(1000);
-    let bins = bins(&histogram, |key, place| {
+    let mut bins = bins(&histogram, |key, place| {
         let upper = thousandths(key, place)?;
-        Ok((upper - width_ns.max(1) + rounded_up, upper + rounded_up))
+        Ok((upper - width_ns.max(1), upper))
     })?;
+    oslat_text::shift_rounded_up(&mut bins, min_ns);
     let mut counts = Counts {
         bins,
         min_ns: Some(min_ns),

@@ -181,10 +181,17 @@ impl Summary {
                 .to_owned(),
         );
         let known = imported.command.as_deref().and_then(command_line::cyclictest);
+        // Which rt-tests it was is not in the file.
+        imported.wake = (!timerlat).then(|| known.as_ref().and_then(|known| known.wake(None)).into());
         let cores = if self.cores.is_empty() { self.system.into_iter().collect() } else { self.cores };
         let mut streams = Vec::new();
         for (number, core) in cores.into_iter().enumerate() {
+            let line = core.line;
             let mut stream = stream(number as u32, core, &mut imported)?;
+            if streams.iter().any(|other: &Stream| other.cpu == stream.cpu) {
+                let name = stream.name();
+                return Err(ImportError::line(line, "core", format!("{name} is there twice")));
+            }
             if let Some(known) = &known {
                 stream.interval_ns = known.interval_ns;
                 stream.policy = known.policy;

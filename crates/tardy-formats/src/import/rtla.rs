@@ -46,6 +46,7 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
         // The tracer's thread goes on with the next period that is still to come (kernel, trace_osnoise.c).
         late_periods: if file.is_osnoise { LatePeriods::NoSchedule } else { LatePeriods::Skipped },
         duration_ns: file.duration_ns,
+        last_line: Some(lines.read_lines()),
         ..Imported::default()
     };
     let unit = match (file.unit, options.unit) {

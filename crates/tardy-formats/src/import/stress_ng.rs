@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use tardy_record::Knowable;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::plan::Policy;
 
@@ -43,6 +44,7 @@ pub(crate) fn import_yaml(reader: &mut dyn Read, _options: &ImportOptions) -> Re
             _ => {}
         }
     }
+    imported.last_line = Some(lines.read_lines());
     imported.system = system;
     imported.remarks.push(
         "stress-ng writes the cyclic stressor's latencies to its log and not to its YAML: import the log"
@@ -66,7 +68,8 @@ struct Instance {
 
 /// Imports the log.
 pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
-    let mut imported = empty();
+    // Which of its six ways (--cyclic-method) it was is not in the log.
+    let mut imported = Imported { wake: Some(Knowable::Unknown), ..empty() };
     let mut instances: BTreeMap<u64, Instance> = BTreeMap::new();
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
@@ -89,6 +92,7 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
             ));
         }
     }
+    imported.last_line = Some(lines.read_lines());
     imported.remarks.push(
         "the log has a count, extremes and percentiles and no distribution: there are no quantiles of tardy's".to_owned(),
     );

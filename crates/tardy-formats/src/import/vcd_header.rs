@@ -4,6 +4,7 @@ use std::io::Read;
 
 use crate::capture::Named;
 use crate::error::{ImportError, Result};
+use crate::read_more::read_more;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
@@ -58,18 +59,12 @@ impl<'a> Source<'a> {
         }
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        while !self.ended {
-            match self.reader.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.ended = true,
-                Ok(count) => {
-                    self.end += count;
-                    return Ok(true);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
+        if !self.ended {
+            let count = read_more(&mut self.reader, &mut self.buffer[self.end..])?;
+            self.ended = count == 0;
+            self.end += count;
         }
-        Ok(false)
+        Ok(!self.ended)
     }
 
     /// The next word; nothing at the end. A word that the file ends in is one.

@@ -84,6 +84,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         tool: tool.to_owned(),
         measures: MEASURES,
         late_periods: LatePeriods::Counted,
+        last_line: Some(lines.read_lines()),
         cut_short: unended || parts.iter().any(|part| part.result.is_none()),
         ..Imported::default()
     };
@@ -202,6 +203,18 @@ impl Part {
             _ => return Ok(None),
         };
         let place = if line > 0 { format!("line {line}, RTS") } else { "the last line RTD".to_owned() };
+        if let (Some((line, min, _, max)), Some(best), Some(worst)) =
+            (self.result, self.best_ns, self.worst_ns)
+            && (min > best || max < worst)
+        {
+            imported.contradictions.push(format!(
+                "line {line}, RTS: it says {} to {} us, but the last line RTD has {} to {} us",
+                min as f64 / 1000.0,
+                max as f64 / 1000.0,
+                best as f64 / 1000.0,
+                worst as f64 / 1000.0
+            ));
+        }
         let mut counts = if self.bins.is_empty() {
             imported.remarks.push(
                 "there is no histogram (-h): counts are of whole seconds at the period, and there are no quantiles"

@@ -68,6 +68,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         }
         points.push((x, y));
     }
+    imported.last_line = Some(lines.read_lines());
     let width_ns =
         points.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|ns| *ns > 1).min().unwrap_or(1000);
     let inner = points.iter().filter(|(_, y)| *y > 1);

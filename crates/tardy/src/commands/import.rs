@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use tardy_formats::archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used, detect};
 use tardy_measure::run::result_file::ResultFile;
+use tardy_present::latency::harmless;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{file, validity};
 
@@ -80,7 +81,7 @@ impl Place {
         match &arguments.output {
             None => Ok(Self::Directory(PathBuf::from("."))),
             Some(output) if several || output.is_dir() => {
-                fs::create_dir_all(output).with_context(|| format!("{} cannot be made", output.display()))?;
+                fs::create_dir_all(output).with_context(|| format!("{} cannot be made", shown(output)))?;
                 Ok(Self::Directory(output.clone()))
             }
             Some(output) => Ok(Self::File(output.clone())),
@@ -107,16 +108,16 @@ impl Import {
     /// Imports a file, or all of a directory. What was `named` must be a file that can be imported.
     fn path(&mut self, path: &Path, named: bool, depth: usize) -> Result<()> {
         let metadata = if named { path.metadata() } else { path.symlink_metadata() };
-        let metadata = metadata.with_context(|| format!("{} cannot be read", path.display()))?;
+        let metadata = metadata.with_context(|| format!("{} cannot be read", shown(path)))?;
         if metadata.is_dir() {
             if depth >= DEPTH_MAX {
                 output::tell(&format!(
                     "{}: directories lie too deep in each other; passed over",
-                    path.display()
+                    shown(path)
                 ));
                 return Ok(());
             }
-            let entries = fs::read_dir(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            let entries = fs::read_dir(path).with_context(|| format!("{} cannot be read", shown(path)))?;
             let mut entries: Vec<PathBuf> =
                 entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
             entries.sort();
@@ -124,15 +125,15 @@ impl Import {
         }
         if !metadata.is_file() {
             if named {
-                bail!("{} is not a regular file: a pipe or a device would be read for ever", path.display());
+                bail!("{} is not a regular file: a pipe or a device would be read for ever", shown(path));
             }
             return Ok(());
         }
         if !named && path.to_string_lossy().ends_with(".run.json") {
             return Ok(());
         }
-        let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| format!("{} cannot be read", shown(path)))?;
+        let name = shown(path);
         match Content::open(file) {
             Ok(content) if content.is_tar() => self.archive(content, &name),
             Ok(mut content) => {
@@ -150,15 +151,21 @@ impl Import {
         // Its members are several files, whose runs go into a directory.
         if let Place::File(path) = &self.place {
             fs::create_dir_all(path)
-                .with_context(|| format!("{} cannot be made a directory", path.display()))?;
+                .with_context(|| format!("{} cannot be made a directory", shown(path)))?;
             self.place = Place::Directory(path.clone());
         }
         let mut tar = Tar::new(content);
         loop {
             match tar.next_member() {
+                Ok(None) if !tar.has_end_mark() => {
+                    output::tell(&format!(
+                        "{name}: the archive has no end: it may have been cut off behind its last member"
+                    ));
+                    return Ok(());
+                }
                 Ok(None) => return Ok(()),
                 Ok(Some(member)) => {
-                    let whole = format!("{name}:{}", member.name);
+                    let whole = format!("{name}:{}", harmless(&member.name));
                     let options = self.options.clone();
                     match Content::open(&mut tar) {
                         Ok(mut content) => self.content(&mut content, &whole, false, &options)?,
@@ -199,7 +206,7 @@ impl Import {
         ResultFile::claim(&path, self.force)?.write(file::to_text(&imported.run).as_bytes())?;
         self.imported += 1;
         self.invalid |= !imported.run.validity.valid;
-        output::tell(&format!("{name}: {} → {}", what(&imported), path.display()));
+        output::tell(&format!("{name}: {} → {}", what(&imported), shown(&path)));
         if let Some(missing) = validity::what_is_missing(&imported.run) {
             output::tell(&format!("{name}: {missing}"));
         }
@@ -287,6 +294,11 @@ impl Import {
         }
         Ok(if self.invalid { Exit::Invalid } else { Exit::Done })
     }
+}
+
+/// A path in a message: its name may have any character in it, and some steer a terminal.
+fn shown(path: &Path) -> String {
+    harmless(&path.display().to_string())
 }
 
 /// What was imported, in a line.

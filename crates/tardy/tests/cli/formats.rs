@@ -201,6 +201,18 @@ fn directories_and_archives_are_imported_whole_and_what_is_of_no_format_is_count
 }
 
 #[test]
+fn a_name_cannot_steer_the_terminal() {
+    let bench = bench_with(&[]);
+    let name = "a\n\u{1b}[2Jb.json";
+    fs::copy(fixture("cyclictest-2.4.json"), bench.path(name)).unwrap();
+    let told = bench.run(&["import", name, "-o", "a.run.json"]).exits(0).err;
+    assert!(told.lines().count() == 1 && !told.contains('\u{1b}'), "{told:?}");
+    fs::write(bench.path(name), "no latency here\n").unwrap();
+    let told = bench.run(&["import", name]).exits(1).err;
+    assert!(told.lines().count() == 1 && !told.contains('\u{1b}'), "{told:?}");
+}
+
+#[test]
 fn the_lists_name_every_format() {
     let bench = Bench::new();
     let listed = bench.run(&["import", "--list"]).exits(0).out;

@@ -91,3 +91,40 @@ fn a_published_result_is_no_run_and_stands_beside_one() {
     // An answer on a pin is no wake-up.
     bench.run(&["compare", "x.run.json", "published:g45-gpio-rt"]).exits(1);
 }
+
+/// What another tool measured stands beside the published results of the way in which its thread waited.
+#[test]
+fn another_tools_file_is_set_beside_one() {
+    let bench = Bench::new();
+    let fixtures = format!("{}/../tardy-formats/tests/fixtures", env!("CARGO_MANIFEST_DIR"));
+    let row = |shown: &str, name: &str| {
+        let rows: Vec<&str> = shown.lines().filter(|line| line.trim_start().starts_with(name)).collect();
+        assert_eq!(rows.len(), 1, "{name}: {shown}");
+        rows[0].split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let import = |file: &str, more: &[&str]| {
+        let path = format!("{fixtures}/{file}");
+        bench.run(&[&["import", &path, "-o", "a.run.json", "--force"], more].concat()).exits(0);
+        let compared = bench.run(&["compare", "published:rpi3-4.14-standard", "a.run.json"]);
+        let nothing = compared.out.contains("nothing of the kind");
+        compared.exits(i32::from(nothing)).out
+    };
+    // cyclictest's JSON has its command line and its version.
+    let shown = import("cyclictest-2.4.json", &[]);
+    assert_eq!(row(&shown, "wake method"), "wake method clock_nanosleep clock_nanosleep same");
+    assert_eq!(row(&shown, "interval"), "interval 200us 200us same");
+    assert!(!shown.contains("nothing of the kind") && shown.contains("12,109"), "{shown}");
+    let found = bench.json("a.run.json");
+    assert_eq!(found["plan"]["phases"][0]["probe"]["wake"], "clock_nanosleep");
+    // Its text has neither: what the person tells is known, and what nobody tells is not.
+    let shown = import("cyclictest-2.4-quiet.txt", &["--command", "cyclictest -m -n -t2 -p90 -i200 -q"]);
+    assert_eq!(row(&shown, "wake method"), "wake method clock_nanosleep clock_nanosleep same");
+    let shown = import("cyclictest-2.4-quiet.txt", &["--unit", "us"]);
+    assert_eq!(row(&shown, "wake method"), "wake method clock_nanosleep not known unknown");
+    assert!(!shown.contains("nothing of the kind"), "{shown}");
+    // Another way to wait is another kind.
+    let shown = import("cyclictest-2.4-quiet.txt", &["--command", "cyclictest -x -t2 -p90 -i200 -q"]);
+    assert!(shown.contains("nothing of the kind"), "{shown}");
+    let shown = import("oslat-2.4.json", &[]);
+    assert!(shown.contains("nothing of the kind"), "{shown}");
+}
