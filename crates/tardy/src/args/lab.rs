@@ -52,6 +52,12 @@ pub(crate) struct LabVerifyArgs {
     /// How often each kernel is booted.
     #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) rounds: u32,
+    /// Directory for the first run of each kernel, and for every run that differs from it [default: none is kept]
+    #[arg(short, long, value_name = "DIR", help_heading = "Results")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace files of the same names.
+    #[arg(long, requires = "output", help_heading = "Results")]
+    pub(crate) force: bool,
 }
 
 /// What is the same for running and verifying.

@@ -44,13 +44,18 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         used: Used::default(),
         time_unit_said: None,
         names: BTreeSet::new(),
+        is_of_several: several,
         imported: 0,
+        there_already: 0,
         passed_over: 0,
+        without_unit: 0,
         invalid: false,
         failed: 0,
     };
-    for file in &arguments.files {
+    if let ([file], false) = (arguments.files.as_slice(), several) {
         import.path(file, true, 0)?;
+    } else {
+        arguments.files.iter().for_each(|file| import.one_of_several(file, true, 0));
     }
     import.finish()
 }
@@ -98,13 +103,26 @@ struct Import {
     /// Where the first capture that says the unit of its times does so.
     time_unit_said: Option<String>,
     names: BTreeSet<String>,
+    is_of_several: bool,
     imported: usize,
+    /// The same runs are there from an import before this one.
+    there_already: usize,
     passed_over: usize,
+    /// Of those that failed.
+    without_unit: usize,
     invalid: bool,
     failed: usize,
 }
 
 impl Import {
+    /// Imports one of several: what is wrong with it keeps no other one from being imported.
+    fn one_of_several(&mut self, path: &Path, named: bool, depth: usize) {
+        if let Err(error) = self.path(path, named, depth) {
+            self.failed += 1;
+            output::tell(&format!("{error:#}"));
+        }
+    }
+
     /// Imports a file, or all of a directory. What was `named` must be a file that can be imported.
     fn path(&mut self, path: &Path, named: bool, depth: usize) -> Result<()> {
         let metadata = if named { path.metadata() } else { path.symlink_metadata() };
@@ -121,7 +139,8 @@ impl Import {
             let mut entries: Vec<PathBuf> =
                 entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
             entries.sort();
-            return entries.iter().try_for_each(|entry| self.path(entry, false, depth + 1));
+            entries.iter().for_each(|entry| self.one_of_several(entry, false, depth + 1));
+            return Ok(());
         }
         if !metadata.is_file() {
             if named {
@@ -154,6 +173,7 @@ impl Import {
                 .with_context(|| format!("{} cannot be made a directory", shown(path)))?;
             self.place = Place::Directory(path.clone());
         }
+        self.is_of_several = true;
         let mut tar = Tar::new(content);
         loop {
             match tar.next_member() {
@@ -203,9 +223,14 @@ impl Import {
             Place::File(path) => path.clone(),
             Place::Directory(directory) => directory.join(own_name),
         };
-        ResultFile::claim(&path, self.force)?.write(file::to_text(&imported.run).as_bytes())?;
-        self.imported += 1;
+        let text = file::to_text(&imported.run);
         self.invalid |= !imported.run.validity.valid;
+        if self.is_of_several && fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            self.there_already += 1;
+            return Ok(());
+        }
+        ResultFile::claim(&path, self.force)?.write(text.as_bytes())?;
+        self.imported += 1;
         output::tell(&format!("{name}: {} → {}", what(&imported), shown(&path)));
         if let Some(missing) = validity::what_is_missing(&imported.run) {
             output::tell(&format!("{name}: {missing}"));
@@ -238,6 +263,12 @@ impl Import {
         let is_other_channel = matches!(error, ImportError::OtherChannel(_));
         if !is_other_channel || named {
             self.failed += 1;
+        }
+        if self.is_of_several && matches!(error, ImportError::UnitUnknown { .. }) {
+            // What to do about it is said once, for all of them.
+            self.without_unit += 1;
+            output::tell(&format!("{name}: not imported: in us or in ns?"));
+            return Ok(());
         }
         let verb = if is_other { " " } else { ": " };
         output::tell(&format!("{name}{verb}{error}"));
@@ -285,11 +316,28 @@ impl Import {
                 self.passed_over
             ));
         }
+        if self.is_of_several {
+            let place = match &self.place {
+                Place::File(path) | Place::Directory(path) => shown(path),
+            };
+            let there = match self.there_already {
+                0 => String::new(),
+                already => format!(", {already} more were there already"),
+            };
+            output::tell(&format!("{} imported into {place}{there}, {} failed", self.imported, self.failed));
+        }
+        if self.without_unit > 0 {
+            output::tell(&format!(
+                "{} of them do not say whether their numbers are microseconds or nanoseconds: import once more, with --unit \
+                 us (what the tools do by themselves) or --unit ns, or with their command line in --command",
+                self.without_unit
+            ));
+        }
         if self.failed > 0 {
             return Ok(Exit::CouldNot);
         }
         self.refuse_unused()?;
-        if self.imported == 0 {
+        if self.imported + self.there_already == 0 {
             bail!("nothing was imported: there is no file in a format that 'tardy import --list' names");
         }
         Ok(if self.invalid { Exit::Invalid } else { Exit::Done })

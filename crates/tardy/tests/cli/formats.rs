@@ -201,6 +201,24 @@ fn directories_and_archives_are_imported_whole_and_what_is_of_no_format_is_count
 }
 
 #[test]
+fn one_file_of_several_keeps_no_other_from_being_imported_now_or_later() {
+    let bench = bench_with(&["cyclictest-2.4-hist.txt", "cyclictest-2.4.json"]);
+    let files = ["missing.txt", "cyclictest-2.4-hist.txt", "cyclictest-2.4.json"];
+    let import =
+        |unit: &[&str], files: &[&str]| bench.run(&[&["import", "-o", "runs"], unit, files].concat());
+    let first = import(&[], &files).exits(1).err;
+    assert!(first.contains("missing.txt cannot be read") && first.contains("1 imported"), "{first}");
+    assert!(first.contains("1 of them do not say whether"), "{first}");
+    let in_us = || import(&["--unit", "us"], &files[1..]);
+    let again = in_us().exits(0).err;
+    assert!(again.contains("1 imported into runs, 1 more were there already, 0 failed"), "{again}");
+    let mut runs = fs::read_dir(bench.path("runs")).unwrap().map(|entry| entry.unwrap().path());
+    fs::write(runs.next().unwrap(), "somebody's own").unwrap();
+    let kept = in_us().exits(1).err;
+    assert!(kept.contains("exists already") && kept.contains("0 imported into runs, 1 more"), "{kept}");
+}
+
+#[test]
 fn a_name_cannot_steer_the_terminal() {
     let bench = bench_with(&[]);
     let name = "a\n\u{1b}[2Jb.json";

@@ -45,16 +45,17 @@ fn series<'r>(run: &'r Run, label: &str) -> &'r Series {
 }
 
 #[test]
-fn a_wiggle_shows_what_takes_the_cpu() {
+fn a_wiggle_shows_what_takes_the_cpu_and_is_the_same_to_the_byte() {
     let Some(guests) = guests::directory() else { return };
     if !own_modules::are_there() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.arg(recipe(place.path())).args(["--kernel", KERNELS[1]]);
+    let mut lab = guests::lab(&guests, "x86_64", "verify");
+    lab.arg(recipe(place.path())).args(["--kernel", KERNELS[1], "--rounds", "2"]);
     lab.arg("-o").arg(place.path().join("out"));
-    println!("{}", guests::said(&guests::expect(lab, 0)));
+    let shown = guests::said(&guests::expect(lab, 0));
+    assert!(shown.contains("the same bytes every time"), "{shown}");
     let run = guests::run(&place.path().join("out/debian-6.12-rt.run.json"));
     assert!(run.validity.valid, "{:?}", run.validity);
 
@@ -85,17 +86,4 @@ fn a_wiggle_shows_what_takes_the_cpu() {
     assert!(shell.tally.recorded > 1000 && shell.tally.dropped.get() == Some(0), "{:?}", shell.tally);
     assert!(!shell.stands_beside() && echo.stands_beside());
     println!("toggles: min {:?}, mean {:?}, max {:?}", toggles.min_ns, toggles.mean_ns(), toggles.max_ns);
-}
-
-#[test]
-fn wiggles_are_the_same_to_the_byte() {
-    let Some(guests) = guests::directory() else { return };
-    if !own_modules::are_there() {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let mut lab = guests::lab(&guests, "x86_64", "verify");
-    lab.arg(recipe(place.path())).args(["--kernel", KERNELS[1], "--rounds", "2"]);
-    let shown = guests::said(&guests::expect(lab, 0));
-    assert!(shown.contains("the same bytes every time"), "{shown}");
 }

@@ -31,6 +31,11 @@ pub(super) fn comparable(run: &Run) -> String {
     file::to_text(&Run { origin: Origin::default(), ..run.clone() })
 }
 
+/// Where a run of this name is kept.
+pub(super) fn run_file(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.run.json"))
+}
+
 /// The files of one guest in the results' directory.
 pub(super) struct Files {
     pub(super) run: ResultFile,
@@ -40,10 +45,10 @@ pub(super) struct Files {
 impl Files {
     /// Claims the places before anything is booted.
     pub(super) fn claim(directory: &Path, slug: &str, force: bool) -> Result<Self> {
-        let place = |suffix: &str| -> PathBuf { directory.join(format!("{slug}.{suffix}")) };
+        let console = directory.join(format!("{slug}.console.log"));
         Ok(Self {
-            run: ResultFile::claim(&place("run.json"), force)?,
-            console: ResultFile::claim(&place("console.log"), force)?,
+            run: ResultFile::claim(&run_file(directory, slug), force)?,
+            console: ResultFile::claim(&console, force)?,
         })
     }
 }

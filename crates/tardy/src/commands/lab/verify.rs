@@ -1,6 +1,8 @@
 //! `tardy lab verify`: the same bytes every time, whatever else the host does.
 
+use std::fs;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -8,11 +10,13 @@ use anyhow::{Context, Result};
 use tardy_lab::crew;
 use tardy_lab::experiment::Host;
 use tardy_lab::machine::Pace;
+use tardy_measure::run::result_file::ResultFile;
+use tardy_record::{Run, file};
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
 use super::prepare::{Guest, Prepared, prepare, tell_notice};
-use super::results::{comparable, run_of};
+use super::results::{comparable, run_file, run_of};
 use crate::args::LabVerifyArgs;
 use crate::commands::output;
 use crate::exit::Exit;
@@ -52,16 +56,51 @@ pub(super) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
         )
         .into());
     }
+    let keeper = Keeper::of(arguments, &prepared.guests)?;
     let signals = EndSignals::catch().context("signals cannot be caught")?;
     let mut all_equal = true;
     for guest in &prepared.guests {
-        all_equal &= verify(&prepared, guest, arguments.rounds, &signals)?;
+        all_equal &= verify(&prepared, guest, arguments.rounds, &signals, &keeper)?;
     }
     Ok(if all_equal { Exit::Done } else { Exit::Failed })
 }
 
+/// Keeps the first run of each kernel and those that differ from it, where somebody wants them.
+struct Keeper<'a> {
+    directory: Option<&'a Path>,
+    force: bool,
+}
+
+impl<'a> Keeper<'a> {
+    /// Makes the directory, and claims the places of the first runs before anything is booted.
+    fn of(arguments: &'a LabVerifyArgs, guests: &[Guest]) -> Result<Self> {
+        let keeper = Self { directory: arguments.output.as_deref(), force: arguments.force };
+        if let Some(directory) = keeper.directory {
+            fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+            for guest in guests {
+                ResultFile::claim(&run_file(directory, &guest.slug), keeper.force)?;
+            }
+        }
+        Ok(keeper)
+    }
+
+    fn keep(&self, name: &str, run: &Run) -> Result<()> {
+        let Some(directory) = self.directory else { return Ok(()) };
+        let place = ResultFile::claim(&run_file(directory, name), self.force)?;
+        place.write(file::to_text(run).as_bytes())?;
+        output::tell(&format!("run file {}", place.path().display()));
+        Ok(())
+    }
+}
+
 /// Boots one kernel as often as asked, under each disturbance in turn.
-fn verify(prepared: &Prepared, guest: &Guest, rounds: u32, signals: &EndSignals) -> Result<bool> {
+fn verify(
+    prepared: &Prepared,
+    guest: &Guest,
+    rounds: u32,
+    signals: &EndSignals,
+    keeper: &Keeper<'_>,
+) -> Result<bool> {
     let mut first: Option<String> = None;
     let mut differing = 0;
     let mut booted = 0;
@@ -69,16 +108,18 @@ fn verify(prepared: &Prepared, guest: &Guest, rounds: u32, signals: &EndSignals)
         let disturbance = Disturbance::ALL[round as usize % Disturbance::ALL.len()];
         for run in boot(prepared, guest, disturbance, signals)? {
             booted += 1;
-            let first = first.get_or_insert_with(|| run.clone());
-            if *first != run {
+            let bytes = comparable(&run);
+            let Some(first) = &first else {
+                keeper.keep(&guest.slug, &run)?;
+                first = Some(bytes);
+                continue;
+            };
+            if *first != bytes {
                 differing += 1;
-                let what = first_difference(first, &run);
-                output::print(&format!(
-                    "{}: round {}, {}: differs {what}\n",
-                    guest.slug,
-                    round + 1,
-                    disturbance.name()
-                ))?;
+                keeper.keep(&format!("{}-boot{booted}", guest.slug), &run)?;
+                let (round, how) = (round + 1, disturbance.name());
+                let what = first_difference(first, &bytes);
+                output::print(&format!("{}: round {round}, {how}: differs {what}\n", guest.slug))?;
             }
         }
     }
@@ -90,13 +131,13 @@ fn verify(prepared: &Prepared, guest: &Guest, rounds: u32, signals: &EndSignals)
     Ok(differing == 0)
 }
 
-/// One round: the runs as bytes, one for each guest that ran.
+/// One round: the runs, one for each guest that ran.
 fn boot(
     prepared: &Prepared,
     guest: &Guest,
     disturbance: Disturbance,
     signals: &EndSignals,
-) -> Result<Vec<String>> {
+) -> Result<Vec<Run>> {
     let count = if disturbance == Disturbance::Neighbours { prepared.cores.len().max(2) } else { 1 };
     let stop = AtomicBool::new(false);
     let outcomes = thread::scope(|scope| {
@@ -112,7 +153,7 @@ fn boot(
         stop.store(true, Ordering::Relaxed);
         outcomes
     });
-    outcomes.into_iter().map(|outcome| Ok(comparable(&run_of(&outcome?)?))).collect()
+    outcomes.into_iter().map(|outcome| run_of(&outcome?)).collect()
 }
 
 fn hog(core: u32, stop: &AtomicBool) {
