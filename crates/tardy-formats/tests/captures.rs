@@ -215,9 +215,13 @@ fn every_scale_of_a_vcd_is_exact() {
         let run = imported(text.as_bytes(), &ImportOptions::default());
         agrees(series(&run, "d", Interval::High), &[high_ns]);
     }
-    for (scale, expected) in
-        [("2 ns", "no scale"), ("1 h", "no scale"), ("0 ns", "no scale"), ("", "no scale")]
-    {
+    for (scale, expected) in [
+        ("2 ns", "no scale"),
+        ("1 h", "no scale"),
+        ("0 ns", "no scale"),
+        ("", "no scale"),
+        ("1 us $end $timescale 1 ns", "and this line says 1ns"),
+    ] {
         let text = format!("$timescale {scale} $end $var wire 1 ! d $end $enddefinitions $end #0 0! #1\n");
         let error = refused(text.as_bytes(), "vcd", &ImportOptions::default());
         assert!(error.contains("line 1, $timescale") && error.contains(expected), "{scale}: {error}");
