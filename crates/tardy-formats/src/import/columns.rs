@@ -48,6 +48,11 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             own.push(read);
             continue;
         }
+        if text.starts_with("# Max Latencies") {
+            let reason =
+                "cyclictest's own maxima are here, and what lay beyond its rows: --as cyclictest reads them";
+            return Err(ImportError::line(line.number, "comment", reason));
+        }
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
@@ -63,6 +68,11 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         rows.push((value, line.number, counts));
     }
     imported.last_line = Some(lines.read_lines());
+    if own.is_empty() && drop_sums(&mut rows) {
+        imported
+            .remarks
+            .push("the last column is the sum of the others in every row, and left out".to_owned());
+    }
     // Where everything lay beyond the rows, there are none, and tardy's comments alone say of what.
     let columns = rows.first().map_or(own.len(), |(_, _, counts)| counts.len());
     if columns == 0 {
@@ -78,6 +88,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         None => cyclictest_text::unit(options, known.as_ref(), &mut imported, "a file of bare columns")?,
     };
     if own.is_empty() {
+        imported.remarks.push("bare columns name no tool: they are taken for cyclictest's".to_owned());
         imported.remarks.push(
             "bare columns do not say how many readings lay beyond them: the maxima shown are the highest rows with a count, \
              and may not be the worst"
@@ -96,7 +107,24 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     Ok(imported)
 }
 
-fn stream(rows: &[(u64, u64, Vec<u64>)], column: usize, unit: Unit, own: Option<&Own>) -> Result<Stream> {
+/// Leaves the last column out where it is the sum of the others, as cyclictest's `-H` writes it.
+fn drop_sums(rows: &mut [Row]) -> bool {
+    let is_sum = |(_, _, counts): &Row| match counts.split_last() {
+        Some((last, rest)) if rest.len() >= 2 => {
+            rest.iter().try_fold(0u64, |sum, count| sum.checked_add(*count)) == Some(*last)
+        }
+        _ => false,
+    };
+    // One row with readings may be like that by chance.
+    let with_readings = rows.iter().filter(|(_, _, counts)| counts.iter().any(|count| *count > 0)).count();
+    let drops = with_readings >= 2 && rows.iter().all(is_sum);
+    if drops {
+        rows.iter_mut().for_each(|(_, _, counts)| counts.truncate(counts.len() - 1));
+    }
+    drops
+}
+
+fn stream(rows: &[Row], column: usize, unit: Unit, own: Option<&Own>) -> Result<Stream> {
     let mut bins = Vec::new();
     for (value, line, counts) in rows.iter().filter(|(_, _, counts)| counts[column] > 0) {
         let place = format!("line {line}, latency");
@@ -129,4 +157,28 @@ fn stream(rows: &[(u64, u64, Vec<u64>)], column: usize, unit: Unit, own: Option<
     stream.cpu = label.as_ref().and_then(|label: &String| label.strip_prefix("cpu ")?.parse().ok());
     stream.label = label;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn imported(text: &str) -> Result<Imported> {
+        import(&mut text.as_bytes(), &ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() })
+    }
+
+    #[test]
+    fn a_column_of_sums_is_no_thread() {
+        let threads = |text: &str| imported(text).unwrap().phases[0].streams.len();
+        assert_eq!(threads("1 3 4 7\n2 1 4 5\n3 0 1 1\n"), 2);
+        assert_eq!(threads("1 3 4 7\n2 1 4 6\n3 0 1 1\n"), 3, "one row is no sum");
+        assert_eq!(threads("1 3 4 7\n"), 3, "one row may be so by chance");
+        assert_eq!(threads("1 3 3\n2 1 1\n"), 2, "two threads alike");
+    }
+
+    #[test]
+    fn comments_that_say_more_are_not_thrown_away() {
+        let error = imported("# Histogram\n1 3\n# Max Latencies: 00093\n").unwrap_err().to_string();
+        assert!(error.contains("line 3, comment") && error.contains("--as cyclictest"), "{error}");
+    }
 }
