@@ -8,13 +8,13 @@ use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, WigglePlan};
 use tardy_record::{Knowable, Run, cpu_list};
 
-use crate::{compare, lab};
+use crate::lab;
 
 /// Measured times that differ by more than this share make maxima incomparable: a maximum grows with time.
 pub(crate) const DURATION_TOLERANCE: f64 = 0.05;
 
-/// Why two runs are not comparable; empty where they are.
-pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
+/// Why two runs are not comparable, of which the phases `matched` belong together; empty where they are.
+pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
     let mut reasons = Vec::new();
     if !base.origin.id.is_empty() && base.origin == candidate.origin {
         reasons.push(format!("it is the same run twice, {}: there is nothing to compare", base.origin.id));
@@ -28,8 +28,8 @@ pub fn obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     if base.phases.len() != candidate.phases.len() {
         reasons.push(format!("phases: {} and {}", base.phases.len(), candidate.phases.len()));
     }
-    for (ours, theirs) in compare::matching_phases(base, candidate) {
-        if let (Some(a), Some(b)) = (base.plan.phases.get(ours), candidate.plan.phases.get(theirs)) {
+    for (ours, theirs) in matched {
+        if let (Some(a), Some(b)) = (base.plan.phases.get(*ours), candidate.plan.phases.get(*theirs)) {
             reasons.extend(plan_obstacles(a, b));
         }
     }

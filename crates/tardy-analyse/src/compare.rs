@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use tardy_record::lab::LabClock;
-use tardy_record::plan::PhasePlan;
 use tardy_record::series::TraceSource;
 use tardy_record::{Run, Series};
 
 use crate::comparability;
 use crate::difference::{self, Differences};
 use crate::name::{self, Readings};
+use crate::pairing::{self, Paired, series_of};
 use crate::pool;
 use crate::row::{self, Row};
 use crate::shape::{self, Shape};
@@ -72,8 +72,14 @@ pub struct Pair {
     /// What took the CPUs in phases that looked for it in both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<NoisePair>,
-    /// Phases and series of one side that the other does not have.
+    /// Phases and series of one side that the other does not have, and what could not be put together.
     pub unmatched: Vec<String>,
+    /// What was put side by side although its names differ, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paired: Vec<String>,
+    /// Why nothing could be compared; absent where something was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nothing_because: Option<String>,
     /// What differs between the machines.
     pub differences: Differences,
 }
@@ -121,23 +127,46 @@ pub struct Ratio {
     pub base_ns: Option<f64>,
     /// In the candidate.
     pub candidate_ns: Option<f64>,
-    /// Candidate over base; absent where one is absent or not positive: early by nothing has no ratio.
+    /// Whether it lies beyond the histogram of the base, so that it is that or more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub base_at_least: bool,
+    /// And of the candidate.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub candidate_at_least: bool,
+    /// Candidate over base; absent where one is absent, beyond the histogram or not positive: early by nothing has no ratio.
     pub ratio: Option<f64>,
 }
 
 /// Compares every other run of `runs` with the first; nothing with fewer than two.
 pub fn of(runs: &[&Run]) -> Option<Comparison> {
-    let (base, candidates) = runs.split_first()?;
-    if candidates.is_empty() {
-        return None;
-    }
+    let pair = |base: &Run, candidate: &Run| Ok(pairing::phases(base, candidate));
+    // No rule of ours fails.
+    with(runs, pair).unwrap_or_default()
+}
+
+/// The same, but only of the phases that `pairs` names, each as `BASE=CANDIDATE`, by label or by number from 1.
+///
+/// # Errors
+/// In words, where a run has no such phase, or where two count different things.
+pub fn of_phases(runs: &[&Run], pairs: &[String]) -> Result<Option<Comparison>, String> {
+    with(runs, |base, candidate| pairing::asked(base, candidate, pairs))
+}
+
+fn with(
+    runs: &[&Run],
+    paired: impl Fn(&Run, &Run) -> Result<Paired, String>,
+) -> Result<Option<Comparison>, String> {
+    let Some((base, candidates)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return Ok(None);
+    };
     let names = name::of_runs(runs);
     let pairs = candidates.iter().zip(&names[1..]);
-    Some(Comparison {
+    let pairs = pairs.map(|(candidate, name)| Ok(pair(base, candidate, name, paired(base, candidate)?)));
+    Ok(Some(Comparison {
         base: side(base, &names[0]),
-        candidates: pairs.map(|(candidate, name)| pair(base, candidate, name)).collect(),
+        candidates: pairs.collect::<Result<_, String>>()?,
         strength: Strength::DescriptiveOnly,
-    })
+    }))
 }
 
 fn side(run: &Run, name: &str) -> Side {
@@ -151,72 +180,95 @@ fn side(run: &Run, name: &str) -> Side {
     }
 }
 
-fn pair(base: &Run, candidate: &Run, name: &str) -> Pair {
-    let matched = matching_phases(base, candidate);
+fn pair(base: &Run, candidate: &Run, name: &str, paired: Paired) -> Pair {
+    let matched = &paired.phases;
     let missing = |run: &Run, taken: &dyn Fn(usize) -> bool, name: &str| -> Vec<String> {
         let left = run.phases.iter().enumerate().filter(|(index, _)| !taken(*index));
         left.map(|(_, phase)| format!("'{}' is in {name} only", phase.label)).collect()
     };
-    let mut unmatched = missing(base, &|i| matched.iter().any(|(a, _)| *a == i), "the base");
-    unmatched.extend(missing(candidate, &|i| matched.iter().any(|(_, b)| *b == i), "the candidate"));
-    for (a, b) in &matched {
-        unmatched.extend(lonely_series(base, *a, candidate, *b, "the base"));
-        unmatched.extend(lonely_series(candidate, *b, base, *a, "the candidate"));
+    let mut unmatched = Vec::new();
+    if !paired.asked {
+        unmatched.extend(missing(base, &|i| matched.iter().any(|(a, _)| *a == i), "the base"));
+        unmatched.extend(missing(candidate, &|i| matched.iter().any(|(_, b)| *b == i), "the candidate"));
     }
-    Pair {
+    let mut pair = Pair {
         candidate: side(candidate, name),
-        not_comparable_because: comparability::obstacles(base, candidate),
+        not_comparable_because: comparability::obstacles(base, candidate, matched),
         noise: matched.iter().flat_map(|(a, b)| noise_pairs(base, *a, candidate, *b)).collect(),
-        rows: matched.iter().flat_map(|(a, b)| phase_rows(base, *a, candidate, *b)).collect(),
+        rows: Vec::new(),
         unmatched,
+        paired: paired.notes.clone(),
+        nothing_because: None,
         differences: difference::between(base, candidate),
+    };
+    for (a, b) in matched {
+        told_of_series(base, *a, candidate, *b, &mut pair);
+        let rows = phase_rows(base, *a, candidate, *b, &mut pair.unmatched);
+        pair.rows.extend(rows);
     }
+    pair.nothing_because = nothing_because(base, candidate, &paired, &pair);
+    pair
 }
 
-/// Phases that belong together: the only ones, or those with the same wake method, loads and round. Of several such,
-/// the first goes with the first. What is left then goes by its label.
-pub(crate) fn matching_phases(base: &Run, candidate: &Run) -> Vec<(usize, usize)> {
-    if base.phases.len() == 1 && candidate.phases.len() == 1 {
-        return vec![(0, 0)];
+/// Why nothing of the two could be compared; absent where something was.
+fn nothing_because(base: &Run, candidate: &Run, paired: &Paired, pair: &Pair) -> Option<String> {
+    let is_known =
+        |row: &RowPair| row.ratios.iter().any(|one| one.base_ns.is_some() && one.candidate_ns.is_some());
+    if pair.rows.iter().any(is_known) || !pair.noise.is_empty() {
+        return None;
     }
-    let mut matched: Vec<(usize, usize)> = Vec::new();
-    let same_label =
-        |base: &Run, a: usize, candidate: &Run, b: usize| base.phases[a].label == candidate.phases[b].label;
-    for same in [same_phase, same_label] {
-        for index in 0..base.phases.len() {
-            if matched.iter().any(|(taken, _)| *taken == index) {
-                continue;
-            }
-            let free = |other: &usize| matched.iter().all(|(_, taken)| taken != other);
-            let found =
-                (0..candidate.phases.len()).filter(free).find(|other| same(base, index, candidate, *other));
-            matched.extend(found.map(|other| (index, other)));
+    let empty = |run: &Run| run.own_series().all(|series| series.tally.recorded == 0);
+    Some(match (empty(base), empty(candidate)) {
+        (true, true) => "neither holds a reading".to_owned(),
+        (true, false) => "the base holds no reading".to_owned(),
+        (false, true) => "the candidate holds no reading".to_owned(),
+        (false, false) if !paired.phases.is_empty() => {
+            "of what belongs together, nothing is known of both".to_owned()
         }
-    }
-    matched.sort_unstable();
-    matched
-}
-
-fn same_phase(base: &Run, phase: usize, candidate: &Run, other: usize) -> bool {
-    match (base.plan.phases.get(phase), candidate.plan.phases.get(other)) {
-        (Some(a), Some(b)) => {
-            let wake = |plan: &PhasePlan| plan.probe.timer().map(|timer| timer.wake);
-            (a.probe.name(), wake(a), &a.loads, a.round) == (b.probe.name(), wake(b), &b.loads, b.round)
-        }
-        _ => base.phases[phase].label == candidate.phases[other].label,
-    }
+        (false, false) => match (&base.phases[..], &candidate.phases[..]) {
+            ([_], [_]) => pairing::why_not(base, 0, candidate, 0)
+                .unwrap_or_else(|| "their phases hold nothing that could be compared".to_owned()),
+            _ => format!(
+                "which phases belong together is not known: the base has {}; the candidate has {}",
+                pairing::all_of(base),
+                pairing::all_of(candidate)
+            ),
+        },
+    })
 }
 
 /// Series of a phase that have no counterpart in the other run.
-fn lonely_series(run: &Run, phase: usize, other: &Run, other_phase: usize, name: &str) -> Vec<String> {
-    let theirs = series_of(other, other_phase);
-    let lonely =
-        series_of(run, phase).into_iter().filter(|one| theirs.iter().all(|their| their.label != one.label));
+fn lonely_series(run: &Run, phase: usize, paired: &[&Series], name: &str) -> Vec<String> {
+    let lonely = series_of(run, phase)
+        .into_iter()
+        .filter(|one| !paired.iter().any(|other| std::ptr::eq(*one, *other)));
     lonely.map(|one| format!("'{}' of '{}' is in {name} only", one.label, run.phases[phase].label)).collect()
 }
 
-fn series_of(run: &Run, phase: usize) -> Vec<&Series> {
-    run.own_series().filter(|series| series.phase == phase).collect()
+/// What of two phases was left out, or put together under different names.
+fn told_of_series(base: &Run, a: usize, candidate: &Run, b: usize, pair: &mut Pair) {
+    let (ours, theirs) = (series_of(base, a), series_of(candidate, b));
+    let paired = pairing::series(&ours, &theirs);
+    let labels = |series: &[&Series]| {
+        series.iter().map(|one| format!("'{}'", one.label)).collect::<Vec<_>>().join(", ")
+    };
+    if paired.is_empty() && !ours.is_empty() && !theirs.is_empty() {
+        pair.paired.push(format!(
+            "all of {} with all of {}: no series of '{}' has the same name in both",
+            labels(&ours),
+            labels(&theirs),
+            base.phases[a].label
+        ));
+        return;
+    }
+    for (one, other) in &paired {
+        if one.label != other.label {
+            pair.paired.push(format!("'{}' with '{}': each is the only series", one.label, other.label));
+        }
+    }
+    let (ours, theirs): (Vec<&Series>, Vec<&Series>) = paired.into_iter().unzip();
+    pair.unmatched.extend(lonely_series(base, a, &ours, "the base"));
+    pair.unmatched.extend(lonely_series(candidate, b, &theirs, "the candidate"));
 }
 
 /// The noise of the CPUs that both phases looked at.
@@ -272,40 +324,54 @@ fn lower_levels<'a>(run: &'a Run, phase: usize, cpus: &[u32]) -> Vec<Level<'a>> 
     found
 }
 
-fn phase_rows(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: usize) -> Vec<RowPair> {
+/// A row for each series of two phases that belong together, one for all of them, and one for each lower level. What cannot
+/// be put together is told in `left_out`.
+fn phase_rows(
+    base: &Run,
+    base_phase: usize,
+    candidate: &Run,
+    candidate_phase: usize,
+    left_out: &mut Vec<String>,
+) -> Vec<RowPair> {
     let (ours, theirs) = (series_of(base, base_phase), series_of(candidate, candidate_phase));
     let label = &base.phases[base_phase].label;
-    let mut rows: Vec<RowPair> = Vec::new();
-    for series in &ours {
-        if let Some(other) = theirs.iter().find(|other| other.label == series.label) {
-            rows.push(RowPair {
-                label: name_of_both(series, other),
-                ..row_pair(label, row::of_series(series), row::of_series(other))
-            });
+    let paired = pairing::series(&ours, &theirs);
+    let row = |(one, other): &(&Series, &Series)| RowPair {
+        label: name_of_both(one, other),
+        ..row_pair(label, row::of_series(one), row::of_series(other))
+    };
+    let mut rows: Vec<RowPair> = paired.iter().map(row).collect();
+    let cpus: Vec<u32> = paired.iter().map(|(one, _)| one.cpu()).collect();
+    let whole = (paired.len(), paired.len()) == (ours.len(), theirs.len());
+    // Where no names are the same there is still the whole of each.
+    let (pooled_ours, pooled_theirs): (Vec<&Series>, Vec<&Series>) = match paired.is_empty() {
+        true => alike_of(&ours, &theirs),
+        false => paired.into_iter().unzip(),
+    };
+    let only = (!whole && !rows.is_empty()).then(|| rows.iter().map(|row| row.label.clone()).collect());
+    let Some(first) = pooled_ours.first() else { return rows };
+    match (row::of_several("all", &pooled_ours), row::of_several("all", &pooled_theirs)) {
+        (Ok(a), Ok(b)) => {
+            let shape = pool::of(&pooled_ours).ok().zip(pool::of(&pooled_theirs).ok());
+            let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
+            let readings = Readings::of(first);
+            rows.push(RowPair { only, readings, shape, ..row_pair(label, a, b) });
         }
-    }
-    let (shared_ours, shared_theirs) = (shared(&ours, &theirs), shared(&theirs, &ours));
-    if shared_ours.is_empty() {
-        return rows;
-    }
-    let whole = (shared_ours.len(), shared_theirs.len()) == (ours.len(), theirs.len());
-    let only = (!whole).then(|| rows.iter().map(|row| row.label.clone()).collect());
-    let cpus: Vec<u32> = shared_ours.iter().map(|series| series.cpu()).collect();
-    let (ours, theirs) = (shared_ours, shared_theirs);
-    if let (Ok(a), Ok(b)) = (row::of_several("all", &ours), row::of_several("all", &theirs)) {
-        let shape = pool::of(&ours).ok().zip(pool::of(&theirs).ok());
-        let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
-        let readings = Readings::of(ours[0]);
-        rows.push(RowPair { only, readings, shape, ..row_pair(label, a, b) });
+        (Err(error), _) => left_out.push(format!("all of '{label}' together, in the base: {error}")),
+        (_, Err(error)) => left_out.push(format!("all of '{label}' together, in the candidate: {error}")),
     }
     let levels = lower_levels(base, base_phase, &cpus);
     rows.extend(level_rows(label, &levels, &lower_levels(candidate, candidate_phase, &cpus)));
     rows
 }
 
-/// Those of `series` that `others` have too.
-fn shared<'a>(series: &[&'a Series], others: &[&Series]) -> Vec<&'a Series> {
-    series.iter().copied().filter(|one| others.iter().any(|other| other.label == one.label)).collect()
+/// Those of either side that mean the same kind of thing as the first of the base that the candidate has any like.
+fn alike_of<'a, 'b>(ours: &[&'a Series], theirs: &[&'b Series]) -> (Vec<&'a Series>, Vec<&'b Series>) {
+    let Some(first) = ours.iter().find(|one| theirs.iter().any(|other| pairing::alike(one, other))) else {
+        return (Vec::new(), Vec::new());
+    };
+    let ours = ours.iter().copied().filter(|one| pairing::alike(first, one)).collect();
+    (ours, theirs.iter().copied().filter(|one| pairing::alike(first, one)).collect())
 }
 
 fn name_of_both(base: &Series, candidate: &Series) -> String {
@@ -328,23 +394,40 @@ fn row_pair(phase: &str, base: Row, candidate: Row) -> RowPair {
 }
 
 fn ratios(base: &Row, candidate: &Row) -> Vec<Ratio> {
-    let ratio = |name, base_ns: Option<f64>, candidate_ns: Option<f64>| {
-        let ratio = base_ns
-            .zip(candidate_ns)
+    let ratio = |name, base: Figure, candidate: Figure| {
+        let ratio = (base.ns.zip(candidate.ns))
             .filter(|(base, other)| *base > 0.0 && *other > 0.0)
+            .filter(|_| !base.at_least && !candidate.at_least)
             .map(|(base, other)| other / base);
-        Ratio { name, base_ns, candidate_ns, ratio }
+        Ratio {
+            name,
+            base_ns: base.ns,
+            candidate_ns: candidate.ns,
+            base_at_least: base.at_least,
+            candidate_at_least: candidate.at_least,
+            ratio,
+        }
     };
-    let whole = |value: Option<i64>| value.map(|ns| ns as f64);
+    let exact = |ns: Option<f64>| Figure { ns, at_least: false };
+    let whole = |value: Option<i64>| exact(value.map(|ns| ns as f64));
+    let quoted = |quantile: &crate::quantile::Quantile| Figure {
+        ns: quantile.value.map(|value| value.quoted_ns() as f64),
+        at_least: quantile.value.is_some_and(|value| value.at_least),
+    };
     let mut all = vec![
         ratio("min", whole(base.min_ns), whole(candidate.min_ns)),
-        ratio("mean", base.mean_ns, candidate.mean_ns),
+        ratio("mean", exact(base.mean_ns), exact(candidate.mean_ns)),
     ];
-    for (a, b) in base.quantiles.iter().zip(&candidate.quantiles) {
-        let quoted =
-            |quantile: &crate::quantile::Quantile| quantile.value.map(|value| value.quoted_ns() as f64);
-        all.push(ratio(a.level, quoted(a), quoted(b)));
-    }
+    let quantiles = base.quantiles.iter().zip(&candidate.quantiles);
+    all.extend(quantiles.map(|(a, b)| ratio(a.level, quoted(a), quoted(b))));
     all.push(ratio("max", whole(base.max_ns), whole(candidate.max_ns)));
     all
+}
+
+/// One statistic of one side.
+#[derive(Clone, Copy)]
+struct Figure {
+    ns: Option<f64>,
+    /// Whether it is this or more.
+    at_least: bool,
 }

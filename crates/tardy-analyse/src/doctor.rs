@@ -65,7 +65,8 @@ pub fn reading(run: &Run) -> Result<Reading, String> {
     let series: Vec<_> = run.own_series().collect();
     let pool = pool::of(&series).map_err(|error| error.to_string())?;
     let quantile = quantile::of(&pool.histogram, LEVELS[LEVEL], pool.max_ns);
-    Ok(Reading { p99_9_ns: quantile.value.map(|value| value.quoted_ns()), worst_ns: pool.max_ns })
+    let value = quantile.value.filter(|value| !value.at_least);
+    Ok(Reading { p99_9_ns: value.map(|value| value.quoted_ns()), worst_ns: pool.max_ns })
 }
 
 /// What is said of a change.

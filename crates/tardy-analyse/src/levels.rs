@@ -108,7 +108,8 @@ fn level_row((loads, source, level): Key<'_>, series: &[&Series]) -> Option<Leve
 }
 
 fn median_ns(row: &Row) -> Option<i64> {
-    row.quantiles.iter().find(|quantile| quantile.level == "p50")?.value.map(|value| value.quoted_ns())
+    let median = row.quantiles.iter().find(|quantile| quantile.level == "p50")?;
+    median.value.filter(|value| !value.at_least).map(|value| value.quoted_ns())
 }
 
 /// The plain phases under the same loads beside the traced ones.

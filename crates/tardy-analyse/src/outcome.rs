@@ -11,6 +11,7 @@ use tardy_record::series::{Level, Quantity, TraceSource};
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Knowable, Run, Series};
 
+use crate::quantile;
 use crate::row::{self, Row};
 
 /// One thing that a run measured, and what it came to.
@@ -203,9 +204,8 @@ pub fn under(loads: &[String]) -> String {
 }
 
 impl Outcome {
-    /// The quantile of that name, in ns; absent where there are too few values.
-    pub fn quantile_ns(&self, name: &str) -> Option<i64> {
-        let quantile = self.row.quantiles.iter().find(|quantile| quantile.level == name)?;
-        quantile.value.map(|value| value.quoted_ns())
+    /// The quantile of that name; absent where there are too few values.
+    pub fn quantile(&self, name: &str) -> Option<quantile::Value> {
+        self.row.quantiles.iter().find(|quantile| quantile.level == name)?.value
     }
 }

@@ -145,6 +145,9 @@ pub struct Ours {
     pub mean_ns: Option<f64>,
     /// 99.99 % quantile; absent where there are too few values.
     pub p9999_ns: Option<i64>,
+    /// Whether that quantile lies beyond the histogram, so that it is this or more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub p9999_at_least: bool,
     /// Highest.
     pub max_ns: Option<i64>,
 }
@@ -194,7 +197,8 @@ pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
         outcome: *index,
         min_ns: outcome.row.min_ns,
         mean_ns: outcome.row.mean_ns,
-        p9999_ns: outcome.quantile_ns("p99.99"),
+        p9999_ns: outcome.quantile("p99.99").map(|value| value.quoted_ns()),
+        p9999_at_least: outcome.quantile("p99.99").is_some_and(|value| value.at_least),
         max_ns: outcome.row.max_ns,
     };
     Match {

@@ -60,21 +60,26 @@ pub struct Quantile {
 pub struct Value {
     /// Lower edge of the bin that holds it, in ns.
     pub lower_ns: i64,
-    /// First value beyond that bin.
+    /// First value beyond that bin; of a bin without an end the first beyond the maximum, where that is known.
     pub upper_ns: i64,
+    /// Whether that bin has no end, as the last one of a histogram that the values outgrew: then the quantile is at least
+    /// `lower_ns`, and how much more nobody knows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank
     /// BinomInv(0.025; n, q). Assumes independent values.
     pub confidence_lower_ns: Option<i64>,
     /// Upper end: upper edge of the bin of rank BinomInv(0.975; n, q) + 1; absent (not determined) where that rank
-    /// is beyond the last value.
+    /// is beyond the last value, or lies in a bin without an end and the maximum is unknown.
     pub confidence_upper_ns: Option<i64>,
 }
 
 impl Value {
     /// The one number to print: the bin's highest value, so that the quantile is never flattered. A bin of tardy's
-    /// is under 0.8 % wide.
+    /// is under 0.8 % wide. Of a bin without an end it is the least that the quantile can be, and must be printed as
+    /// such ([`Value::at_least`]).
     pub fn quoted_ns(&self) -> i64 {
-        if self.upper_ns == i64::MAX { self.lower_ns } else { self.upper_ns - 1 }
+        if self.at_least { self.lower_ns } else { self.upper_ns - 1 }
     }
 }
 
@@ -84,9 +89,7 @@ impl Value {
 pub fn of(histogram: &Histogram, level: Level, highest_ns: Option<i64>) -> Quantile {
     let n = histogram.total();
     let absent = Quantile { level: level.name, value: None, least_count: level.least_count() };
-    // One open bin says how many there were, and nothing of where they lie.
-    let says_nothing = matches!(histogram.bins(), [one] if one.upper_ns == i64::MAX);
-    if n < level.least_count() || says_nothing {
+    if n < level.least_count() || histogram.has_no_distribution() {
         return absent;
     }
     let Some((lower_ns, upper_ns)) = edges_of_rank(histogram, level.rank(n)) else { return absent };
@@ -96,8 +99,11 @@ pub fn of(histogram: &Histogram, level: Level, highest_ns: Option<i64>) -> Quant
     let value = Value {
         lower_ns,
         upper_ns: cap(upper_ns),
+        at_least: upper_ns == i64::MAX,
         confidence_lower_ns: edges_of_rank(histogram, lower_rank).map(|(lower, _)| lower),
-        confidence_upper_ns: edges_of_rank(histogram, upper_rank).map(|(_, upper)| cap(upper)),
+        confidence_upper_ns: edges_of_rank(histogram, upper_rank)
+            .map(|(_, upper)| cap(upper))
+            .filter(|upper| *upper != i64::MAX),
     };
     Quantile { value: Some(value), ..absent }
 }
@@ -146,6 +152,19 @@ mod tests {
         let values: Vec<i64> = (1..=1000).collect();
         let value = of(&ones(&values), LEVELS[1], None).value.unwrap();
         assert_eq!((value.confidence_lower_ns, value.confidence_upper_ns), (Some(983), Some(998)));
+    }
+
+    #[test]
+    fn a_quantile_beyond_the_histogram_is_told_as_at_least_its_end() {
+        let histogram =
+            Histogram::from_bins(vec![(0, 1_000, 900).into(), (400_000, i64::MAX, 100).into()]).unwrap();
+        for (highest_ns, upper_ns) in [(Some(12_000_000), 12_000_001), (None, i64::MAX)] {
+            let value = of(&histogram, LEVELS[1], highest_ns).value.unwrap();
+            assert_eq!((value.quoted_ns(), value.at_least, value.upper_ns), (400_000, true, upper_ns));
+            assert_eq!(value.confidence_upper_ns, highest_ns.map(|_| upper_ns));
+        }
+        let median = of(&histogram, LEVELS[0], None).value.unwrap();
+        assert_eq!((median.quoted_ns(), median.at_least), (999, false));
     }
 
     proptest! {

@@ -8,15 +8,28 @@ use tardy_record::Histogram;
 pub struct Shape {
     /// Kolmogorov–Smirnov distance: the largest difference of the two distribution functions at a bin's edge.
     pub kolmogorov_smirnov: f64,
-    /// Wasserstein distance ∫|F−G|, in ns: how far values moved on average, from bin middle to bin middle.
-    pub wasserstein_ns: f64,
+    /// Wasserstein distance ∫|F−G|, in ns: how far values moved on average, from bin middle to bin middle; absent where
+    /// some lie in a bin without an end, of which nobody knows how far they are.
+    pub wasserstein_ns: Option<f64>,
     /// P(B > A) + ½ P(B = A) (Vargha–Delaney): how often a wake-up of the second is the later one of a pair; ½ is
     /// no difference.
     pub later: f64,
 }
 
-/// Distances from `a` to `b`; absent where one is empty or their layouts differ.
+/// Distances from `a` to `b`; absent where one is empty or has no distribution, or their layouts differ.
 pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
+    if a.has_no_distribution() || b.has_no_distribution() {
+        return None;
+    }
+    // Histograms that end somewhere are looked at as far as both go.
+    let ends = [a, b].map(|one| one.bins().last().filter(|bin| bin.is_open()).map(|bin| bin.lower_ns));
+    match ends.into_iter().flatten().min() {
+        Some(end_ns) => between_bins(&a.open_from(end_ns), &b.open_from(end_ns)),
+        None => between_bins(a, b),
+    }
+}
+
+fn between_bins(a: &Histogram, b: &Histogram) -> Option<Shape> {
     let mut both = a.clone();
     both.merge(b).ok()?;
     let (n_a, n_b) = (a.total() as f64, b.total() as f64);
@@ -28,13 +41,13 @@ pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
         bins.binary_search_by_key(&lower, |bin| bin.lower_ns).map_or(0.0, |i| bins[i].count as f64 / total)
     };
     let (mut below_a, mut below_b) = (0.0f64, 0.0f64);
-    let mut shape = Shape { kolmogorov_smirnov: 0.0, wasserstein_ns: 0.0, later: 0.0 };
+    let mut shape = Shape { kolmogorov_smirnov: 0.0, wasserstein_ns: None, later: 0.0 };
+    let mut wasserstein_ns = 0.0;
     let mut previous: Option<f64> = None;
     for bin in both.bins() {
-        let upper = if bin.upper_ns == i64::MAX { bin.lower_ns } else { bin.upper_ns };
-        let middle = (bin.lower_ns as f64 + upper as f64) / 2.0;
+        let middle = (bin.lower_ns as f64 + bin.upper_ns as f64) / 2.0;
         if let Some(previous) = previous {
-            shape.wasserstein_ns += (below_a - below_b).abs() * (middle - previous);
+            wasserstein_ns += (below_a - below_b).abs() * (middle - previous);
         }
         let (in_a, in_b) = (share(a, bin.lower_ns, n_a), share(b, bin.lower_ns, n_b));
         shape.later += in_b * (below_a + in_a / 2.0);
@@ -43,6 +56,8 @@ pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
         shape.kolmogorov_smirnov = shape.kolmogorov_smirnov.max((below_a - below_b).abs());
         previous = Some(middle);
     }
+    let ends = !both.bins().iter().any(tardy_record::histogram::Bin::is_open);
+    shape.wasserstein_ns = ends.then_some(wasserstein_ns);
     Some(shape)
 }
 
@@ -62,7 +77,7 @@ mod tests {
         let shape =
             between(&unit_bins(&[0, 5, 20, 40, 25, 8, 2]), &unit_bins(&[0, 2, 12, 35, 30, 15, 6])).unwrap();
         assert!((shape.kolmogorov_smirnov - 0.16).abs() < 1e-12);
-        assert!((shape.wasserstein_ns - 0.45).abs() < 1e-12);
+        assert!((shape.wasserstein_ns.unwrap() - 0.45).abs() < 1e-12);
         assert!((shape.later - 0.6089).abs() < 1e-12);
     }
 
@@ -70,5 +85,21 @@ mod tests {
     fn different_layouts_have_no_distance() {
         let wide = Histogram::from_bins(vec![(0, 1000, 3).into()]).unwrap();
         assert_eq!(between(&wide, &unit_bins(&[1, 1])), None);
+    }
+
+    #[test]
+    fn what_lies_beyond_a_histogram_has_no_distance() {
+        let open = |counts: [u64; 2]| {
+            let [below, beyond] = counts;
+            Histogram::from_bins(vec![(0, 1, below).into(), (1, i64::MAX, beyond).into()]).unwrap()
+        };
+        let shape = between(&open([9, 1]), &open([5, 5])).unwrap();
+        assert_eq!(shape.wasserstein_ns, None);
+        assert!((shape.kolmogorov_smirnov - 0.4).abs() < 1e-12);
+        // One that ends earlier takes the other's end with it.
+        let longer = Histogram::from_bins(vec![(0, 1, 5).into(), (7, 8, 4).into(), (9, i64::MAX, 1).into()]);
+        assert_eq!(between(&open([9, 1]), &longer.unwrap()), Some(shape));
+        let only_a_count = Histogram::from_bins(vec![(0, i64::MAX, 3).into()]).unwrap();
+        assert_eq!(between(&only_a_count, &only_a_count), None);
     }
 }

@@ -11,6 +11,7 @@
 pub mod archive;
 mod capture;
 mod command_line;
+pub mod cyclictest;
 mod dates;
 pub mod detect;
 mod error;

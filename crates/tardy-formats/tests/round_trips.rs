@@ -82,13 +82,32 @@ proptest! {
     fn counts_extremes_and_names_come_back(all in values(), reach in prop::option::of(1i64..3000), ns: bool) {
         let unit = if ns { Unit::Ns } else { Unit::Us };
         let run = run_of(&all, unit, reach);
-        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true), ("hdr-log", true)] {
+        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true)] {
             let back = there_and_back(&run, name, unit, says_unit);
             prop_assert_eq!(told(&back), told(&run), "{}", name);
         }
-        if !ns {
-            let back = there_and_back(&run, "osadl", unit, true);
-            prop_assert_eq!(told(&back), told(&run), "osadl");
+        // One that lies beyond the histogram as a whole has no distribution.
+        let beyond = |series: &tardy_record::Series| series.measured.has_no_distribution();
+        if !run.series.iter().any(beyond) {
+            prop_assert_eq!(told(&there_and_back(&run, "hdr-log", unit, true)), told(&run), "hdr-log");
+        }
+        if !ns && !run.series.iter().all(beyond) {
+            prop_assert_eq!(told(&there_and_back(&run, "osadl", unit, true)), told(&run), "osadl");
+        }
+    }
+
+    /// Counts and extremes alone, as of a file with lines of threads: what has a place comes back, and nothing is made up.
+    #[test]
+    fn runs_without_a_distribution_come_back(all in values(), ns: bool) {
+        let unit = if ns { Unit::Ns } else { Unit::Us };
+        let run = without_distribution(run_of(&all, unit, None), Some(unit));
+        for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true)] {
+            let back = there_and_back(&run, name, unit, says_unit);
+            prop_assert_eq!(told(&back), told(&run), "{}", name);
+            for (ours, theirs) in run.series.iter().zip(&back.series) {
+                prop_assert!(theirs.measured.has_no_distribution());
+                prop_assert_eq!(theirs.mean_ns(), ours.mean_ns());
+            }
         }
     }
 
@@ -105,7 +124,11 @@ proptest! {
             }
         }
         file::check(&run).expect("a made run is sound");
+        let nothing_to_plot = run.series.iter().all(|series| series.measured.has_no_distribution());
         for (name, says_unit) in [("cyclictest", false), ("cyclictest-json", true), ("osadl", true)] {
+            if name == "osadl" && nothing_to_plot {
+                continue;
+            }
             let back = there_and_back(&run, name, Unit::Us, says_unit);
             prop_assert_eq!(told(&back), told(&run), "{}", name);
             prop_assert!(back.validity.valid, "{}: {:?}", name, back.validity.spoilt_by);
@@ -152,10 +175,72 @@ proptest! {
 #[test]
 fn readings_that_all_lie_beyond_the_histogram_come_back() {
     let run = run_of(&[vec![900, 905], vec![901]], Unit::Us, Some(1));
-    for name in ["cyclictest", "cyclictest-json", "osadl", "hdr-log"] {
+    for name in ["cyclictest", "cyclictest-json"] {
         let back = there_and_back(&run, name, Unit::Us, name != "cyclictest");
         assert_eq!(told(&back), told(&run), "{name}");
     }
+    refused(&run, &["osadl", "hdr-log"]);
+}
+
+/// Takes the distribution of each series away, as of a file that has none.
+/// Means are cut off to whole units, or gone.
+fn without_distribution(mut run: Run, means_of: Option<Unit>) -> Run {
+    for series in &mut run.series {
+        let whole = |unit: Unit| {
+            (series.mean_ns().expect("there are readings") as i64 / unit.ns() * unit.ns()) as f64
+        };
+        let mean_ns = means_of.map(whole);
+        let bin = tardy_record::Bin { lower_ns: 0, upper_ns: i64::MAX, count: series.tally.recorded };
+        series.measured = Histogram::from_bins(vec![bin]).expect("one bin");
+        (series.sum_ns, series.sum_of_squares_ns2) = (Knowable::Unknown, Knowable::Unknown);
+        let SeriesKind::Foreign(foreign) = &mut series.kind else { panic!("a made run is another tool's") };
+        foreign.stated_mean_ns = mean_ns;
+    }
+    file::check(&run).expect("a made run is sound");
+    run
+}
+
+/// Holds that `run` is refused by the formats `names`, and by no others.
+fn refused(run: &Run, names: &[&str]) {
+    for format in EXPORTS {
+        let result = export(run, format, &ExportOptions { unit: Unit::Us, limit_ns: None });
+        assert_eq!(result.is_err(), names.contains(&format.name), "{}", format.name);
+    }
+}
+
+#[test]
+fn what_is_not_known_is_left_out_or_refused_and_never_zero() {
+    let run = without_distribution(run_of(&[vec![5, 9], vec![700]], Unit::Us, None), None);
+    refused(&run, &["cyclictest", "hdr-log", "osadl"]);
+    let text = |name: &str| {
+        let format = EXPORTS.iter().find(|format| format.name == name).unwrap();
+        export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None }).unwrap().remove(0).1
+    };
+    let metrics = text("openmetrics");
+    assert!(!metrics.contains("_bucket") && !metrics.contains("mean_seconds{"), "{metrics}");
+    assert!(metrics.contains("max_seconds{") && metrics.contains("readings_total{"), "{metrics}");
+    let json: serde_json::Value = serde_json::from_str(&text("cyclictest-json")).unwrap();
+    let thread = &json["thread"]["0"];
+    assert_eq!((&thread["min"], &thread["max"], &thread["cycles"]), (&5.into(), &9.into(), &2.into()));
+    assert!(thread.get("avg").is_none() && json["sysinfo"].get("realtime").is_none(), "{json:#}");
+    let flat: serde_json::Value = serde_json::from_str(&text("json")).unwrap();
+    assert_eq!(flat["series"][0]["measured"], serde_json::json!([[0, null, 2]]));
+    assert_eq!(flat["series"][0]["mean_ns"], serde_json::Value::Null);
+}
+
+/// Of a histogram that ends below 1 ms, with a maximum of 12 ms: nobody counted what lies between.
+#[test]
+fn buckets_that_nobody_counted_are_not_written() {
+    let mut run = run_of(&[vec![7, 60, 900, 12_000]], Unit::Us, None);
+    open_from(&mut run.series[0].measured, 400_000);
+    let format = EXPORTS.iter().find(|format| format.name == "openmetrics").unwrap();
+    let text = export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None }).unwrap().remove(0).1;
+    let count = |limit: &str| {
+        let line = text.lines().find(|line| line.contains(&format!("le=\"{limit}\"")))?;
+        line.rsplit(' ').next()?.parse::<u64>().ok()
+    };
+    let counts = ["0.00001", "0.0002", "0.0005", "0.001", "0.01", "0.02", "10.0", "+Inf"].map(count);
+    assert_eq!(counts, [Some(1), Some(2), Some(2), None, None, Some(4), Some(4), Some(4)], "{text}");
 }
 
 #[test]
@@ -163,9 +248,5 @@ fn early_wakeups_are_refused_where_there_is_no_place_for_them() {
     let mut run = run_of(&[vec![5]], Unit::Ns, None);
     run.series[0].measured = Histogram::from_bins(vec![(-7, -6, 1).into()]).unwrap();
     (run.series[0].min_ns, run.series[0].max_ns) = (Some(-7), Some(-7));
-    for format in EXPORTS {
-        let result = export(&run, format, &ExportOptions { unit: Unit::Us, limit_ns: None });
-        let refused = ["cyclictest", "cyclictest-json", "hdr-log", "osadl"].contains(&format.name);
-        assert_eq!(result.is_err(), refused, "{}", format.name);
-    }
+    refused(&run, &["cyclictest", "cyclictest-json", "hdr-log", "osadl"]);
 }

@@ -24,7 +24,7 @@ const BIN_MAX: usize = 22;
 const FLOOR_NS: f64 = 100.0;
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// One line of the drawing: values from `lower_ns` up to below `upper_ns`.
+/// One line of the drawing: values from `lower_ns` up to below `upper_ns`, or all from `lower_ns` on where that is infinite.
 struct Line {
     lower_ns: f64,
     upper_ns: f64,
@@ -33,8 +33,7 @@ struct Line {
 
 /// The drawing's lines, at most `width` wide; none for an empty histogram.
 pub fn lines(histogram: &Histogram, counted: &str, width: usize) -> Vec<String> {
-    // One open bin says how many there were, and nothing of where they lie.
-    if matches!(histogram.bins(), [one] if one.upper_ns == i64::MAX) {
+    if histogram.has_no_distribution() {
         return Vec::new();
     }
     let bins = rebinned(histogram);
@@ -88,6 +87,9 @@ fn label(bin: &Line) -> String {
     if bin.upper_ns <= 0.0 {
         return "early".to_owned();
     }
+    if bin.upper_ns == f64::INFINITY {
+        return format!("≥ {}", latency::microseconds(bin.lower_ns));
+    }
     format!("{}–{}", latency::microseconds(bin.lower_ns), latency::microseconds(bin.upper_ns))
 }
 
@@ -104,15 +106,20 @@ fn rebinned(histogram: &Histogram) -> Vec<Line> {
 fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let (Some(first), Some(last)) = (histogram.bins().first(), histogram.bins().last()) else { return lines };
+    // What lies beyond the last bin with an end has a line of its own: where it lies nobody knows.
+    let end = if last.is_open() { last.lower_ns as f64 } else { f64::INFINITY };
     if first.lower_ns < 0 {
         lines.push(Line { lower_ns: f64::NEG_INFINITY, upper_ns: 0.0, count: 0 });
     }
     let mut lower = 0.0;
     for upper in edges(steps) {
-        if upper > first.lower_ns as f64 && lower <= last.lower_ns as f64 {
-            lines.push(Line { lower_ns: lower, upper_ns: upper, count: 0 });
+        if upper > first.lower_ns as f64 && lower <= last.lower_ns as f64 && lower < end {
+            lines.push(Line { lower_ns: lower, upper_ns: upper.min(end), count: 0 });
         }
         lower = upper;
+    }
+    if last.is_open() {
+        lines.push(Line { lower_ns: end, upper_ns: f64::INFINITY, count: 0 });
     }
     for bin in histogram.bins() {
         let at = lines.partition_point(|line| line.upper_ns <= bin.lower_ns as f64);
@@ -138,6 +145,17 @@ mod tests {
     fn what_has_no_distribution_is_not_drawn() {
         let open = Histogram::from_bins(vec![(0, i64::MAX, 496).into()]).unwrap();
         assert_eq!(lines(&open, "wake-ups", 80), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_lies_beyond_the_histogram_is_no_ordinary_line() {
+        let bins =
+            vec![(7_000, 8_000, 90).into(), (60_000, 61_000, 9).into(), (400_000, i64::MAX, 10).into()];
+        let drawn = lines(&Histogram::from_bins(bins).unwrap(), "wake-ups", 80);
+        let last = drawn.last().unwrap();
+        assert!(last.trim_start().starts_with("≥ 400 │") && last.ends_with(" 10"), "{drawn:#?}");
+        assert_eq!(drawn.iter().filter(|line| line.contains('█')).count(), 3, "{drawn:#?}");
+        assert!(drawn.iter().any(|line| line.contains('⋮')), "the gap before it is seen: {drawn:#?}");
     }
 
     proptest! {

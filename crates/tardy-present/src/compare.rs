@@ -5,7 +5,7 @@ use tardy_analyse::difference::Difference;
 use tardy_analyse::name::Readings;
 use tardy_analyse::shape::Shape;
 
-use crate::latency::{harmless, microseconds, per_cent, short, three_digits};
+use crate::latency::{at_least, harmless, microseconds, per_cent, short, three_digits};
 use crate::summary::folded;
 use crate::table::Table;
 use crate::{lab, noise};
@@ -59,8 +59,14 @@ fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     for reason in &pair.not_comparable_because {
         lines.extend(folded(&format!("NOT COMPARABLE: {}", harmless(reason)), width));
     }
+    for paired in &pair.paired {
+        lines.extend(folded(&format!("Side by side: {}", harmless(paired)), width));
+    }
     for left_out in &pair.unmatched {
         lines.extend(folded(&format!("Left out: {}", harmless(left_out)), width));
+    }
+    if let Some(reason) = &pair.nothing_because {
+        lines.extend(folded(&format!("NOTHING TO COMPARE: {}", harmless(reason)), width));
     }
     lines
 }
@@ -122,12 +128,15 @@ pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> Strin
         Readings::Reactions => (readings.one(), "later"),
         _ => (Readings::WakeUps.one(), "later"),
     };
+    let moved = shape.wasserstein_ns.map_or_else(
+        || "how far values moved is not known, since some lie beyond the histograms".to_owned(),
+        |ns| format!("on average values moved by {} {unit}", three_digits(ns / 1000.0)),
+    );
     format!(
         "Of a {one} of each, the candidate's is the {more} one in {} of cases (half is no difference). The two \
-         distribution functions are at most {} apart; on average values moved by {} {unit}.",
+         distribution functions are at most {} apart; {moved}.",
         per_cent(shape.later),
         three_digits(shape.kolmogorov_smirnov),
-        three_digits(shape.wasserstein_ns / 1000.0)
     )
 }
 
@@ -167,9 +176,13 @@ fn series_table(pair: &Pair, base: &str, candidate: &str, width: usize) -> Vec<S
 }
 
 fn ratio_cells(ratio: &Ratio) -> Vec<String> {
-    let us = |ns: Option<f64>| ns.map_or_else(|| "n/a".to_owned(), microseconds);
+    let us = |ns: Option<f64>, is_least| {
+        ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns), is_least))
+    };
     let text = ratio.ratio.map_or_else(|| "-".to_owned(), crate::latency::ratio);
-    vec![ratio.name.to_owned(), us(ratio.base_ns), us(ratio.candidate_ns), text]
+    let (base, candidate) =
+        (us(ratio.base_ns, ratio.base_at_least), us(ratio.candidate_ns, ratio.candidate_at_least));
+    vec![ratio.name.to_owned(), base, candidate, text]
 }
 
 fn differences(pair: &Pair, names: &Names, width: usize) -> Vec<Vec<String>> {

@@ -1,5 +1,7 @@
 //! Numbers as the field writes them: latencies in microseconds, with three digits that mean something.
 
+use tardy_analyse::quantile::Value;
+
 /// From here on a latency is written in milliseconds (ns).
 const MILLISECONDS_FROM: f64 = 10_000_000.0;
 /// From here on it is written in seconds (ns).
@@ -43,6 +45,20 @@ pub fn microseconds(ns: f64) -> String {
         Some(_) => text,
         None => grouped(&text),
     }
+}
+
+/// A quantile in us for a column of a table: `41.3`; where it lies beyond the histogram, the least that it can be: `≥400`;
+/// where there are too few values, `n/a`.
+pub fn quantile(value: Option<Value>) -> String {
+    value.map_or_else(
+        || "n/a".to_owned(),
+        |value| at_least(microseconds(value.quoted_ns() as f64), value.at_least),
+    )
+}
+
+/// A figure, marked where it is only the least that there can be.
+pub fn at_least(figure: String, at_least: bool) -> String {
+    if at_least { format!("≥{figure}") } else { figure }
 }
 
 /// A count with thousands set apart: `1,234,567`.

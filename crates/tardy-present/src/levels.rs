@@ -4,7 +4,7 @@ use tardy_analyse::levels::{EventsCost, LevelRow, Levels};
 use tardy_analyse::row::Row;
 use tardy_record::series::TraceSource;
 
-use crate::latency::{count, harmless, microseconds, short, with_unit};
+use crate::latency::{self, count, harmless, microseconds, short, with_unit};
 
 /// The quantiles that the table shows.
 const QUANTILES: [&str; 3] = ["p50", "p99", "p99.99"];
@@ -36,7 +36,7 @@ fn cells(level: &LevelRow, several_loads: bool) -> Vec<String> {
     cells.extend(QUANTILES.iter().map(|name| {
         let value =
             quantiles.iter().find(|quantile| quantile.level == *name).and_then(|quantile| quantile.value);
-        value.map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
+        latency::quantile(value)
     }));
     cells.push(max_ns.map_or_else(|| "-".to_owned(), |ns| microseconds(ns as f64)));
     cells

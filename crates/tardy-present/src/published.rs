@@ -6,7 +6,7 @@ use tardy_analyse::published::{
     BesidePublished, Circumstance, Figures, Match, Ours, Placed, Sameness, Value,
 };
 
-use crate::latency::{count, harmless, microseconds, short, three_digits};
+use crate::latency::{at_least, count, harmless, microseconds, short, three_digits};
 use crate::sentence;
 
 pub use shelf::{compared, list, whole};
@@ -60,7 +60,7 @@ fn match_rows(one: &Match) -> Vec<Vec<String>> {
     let us = |ns: Option<i64>, none: &str| ns.map_or_else(|| none.to_owned(), |ns| microseconds(ns as f64));
     let of = |ours: &Ours| {
         let label = if one.ours.len() > 1 { format!("{}, {}", one.id, ours.label) } else { one.id.clone() };
-        row(label, us(ours.max_ns, "-"), us(ours.p9999_ns, "n/a"))
+        row(label, us(ours.max_ns, "-"), at_least(us(ours.p9999_ns, "n/a"), ours.p9999_at_least))
     };
     one.ours.iter().map(of).collect()
 }

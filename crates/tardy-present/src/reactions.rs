@@ -8,7 +8,7 @@ use tardy_record::pins::{AGREEING_NS, Point, ReactionPlan, StimulusSource};
 use tardy_record::plan::ProbePlan;
 use tardy_record::series::Level;
 
-use crate::latency::{count, harmless, microseconds, short, with_unit};
+use crate::latency::{self, count, harmless, microseconds, short, with_unit};
 
 /// What the table is called.
 pub(crate) const TITLE: &str = "From the edge to the answer, span by span";
@@ -38,9 +38,7 @@ fn values(row: &Row) -> Vec<String> {
     let us = |ns: Option<i64>| ns.map_or_else(|| "-".to_owned(), |ns| microseconds(ns as f64));
     let quantile = |name: &str| {
         let found = row.quantiles.iter().find(|quantile| quantile.level == name);
-        found
-            .and_then(|quantile| quantile.value)
-            .map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
+        latency::quantile(found.and_then(|quantile| quantile.value))
     };
     let mut cells = vec![us(row.min_ns)];
     cells.extend(["p50", "p99", "p99.9"].map(quantile));

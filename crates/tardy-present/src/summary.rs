@@ -11,7 +11,7 @@ use tardy_record::run::State;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Run, Series};
 
-use crate::latency::{count, harmless, microseconds, per_cent, per_second, short, with_unit};
+use crate::latency::{self, count, harmless, microseconds, per_cent, per_second, short, with_unit};
 use crate::table::Table;
 use crate::{
     bars, causes, flows, imported, lab, levels, noise, notes, published, reactions, sentence, wiggles,
@@ -203,9 +203,7 @@ fn row_cells(row: &Row) -> Vec<String> {
         us(row.min_ns.map(|ns| ns as f64)),
         us(row.mean_ns),
     ];
-    cells.extend(row.quantiles.iter().map(|quantile| {
-        quantile.value.map_or_else(|| "n/a".to_owned(), |value| microseconds(value.quoted_ns() as f64))
-    }));
+    cells.extend(row.quantiles.iter().map(|quantile| latency::quantile(quantile.value)));
     cells.push(us(row.max_ns.map(|ns| ns as f64)));
     cells
 }

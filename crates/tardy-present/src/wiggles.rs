@@ -7,7 +7,7 @@ use tardy_record::plan::{PhasePlan, Policy, ProbePlan};
 use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, Seen};
 
-use crate::latency::{count, harmless, microseconds, short, three_digits};
+use crate::latency::{at_least, count, harmless, microseconds, short, three_digits};
 use crate::noise;
 
 /// What the table is called.
@@ -39,7 +39,7 @@ fn cells(one: &Wiggle, findings: &Findings) -> Vec<String> {
         let found = one.toggles.quantiles.iter().find(|quantile| quantile.level == name);
         found
             .and_then(|quantile| quantile.value)
-            .map_or_else(|| "n/a".to_owned(), |value| ns(Some(value.quoted_ns())))
+            .map_or_else(|| "n/a".to_owned(), |value| at_least(ns(Some(value.quoted_ns())), value.at_least))
     };
     let label = findings.phases.get(one.phase).map_or("", |phase| phase.label.as_str());
     let seen = match &one.seen {

@@ -22,6 +22,13 @@ pub struct Bin {
     pub count: u64,
 }
 
+impl Bin {
+    /// Whether it has no end: all that is known of its values is that they are no lower than its lower edge.
+    pub fn is_open(&self) -> bool {
+        self.upper_ns == i64::MAX
+    }
+}
+
 impl From<(i64, i64, u64)> for Bin {
     fn from((lower_ns, upper_ns, count): (i64, i64, u64)) -> Self {
         Self { lower_ns, upper_ns, count }
@@ -123,6 +130,21 @@ impl Histogram {
     /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.bins.is_empty()
+    }
+
+    /// Whether it is one bin without an end: it says how many values there were, and nothing of where they lie.
+    pub fn has_no_distribution(&self) -> bool {
+        matches!(&self.bins[..], [one] if one.is_open())
+    }
+
+    /// The same with all bins that end above `from_ns` as one without an end, which begins there.
+    pub fn open_from(&self, from_ns: i64) -> Self {
+        let mut bins: Vec<Bin> = self.bins.iter().filter(|bin| bin.upper_ns <= from_ns).copied().collect();
+        let count: u64 = self.bins[bins.len()..].iter().map(|bin| bin.count).sum();
+        if count > 0 {
+            bins.push(Bin { lower_ns: from_ns, upper_ns: i64::MAX, count });
+        }
+        Self { bins }
     }
 
     /// How many values it holds.

@@ -2,9 +2,11 @@
 
 mod exchange;
 mod interruption;
+mod requests;
 
 pub use exchange::{Exchange, Turn};
 pub use interruption::{be_interruptible, interrupt};
+pub use requests::{Request, remember_requests, take_request};
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

@@ -1,9 +1,12 @@
 //! The OSADL's latency plot: a data file of bare columns, and the gnuplot script that draws it.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use tardy_record::{Run, Series};
 
-use super::{Part, Rows, name, shown};
+use super::{Part, Rows, name, no_distribution, shown, without_distribution};
+use crate::cyclictest::rows_to_plot;
 use crate::error::ExportError;
 use crate::imported::{Counts, Unit};
 
@@ -20,8 +23,8 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    pub(crate) fn of(run: &Run, series: &Series, rows: &Rows) -> Self {
-        Self { label: name(run, series), min_ns: series.min_ns, max_ns: series.max_ns, beyond: rows.beyond }
+    pub(crate) fn of(run: &Run, series: &Series, beyond: u64) -> Self {
+        Self { label: name(run, series), min_ns: series.min_ns, max_ns: series.max_ns, beyond }
     }
 
     /// The comment's line.
@@ -71,36 +74,37 @@ impl Own {
 }
 
 /// Counts in rows, a column for each of `all`.
-pub(crate) fn table(all: &[Rows], pad: usize) -> String {
-    let mut values: Vec<u64> = all.iter().flat_map(|rows| rows.counts.keys().copied()).collect();
-    values.sort_unstable();
-    values.dedup();
+fn table(all: &[Rows]) -> String {
+    let counts: Vec<&BTreeMap<u64, u64>> = all.iter().map(|rows| &rows.counts).collect();
+    let values = rows_to_plot(&counts, all.iter().any(|rows| rows.beyond > 0));
     let mut text = String::new();
     for value in values {
-        let counts: Vec<String> = all
-            .iter()
-            .map(|rows| format!("{:0pad$}", rows.counts.get(&value).copied().unwrap_or(0)))
-            .collect();
-        let gap = if pad > 0 { " " } else { "\t" };
-        text.push_str(&format!("{value:0pad$}{gap}{}\n", counts.join("\t")));
+        let counts = all.iter().map(|rows| rows.counts.get(&value).copied().unwrap_or(0).to_string());
+        text.push_str(&format!("{value}\t{}\n", counts.collect::<Vec<_>>().join("\t")));
     }
     text
 }
 
 /// Data and script.
 pub(super) fn parts(run: &Run) -> Result<Vec<Part>, ExportError> {
+    if no_distribution(run) {
+        return Err(without_distribution(
+            "osadl",
+            "there would be nothing to plot; cyclictest, csv, json and openmetrics",
+        ));
+    }
     let mut data = "# latency in us, then a column of counts for each series\n".to_owned();
     let mut all = Vec::new();
     let mut titles = Vec::new();
     for series in shown(run) {
         let rows = Rows::of(series, Unit::Us, "osadl")?;
-        let own = Own::of(run, series, &rows);
+        let own = Own::of(run, series, rows.beyond);
         data.push_str(&own.line());
         let max = own.max_ns.map_or_else(String::new, |ns| format!(", max {} us", ns / 1000));
         titles.push(format!("{}{max}", own.label));
         all.push(rows);
     }
-    data.push_str(&table(&all, 0));
+    data.push_str(&table(&all));
     let highest = shown(run).filter_map(|series| series.max_ns).max().unwrap_or(0) / 1000;
     let reach = all.iter().filter_map(|rows| rows.counts.keys().next_back()).max().copied().unwrap_or(0);
     let plain = |text: &str| -> String {

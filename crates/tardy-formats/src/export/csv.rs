@@ -14,7 +14,7 @@ pub(super) fn text(run: &Run) -> String {
         for (kind, histogram) in histograms.into_iter().filter_map(known) {
             for bin in histogram.bins() {
                 // The last bin has no end where the tool's histogram had none.
-                let upper = if bin.upper_ns == i64::MAX { String::new() } else { bin.upper_ns.to_string() };
+                let upper = if bin.is_open() { String::new() } else { bin.upper_ns.to_string() };
                 text.push_str(&format!(
                     "{},{},{},{kind},{},{upper},{}\n",
                     quoted(phase),

@@ -13,6 +13,16 @@ pub(crate) const SERIES_MARK: &str = "[tardy series ";
 
 /// The text of `run`.
 pub(super) fn text(run: &Run) -> Result<String, ExportError> {
+    if let Some(series) = shown(run).find(|series| series.measured.has_no_distribution()) {
+        let label = name(run, series);
+        return Err(ExportError::NoPlace {
+            format: "hdr-log",
+            what: format!("readings of which only a count and extremes are known ({label})"),
+            instead:
+                "its quantiles would be made up; cyclictest, csv, json and openmetrics take what is known"
+                    .to_owned(),
+        });
+    }
     let mut text = "#[Logged with tardy: values are in ns]\n#[Histogram log format version 1.3]\n".to_owned();
     if let Some(seconds) = crate::dates::parse_rfc3339(&run.origin.started_at) {
         text.push_str(&format!(
@@ -44,17 +54,12 @@ pub(super) fn text(run: &Run) -> Result<String, ExportError> {
 /// Values in ns and how often each was; what lay beyond the histogram counts as the maximum.
 fn counts(series: &Series) -> Result<Vec<(u64, u64)>, ExportError> {
     let rows = Rows::of(series, Unit::Ns, "hdr-log")?;
-    let (min, max) = (series.min_ns.unwrap_or(0).max(0) as u64, series.max_ns.unwrap_or(0).max(0) as u64);
+    let max = series.max_ns.unwrap_or(0).max(0) as u64;
     let mut counts: Vec<(u64, u64)> = rows.counts.into_iter().collect();
     if rows.beyond > 0 {
-        // One of them may be the only reading there is, and so the minimum too.
-        let lowest = u64::from(counts.is_empty() && min < max);
-        if lowest > 0 {
-            counts.push((min, lowest));
-        }
-        counts.push((max, rows.beyond - lowest));
+        counts.push((max, rows.beyond));
     }
-    Ok(counts.into_iter().filter(|(_, count)| *count > 0).collect())
+    Ok(counts)
 }
 
 /// A name as a tag: whatever could end one is written as `%` and two digits.

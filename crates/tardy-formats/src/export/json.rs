@@ -1,7 +1,7 @@
 //! What a run came to, flat: for scripts that need no more than extremes and bins.
 
 use serde_json::{Value, json};
-use tardy_record::{Run, Series};
+use tardy_record::{Bin, Histogram, Run, Series};
 
 /// The text of `run`.
 pub(super) fn text(run: &Run) -> String {
@@ -31,7 +31,13 @@ fn of_series(run: &Run, series: &Series) -> Value {
         "min_ns": series.min_ns,
         "mean_ns": series.mean_ns(),
         "max_ns": series.max_ns,
-        "measured": series.measured,
-        "corrected": series.corrected,
+        "measured": bins(&series.measured),
+        "corrected": series.corrected.as_ref().map(bins),
     })
+}
+
+/// Lower edge, upper edge and count of each bin; the upper edge is null where there is none.
+fn bins(histogram: &Histogram) -> Vec<(i64, Option<i64>, u64)> {
+    let upper_ns = |bin: &Bin| (!bin.is_open()).then_some(bin.upper_ns);
+    histogram.bins().iter().map(|bin| (bin.lower_ns, upper_ns(bin), bin.count)).collect()
 }

@@ -7,6 +7,7 @@ pub(crate) mod columns;
 mod csv;
 mod cyclictest_json;
 mod cyclictest_text;
+mod cyclictest_threads;
 pub(crate) mod hdr_log;
 mod json;
 mod junit;
@@ -127,7 +128,7 @@ impl Rows {
         let row = |ns: i64| ns.max(0) as u64 / unit.ns() as u64;
         let bins = series.measured.bins();
         for (index, bin) in bins.iter().enumerate() {
-            if bin.upper_ns == i64::MAX {
+            if bin.is_open() {
                 rows.beyond += bin.count;
                 continue;
             }
@@ -154,6 +155,22 @@ impl Rows {
 /// The series that formats of plain columns show: those of wake-ups and noise, not of levels that stand beside them.
 pub(crate) fn shown(run: &Run) -> impl Iterator<Item = &Series> {
     run.own_series()
+}
+
+/// Whether there are readings, and of none of them more is known than that there were so many, and the extremes: another tool's
+/// lines of threads, for one.
+pub(crate) fn no_distribution(run: &Run) -> bool {
+    let mut holding = shown(run).filter(|series| !series.measured.is_empty()).peekable();
+    holding.peek().is_some() && holding.all(|series| series.measured.has_no_distribution())
+}
+
+/// The refusal of a format that is nothing without a distribution.
+fn without_distribution(format: &'static str, instead: &str) -> ExportError {
+    ExportError::NoPlace {
+        format,
+        what: "a run of whose readings only counts and extremes are known, and no distribution".to_owned(),
+        instead: format!("{instead} take what is known"),
+    }
 }
 
 /// A name for a series that no other has.

@@ -21,11 +21,26 @@ pub(super) fn text(run: &Run) -> String {
     let series = || run.series.iter();
     family(&mut text, "tardy_latency_seconds", "histogram", "seconds", "Lateness, as measured.");
     series().for_each(|one| text.push_str(&histogram(run, one)));
-    family(&mut text, "tardy_latency_max_seconds", "gauge", "seconds", "The highest value.");
-    for one in series() {
-        if let Some(max) = one.max_ns {
-            text.push_str(&format!("tardy_latency_max_seconds{{{}}} {}\n", labels(run, one), seconds(max)));
+    for (statistic, help) in
+        [("min", "The lowest value."), ("mean", "The mean, where known."), ("max", "The highest value.")]
+    {
+        let name = format!("tardy_latency_{statistic}_seconds");
+        family(&mut text, &name, "gauge", "seconds", help);
+        for one in series() {
+            let ns = match statistic {
+                "min" => one.min_ns,
+                "max" => one.max_ns,
+                // The digits below a ns mean nothing.
+                _ => one.mean_ns().map(|ns| ns.round() as i64),
+            };
+            if let Some(ns) = ns {
+                text.push_str(&format!("{name}{{{}}} {}\n", labels(run, one), seconds(ns)));
+            }
         }
+    }
+    family(&mut text, "tardy_readings", "counter", "", "How many values were recorded.");
+    for one in series() {
+        text.push_str(&format!("tardy_readings_total{{{}}} {}\n", labels(run, one), one.tally.recorded));
     }
     family(
         &mut text,
@@ -44,27 +59,43 @@ pub(super) fn text(run: &Run) -> String {
     text
 }
 
+/// The buckets of a series, as far as somebody counted: of a histogram that ends, those up to its end and those from the
+/// maximum on. Nothing where only a count and extremes are known.
 fn histogram(run: &Run, series: &Series) -> String {
+    let mut text = String::new();
+    if series.measured.has_no_distribution() {
+        return text;
+    }
     let labels = labels(run, series);
     let bins = series.measured.bins();
-    let mut text = String::new();
+    let end_ns = bins.last().filter(|bin| bin.is_open()).map(|bin| bin.lower_ns);
+    let beyond_all = |limit: i64| series.max_ns.is_some_and(|max| max <= limit);
     for limit in limits_ns() {
+        if beyond_all(limit) {
+            let total = series.measured.total();
+            text.push_str(&bucket(&labels, &seconds(limit), total));
+            continue;
+        }
+        if end_ns.is_some_and(|end| limit >= end) {
+            continue;
+        }
         // A bin across the limit counts as above it, so that no share is flattered.
-        let below = bins.iter().filter(|bin| bin.upper_ns != i64::MAX && bin.upper_ns - 1 <= limit);
+        let below = bins.iter().filter(|bin| !bin.is_open() && bin.upper_ns - 1 <= limit);
         let below = below.fold(0u64, |sum, bin| sum.saturating_add(bin.count));
-        text.push_str(&format!(
-            "tardy_latency_seconds_bucket{{{labels},le=\"{}\"}} {below}\n",
-            seconds(limit)
-        ));
+        text.push_str(&bucket(&labels, &seconds(limit), below));
     }
-    let total = series.tally.recorded;
-    text.push_str(&format!("tardy_latency_seconds_bucket{{{labels},le=\"+Inf\"}} {total}\n"));
+    let total = series.measured.total();
+    text.push_str(&bucket(&labels, "+Inf", total));
     // With values below zero a sum must not be given, and with a sum goes the count.
     if let Some(sum) = series.sum_ns.get().filter(|_| series.min_ns.is_none_or(|min| min >= 0)) {
         text.push_str(&format!("tardy_latency_seconds_sum{{{labels}}} {}\n", seconds(sum)));
         text.push_str(&format!("tardy_latency_seconds_count{{{labels}}} {total}\n"));
     }
     text
+}
+
+fn bucket(labels: &str, limit: &str, count: u64) -> String {
+    format!("tardy_latency_seconds_bucket{{{labels},le=\"{limit}\"}} {count}\n")
 }
 
 fn labels(run: &Run, series: &Series) -> String {

@@ -427,6 +427,9 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
         if !(ahead && line.avg as f64 * cycles <= line.max as f64 * (cycles + 1.0)) {
             counts.mean_ns = Some(in_ns(line.avg, unit, &place)? as f64);
         }
+        if let Some(own) = text.own.get(*thread as usize) {
+            imported.contradictions.extend(own.refine(&mut counts, unit).err());
+        }
         counts.check(&place)?;
         streams.push(Stream::of_thread(*thread, Readings::Counts(Box::new(counts))));
     }

@@ -31,10 +31,10 @@ pub struct Curve {
 /// The lines for `runs`: of several runs one each, or where they have the same few phases one for each run and phase; of
 /// one run with several phases one a phase, else one a CPU.
 ///
-/// Empty ones are left out.
+/// Those that [`undrawn`] names are left out, and empty ones.
 pub fn curves(runs: &[&Run]) -> Vec<Curve> {
-    let pooled = |label: String, series: Vec<&Series>| {
-        let pool = pool::of(&series).ok()?;
+    let drawn = |(label, series): (String, Vec<&Series>)| {
+        let pool = pool::of(&series).ok().filter(|pool| !pool.histogram.has_no_distribution())?;
         Some(Curve {
             label: short(&harmless(&label), LABEL_MAX),
             class: "",
@@ -42,45 +42,57 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
             histogram: pool.histogram,
         })
     };
-    let curves: Vec<Option<Curve>> = match runs {
+    coloured(lines(runs).into_iter().filter_map(drawn).filter(|curve| !curve.histogram.is_empty()).collect())
+}
+
+/// The names of what holds readings and has no line: of them only counts and extremes are known, or their histograms do not fit
+/// each other.
+pub fn undrawn(runs: &[&Run]) -> Vec<String> {
+    let cannot_be = |(_, series): &(String, Vec<&Series>)| {
+        let holds = series.iter().any(|one| one.tally.recorded > 0);
+        holds && pool::of(series).map_or(true, |pool| pool.histogram.has_no_distribution())
+    };
+    lines(runs).into_iter().filter(cannot_be).map(|(label, _)| harmless(&label)).collect()
+}
+
+/// What each line is called, and the series that it would be of.
+fn lines<'a>(runs: &[&'a Run]) -> Vec<(String, Vec<&'a Series>)> {
+    match runs {
         [run] if run.phases.len() > 1 => {
             let of_phase = |phase: usize| drawn_of(run).filter(|series| series.phase == phase).collect();
             let labels: Vec<String> = run.phases.iter().map(|phase| phase.label.clone()).collect();
             let phases: Vec<usize> = (0..labels.len()).collect();
             let labels = name::told_apart(&labels, &phases);
-            labels.into_iter().zip(phases).map(|(label, phase)| pooled(label, of_phase(phase))).collect()
+            labels.into_iter().zip(phases).map(|(label, phase)| (label, of_phase(phase))).collect()
         }
-        [run] => run.own_series().map(|series| pooled(name::of(series), vec![series])).collect(),
+        [run] => run.own_series().map(|series| (name::of(series), vec![series])).collect(),
         runs => {
             let shared = shared(runs);
-            let drawn =
-                |one: &&Series| shared.as_ref().is_none_or(|shared| shared.contains(&one.label.as_str()));
             let phases = shared_phases(runs);
-            let curve = |(run, name): (&&Run, String)| -> Vec<Option<Curve>> {
+            let marked = |(run, name): (&&'a Run, String)| match lab::meaningless_because(run) {
+                Some(_) => (*run, format!("{name}, means nothing")),
+                None => (*run, name),
+            };
+            let of_run = |(run, name): (&'a Run, String)| -> Vec<(String, Vec<&'a Series>)> {
                 let of = |phase: Option<usize>| {
-                    let wanted =
-                        |series: &&Series| drawn(series) && phase.is_none_or(|phase| series.phase == phase);
+                    let wanted = |series: &&Series| {
+                        let is_shared =
+                            shared.as_ref().is_none_or(|shared| shared.contains(&series.label.as_str()));
+                        is_shared && phase.is_none_or(|phase| series.phase == phase)
+                    };
                     drawn_of(run).filter(wanted).collect::<Vec<_>>()
                 };
                 match &phases {
-                    None => vec![pooled(name, of(None))],
+                    None => vec![(name, of(None))],
                     Some(labels) => {
                         let labelled = labels.iter().enumerate();
-                        labelled
-                            .map(|(phase, label)| pooled(format!("{name}, {label}"), of(Some(phase))))
-                            .collect()
+                        labelled.map(|(phase, label)| (format!("{name}, {label}"), of(Some(phase)))).collect()
                     }
                 }
             };
-            let marked = |(run, name): (&&Run, String)| match lab::meaningless_because(run) {
-                Some(_) => format!("{name}, means nothing"),
-                None => name,
-            };
-            let marked = runs.iter().zip(names(runs)).map(marked);
-            runs.iter().zip(marked).flat_map(curve).collect()
+            runs.iter().zip(names(runs)).map(marked).flat_map(of_run).collect()
         }
-    };
-    coloured(curves.into_iter().flatten().filter(|curve| !curve.histogram.is_empty()).collect())
+    }
 }
 
 /// The series of `run` that are drawn together: lengths of gaps, times of toggles and latencies have no axis in common. Where

@@ -11,7 +11,7 @@ use super::plots::{self, Marks, PlotView};
 use super::published_view;
 use super::run_tables::TableView;
 use crate::compare::{DESCRIPTIVE, pooled, shape_text};
-use crate::latency::{harmless, microseconds, short};
+use crate::latency::{at_least, harmless, microseconds, short};
 use crate::plot::{self, curve};
 use crate::{lab, noise};
 
@@ -47,7 +47,9 @@ struct PairView {
     base: String,
     candidate: String,
     obstacles: Vec<String>,
+    paired: Vec<String>,
     unmatched: Vec<String>,
+    nothing: Option<String>,
     rows: Vec<RowView>,
     noise: Option<TableView>,
     differences: Vec<DifferencesView>,
@@ -99,6 +101,11 @@ pub(super) fn of(
         },
         |shared| format!("Only {}, which all runs have", harmless(&shared.join(" + "))),
     );
+    let undrawn = curve::undrawn(runs);
+    let curves_of = match undrawn.is_empty() {
+        true => curves_of,
+        false => format!("{curves_of}; there is no distribution of {}", undrawn.join(", ")),
+    };
     let side = |(index, (run, name)): (usize, (&&Run, &String))| SideView {
         name: name.clone(),
         headline: harmless(&run.headline()),
@@ -152,7 +159,9 @@ fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {
         base: base.to_owned(),
         candidate: candidate.to_owned(),
         obstacles: pair.not_comparable_because.iter().map(|reason| harmless(reason)).collect(),
+        paired: pair.paired.iter().map(|text| harmless(text)).collect(),
         unmatched: pair.unmatched.iter().map(|text| harmless(text)).collect(),
+        nothing: pair.nothing_because.as_deref().map(harmless),
         rows: pair.rows.iter().map(row_view).collect(),
         noise: (!pair.noise.is_empty())
             .then(|| TableView { heads: noise::PAIR_HEADS.to_vec(), rows: noise::pair_rows(&pair.noise) }),
@@ -165,11 +174,13 @@ fn pair_view(pair: &Pair, base: &str, candidate: &str) -> PairView {
 }
 
 fn row_view(row: &RowPair) -> RowView {
-    let us = |ns: Option<f64>| ns.map_or_else(|| "n/a".to_owned(), |ns| microseconds(ns).replace('-', "−"));
+    let us = |ns: Option<f64>, is_least| {
+        ns.map_or_else(|| "n/a".to_owned(), |ns| at_least(microseconds(ns).replace('-', "−"), is_least))
+    };
     let statistic = |ratio: &tardy_analyse::compare::Ratio| StatisticView {
         name: ratio.name,
-        base: us(ratio.base_ns),
-        candidate: us(ratio.candidate_ns),
+        base: us(ratio.base_ns, ratio.base_at_least),
+        candidate: us(ratio.candidate_ns, ratio.candidate_at_least),
         ratio: ratio.ratio.map_or_else(|| "–".to_owned(), crate::latency::ratio),
     };
     let shape = row.shape.map(|shape| shape_text(&shape, row.readings, "µs"));

@@ -6,7 +6,7 @@ use tardy_analyse::outcome::{self, Key, Outcome};
 use tardy_analyse::published::{Match, Ours};
 use tardy_record::Run;
 
-use crate::latency::{harmless, microseconds, short};
+use crate::latency::{harmless, microseconds, quantile, short};
 use crate::published;
 
 /// The top.
@@ -102,8 +102,8 @@ fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -
         what,
         kernel: measured.name.clone(),
         anchor: measured.anchor.clone(),
-        p50: us(outcome.quantile_ns("p50"), "n/a"),
-        p99: us(outcome.quantile_ns("p99"), "n/a"),
+        p50: quantile(outcome.quantile("p50")).replace('-', "−"),
+        p99: quantile(outcome.quantile("p99")).replace('-', "−"),
         max: us(outcome.row.max_ns, "–"),
         published: published.join(" / "),
         alarm: alarm(measured.findings),

@@ -5,7 +5,7 @@ use tardy_analyse::findings::Findings;
 use tardy_analyse::published::{Match, Ours, Placed, PlacedRow, Sameness};
 
 use super::run_tables::TableView;
-use crate::latency::{harmless, microseconds, short, three_digits, typeset};
+use crate::latency::{at_least, harmless, microseconds, short, three_digits, typeset};
 use crate::{published, sentence};
 
 /// Published results beside one run.
@@ -112,18 +112,21 @@ fn label(ours: &Ours) -> String {
 fn figures(one: &Match) -> Vec<[String; 3]> {
     let us =
         |us: Option<f64>| us.map_or_else(|| "not given".to_owned(), |us| three_digits(us).replace('-', "−"));
-    let here = |ns: &dyn Fn(&Ours) -> Option<f64>, none: &str| {
+    let figure = |ns: &dyn Fn(&Ours) -> Option<f64>, none: &str, is_tail: bool| {
         let text = |ours: &Ours| {
             let value = ns(ours).map_or_else(|| none.to_owned(), |ns| microseconds(ns).replace('-', "−"));
+            let value = at_least(value, is_tail && ours.p9999_at_least);
             if one.ours.len() > 1 { format!("{value} ({})", label(ours)) } else { value }
         };
         one.ours.iter().map(text).collect::<Vec<_>>().join("; ")
     };
+    let here = |ns: &dyn Fn(&Ours) -> Option<f64>, none: &str| figure(ns, none, false);
     let whole = |value: Option<i64>| value.map(|ns| ns as f64);
+    let tail = figure(&|ours| whole(ours.p9999_ns), "n/a: too few", true);
     let max = published::highest(&one.published).unwrap_or_else(|| "not given".to_owned());
     vec![
         ["max".to_owned(), max, here(&|ours| whole(ours.max_ns), "–")],
-        ["p99.99".to_owned(), "not given".to_owned(), here(&|ours| whole(ours.p9999_ns), "n/a: too few")],
+        ["p99.99".to_owned(), "not given".to_owned(), tail],
         ["mean".to_owned(), us(one.published.avg_us), here(&|ours| ours.mean_ns, "–")],
         ["min".to_owned(), us(one.published.min_us), here(&|ours| whole(ours.min_ns), "–")],
     ]
@@ -142,7 +145,7 @@ pub(super) fn overview(runs: &[(&String, &Findings)]) -> Option<TableView> {
                 harmless(&one.id),
                 max.clone(),
                 us(ours.max_ns, "–"),
-                us(ours.p9999_ns, "n/a"),
+                at_least(us(ours.p9999_ns, "n/a"), ours.p9999_at_least),
                 format!("{name}{of}"),
                 differs.clone(),
             ]

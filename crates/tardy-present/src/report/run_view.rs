@@ -14,7 +14,7 @@ use tardy_record::units::format_duration_ns;
 use super::plots::{self, Marks, PlotView};
 use super::published_view::{self, PublishedView};
 use super::run_tables::{self, Details, TableView};
-use crate::latency::{count, harmless, microseconds, short, typeset};
+use crate::latency::{self, count, harmless, microseconds, short, typeset};
 use crate::plot::scope::Reactions;
 use crate::plot::{self, curve};
 use crate::{causes, flows, lab, levels, noise, notes, reactions, sentence, summary, wiggles};
@@ -275,7 +275,8 @@ fn key_numbers(phases: &[&PhaseFindings], first: &PhaseFindings) -> Vec<KeyNumbe
                 .find(|quantile| quantile.level == level)
                 .and_then(|quantile| quantile.value);
             if let Some(value) = value {
-                numbers.push(number(name, typeset(value.quoted_ns() as f64), note));
+                let figure = typeset(value.quoted_ns() as f64);
+                numbers.push(number(name, latency::at_least(figure, value.at_least), note));
             }
         }
     }
@@ -309,9 +310,7 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
         us(row.min_ns.map(|ns| ns as f64)),
         us(row.mean_ns),
     ];
-    cells.extend(row.quantiles.iter().map(|quantile| {
-        quantile.value.map_or_else(|| "n/a".to_owned(), |value| us(Some(value.quoted_ns() as f64)))
-    }));
+    cells.extend(row.quantiles.iter().map(|quantile| latency::quantile(quantile.value).replace('-', "−")));
     cells.push(us(row.max_ns.map(|ns| ns as f64)));
     cells
 }

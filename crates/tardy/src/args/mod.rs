@@ -226,7 +226,7 @@ pub(crate) struct ListArgs {
 /// `tardy report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Run files.
+    /// Run files, and published results to set beside them: published:ID ('tardy list --published').
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Where the report goes.
@@ -257,9 +257,14 @@ pub(crate) struct PlotArgs {
 /// `tardy compare`.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Run files, the base first; one of them may be a published result, published:ID ('tardy list --published').
+    /// Run files, the base first; published results among them, published:ID ('tardy list --published'), are set beside each
+    /// run.
     #[arg(required = true, num_args = 2.., value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
+    /// Phases that belong together although their names do not say so: of the base and of the others, each by its name or its
+    /// number from 1. Repeat it for more of them; only these are compared.
+    #[arg(long = "phase", value_name = "BASE=CANDIDATE")]
+    pub(crate) phases: Vec<String>,
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,6 @@
 //! `tardy compare`: what differs between runs.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use tardy_analyse::comparability;
@@ -15,18 +15,23 @@ use super::output;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::published;
+use crate::resolve::wrong;
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     let (published, paths): (Vec<_>, Vec<_>) =
         arguments.runs.iter().partition(|path| published::named(path).is_some());
     let runs = output::open_runs(&paths)?;
-    match published[..] {
-        [] => {}
-        [one] => return with_published(one, &runs, arguments.json),
-        _ => bail!(
-            "two published results have nothing to be compared by but the figures that 'tardy list --published' shows"
-        ),
+    if !published.is_empty() {
+        if runs.is_empty() {
+            bail!(
+                "published results have nothing to be compared by but the figures that 'tardy list --published' shows"
+            );
+        }
+        if !arguments.phases.is_empty() {
+            return Err(wrong("phase", "a published result has no phases; leave it out").into());
+        }
+        return with_published(&published, &runs, arguments.json);
     }
     let runs: Vec<&Run> = runs.iter().collect();
     if !arguments.force
@@ -34,24 +39,60 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     {
         bail!("{reason}; --force compares them all the same");
     }
-    let comparison = compare::of(&runs).context("a comparison needs at least two runs")?;
+    let comparison = match &arguments.phases[..] {
+        [] => compare::of(&runs),
+        pairs => compare::of_phases(&runs, pairs).map_err(|reason| wrong("phase", reason))?,
+    };
+    let comparison = comparison.context("a comparison needs at least two runs")?;
     print(&runs, &comparison, arguments.json)?;
-    Ok(Exit::Done)
+    Ok(exit(&runs, &comparison, &arguments.runs))
 }
 
-/// Sets each run beside a published result.
-fn with_published(path: &Path, runs: &[Run], json: bool) -> Result<Exit> {
-    let result = published::named(path).context("a published result")??;
-    let matches: Vec<Match> = runs.iter().map(|run| match_of(run, result)).collect();
+/// A comparison in which nothing was compared is none, and a script must not take it for one.
+fn exit(runs: &[&Run], comparison: &Comparison, paths: &[PathBuf]) -> Exit {
+    let base = paths[0].display();
+    let mut exit = Exit::Done;
+    for ((pair, run), path) in comparison.candidates.iter().zip(&runs[1..]).zip(&paths[1..]) {
+        let Some(reason) = &pair.nothing_because else { continue };
+        // Something can be said only where there is a choice.
+        let choice = pair.rows.is_empty() && runs[0].phases.len().max(run.phases.len()) > 1;
+        let instead = match choice {
+            true => "; --phase BASE=CANDIDATE says which belong together, by name or number",
+            false => "",
+        };
+        output::tell(&format!(
+            "{base} and {} have nothing to be compared by: {reason}{instead}",
+            path.display()
+        ));
+        exit = Exit::CouldNot;
+    }
+    exit
+}
+
+/// Sets each run beside each published result.
+fn with_published(paths: &[&PathBuf], runs: &[Run], json: bool) -> Result<Exit> {
+    let results = paths.iter().map(|path| published::named(path).context("a published result")?);
+    let results = results.collect::<Result<Vec<_>>>()?;
+    let pairs = || runs.iter().flat_map(|run| results.iter().map(move |result| (run, *result)));
+    let matches: Vec<Match> = pairs().map(|(run, result)| match_of(run, result)).collect();
     if json {
         output::print_json(&matches)?;
-        return Ok(Exit::Done);
     }
-    for (run, one) in runs.iter().zip(&matches) {
-        output::print(&(harmless(&run.headline()) + "\n\n"))?;
-        output::print(&tardy_present::published::compared(one, output::width()))?;
+    let mut exit = Exit::Done;
+    for ((run, _), one) in pairs().zip(&matches) {
+        if !json {
+            output::print(&(harmless(&run.headline()) + "\n\n"))?;
+            output::print(&tardy_present::published::compared(one, output::width()))?;
+        }
+        if one.ours.is_empty() {
+            output::tell(&format!(
+                "published:{} and {} have nothing to be compared by",
+                one.id, run.origin.id
+            ));
+            exit = Exit::CouldNot;
+        }
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Shows a comparison on standard output; of tests of a switch, what each came to first.

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow};
 use tardy_analyse::row;
 use tardy_measure::gpio::chips;
 use tardy_measure::gpio::{Stimulated, Stimulation, stimulate};
-use tardy_present::latency::{count, microseconds};
+use tardy_present::latency::{self, count, microseconds};
 use tardy_record::Series;
 use tardy_record::pins::Line;
 use tardy_record::units::parse_duration_ns;
@@ -68,7 +68,7 @@ fn in_words(answers: &Series) -> String {
     let us = |ns: Option<i64>| ns.map_or_else(|| "n/a".to_owned(), |ns| microseconds(ns as f64));
     let quantile = |level: &str| {
         let found = row.quantiles.iter().find(|quantile| quantile.level == level);
-        us(found.and_then(|quantile| quantile.value).map(|value| value.quoted_ns()))
+        latency::quantile(found.and_then(|quantile| quantile.value))
     };
     let missed = answers.tally.missed.get().unwrap_or(0);
     format!(

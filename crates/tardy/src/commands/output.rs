@@ -9,6 +9,8 @@ use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;
 use tardy_record::Run;
 
+use crate::published;
+
 /// Opens runs in the order given. What was found out on the way goes to standard error.
 pub(super) fn open_runs(paths: &[impl AsRef<Path>]) -> Result<Vec<Run>> {
     paths.iter().map(|path| open_run(path.as_ref())).collect()
@@ -16,6 +18,14 @@ pub(super) fn open_runs(paths: &[impl AsRef<Path>]) -> Result<Vec<Run>> {
 
 /// Opens a run. What was found out on the way goes to standard error.
 pub(super) fn open_run(path: &Path) -> Result<Run> {
+    if let Some(result) = published::named(path) {
+        let id = &result?.id;
+        bail!(
+            "published:{id} is a published result: it has figures and no distribution. 'tardy show published:{id}' shows \
+             them, with --json for programs; 'tardy compare RUN published:{id}' and 'tardy report RUN published:{id}' set it \
+             beside a run"
+        );
+    }
     let opened = recover::open(path)?;
     if let Some(remark) = opened.remark {
         tell(&format!("{}: {remark}", path.display()));

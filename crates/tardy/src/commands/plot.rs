@@ -1,7 +1,7 @@
 //! `tardy plot`: the latency plot on its own.
 
-use anyhow::{Context, Result};
-use tardy_present::plot::{self, Options};
+use anyhow::{Context, Result, bail};
+use tardy_present::plot::{self, Options, curve};
 use tardy_record::Run;
 use tardy_record::units::parse_duration_ns;
 
@@ -18,6 +18,16 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         limit_ns: runs.iter().find_map(|run| run.plan.limit_ns),
         ..Options::default()
     };
+    let undrawn = curve::undrawn(&runs);
+    if curve::curves(&runs).is_empty() && !undrawn.is_empty() {
+        bail!(
+            "there is nothing to draw: of {} only counts and extremes are known, and no distribution; 'tardy show' has them",
+            undrawn.join(", ")
+        );
+    }
+    for name in undrawn {
+        output::tell(&format!("{name} has no line: there is no distribution of it"));
+    }
     let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
     file.write(plot::latency_svg(&runs, &options).as_bytes())?;
     output::tell(&format!("plot {}", arguments.output.display()));

@@ -1,6 +1,6 @@
 //! `tardy report`: one HTML file for people to look at.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tardy_measure::run::result_file::ResultFile;
 use tardy_present::report::{self, Chapter};
 use tardy_record::Run;
@@ -9,11 +9,28 @@ use super::output;
 use crate::args::ReportArgs;
 use crate::exit::Exit;
 use crate::published;
+use crate::resolve::wrong;
 
 /// Writes the report of one run, or of several over each other.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
-    let runs = output::open_runs(&arguments.runs)?;
-    let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
+    let (published, paths): (Vec<_>, Vec<_>) =
+        arguments.runs.iter().cloned().partition(|path| published::named(path).is_some());
+    if paths.is_empty() {
+        return Err(wrong(
+            "run",
+            "a published result has figures and no distribution, so that a report needs a run to set it beside; 'tardy \
+             show' shows it alone",
+        )
+        .into());
+    }
+    let mut runs = output::open_runs(&paths)?;
+    for path in &published {
+        let id = &published::named(path).context("a published result")??.id;
+        for run in runs.iter_mut().filter(|run| !run.plan.published.contains(id)) {
+            run.plan.published.push(id.clone());
+        }
+    }
+    let file = output::claim(&arguments.output, &paths, arguments.force)?;
     write(&runs, &file)?;
     Ok(Exit::Done)
 }

@@ -1,11 +1,9 @@
 //! What cyclictest counts of its threads, from every single reading: in whole units, with rows of one unit each.
 
+use tardy_formats::cyclictest::MIN_OF_NONE;
 use tardy_measure::probe::sample_ring::Sample;
 
 use super::options::Options;
-
-/// The least that cyclictest says before there is any reading (its `stat->min` to begin with).
-const MIN_OF_NONE: u64 = 1_000_000;
 
 /// All threads.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ mod help;
 mod options;
 mod plan;
 mod refused;
+mod status_file;
 mod text;
 mod watcher;
 
@@ -26,11 +27,12 @@ use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
+use tardy_sys::signals::remember_requests;
 
 use crate::commands::{origin, output};
 use crate::exit::Exit;
 use options::{Asked, Options, Power};
-use text::{Circumstances, System};
+use tardy_formats::cyclictest::{Circumstances, System};
 use watcher::Watcher;
 
 /// The name under which the binary is cyclictest.
@@ -64,6 +66,7 @@ pub(crate) fn run(words: Vec<OsString>) -> Result<Exit> {
     let place = RunPlace::of(&options)?;
     let request = request(&options, plan, &place, started)?;
     say_first(&options, &request.plan)?;
+    remember_requests().context("SIGUSR1 and SIGUSR2 cannot be handled")?;
     let mut watcher = Watcher::new(&options, &request.plan);
     let outcome = conduct(&request, &mut watcher)?;
     if let Some(reason) = watcher.refused() {
@@ -198,15 +201,16 @@ fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circu
     let text = |fact: &Fact<String>| fact.get().cloned().unwrap_or_default();
     Circumstances {
         command_line: words.join(" "),
-        start_time: date(started),
-        end_time: date(SystemTime::now()),
+        version: text::FORMAT_OF.to_owned(),
+        start_time: Some(date(started)),
+        end_time: Some(date(SystemTime::now())),
         system: System {
             sysname: "Linux".to_owned(),
             nodename: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),
             release: text(&facts.kernel.release),
             version: text(&facts.kernel.version),
             machine: text(&facts.kernel.machine),
-            realtime: u8::from(facts.kernel.real_time.value.get() == Some(true)),
+            realtime: Some(u8::from(facts.kernel.real_time.value.get() == Some(true))),
         },
         in_ns: options.in_ns,
         return_code: 0,

@@ -154,6 +154,7 @@ const LONG: &[(&str, &str)] = &[
     ("dbg_cyclictest", "dbg_cyclictest"),
     ("deepest-idle-state", "deepest-idle-state"),
     ("default-system", "default-system"),
+    ("delay", "delay"),
     ("distance", "d"),
     ("duration", "D"),
     ("fifo", "F"),
@@ -202,6 +203,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Asked, 
         let name = match argument {
             Arg::Short(letter) => letter.to_string(),
             Arg::Long(name) => known(name)?.to_owned(),
+            // A script's empty variable in quotation marks says nothing.
+            Arg::Value(word) if word.is_empty() => continue,
             Arg::Value(word) => {
                 return Err(format!("'{}' belongs to no option", word.to_string_lossy()));
             }
@@ -259,7 +262,12 @@ impl Reader {
                 self.smp = true;
                 (self.options.threads, self.options.affinity) = (None, Affinity::All);
             }
-            "A" => self.options.aligned_us = Some(self.number("-A")?),
+            "A" => {
+                let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+                let word = self.behind(is_number)?;
+                let number = word.as_deref().map(|word| number(word, "-A")).transpose()?;
+                self.options.aligned_us = Some(number.unwrap_or(0));
+            }
             "i" => self.options.interval_us = self.number("-i")?,
             "d" => self.options.distance_us = Some(self.number("-d")?),
             "p" => self.options.priority = self.number("-p")?,
@@ -301,8 +309,7 @@ impl Reader {
     }
 
     fn number<T: std::str::FromStr>(&mut self, name: &str) -> Result<T, String> {
-        let word = self.word(name)?;
-        word.trim().parse().map_err(|_| format!("{name} {word}: this is no number that it takes"))
+        number(&self.word(name)?, name)
     }
 
     fn rows(&mut self, name: &str) -> Result<u64, String> {
@@ -332,8 +339,10 @@ impl Reader {
     }
 
     fn set_behind(&mut self) -> Result<Option<Vec<u32>>, String> {
-        let is_set = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-        self.behind(is_set)?.map(|word| cpu_set(&word)).transpose()
+        // "all" is all that the process may use, as without a set; other words with these letters are mistakes.
+        let is_set = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || "a!+".contains(c));
+        let word = self.behind(is_set)?.filter(|word| word != "all");
+        word.map(|word| cpu_set(&word)).transpose()
     }
 }
 
@@ -371,6 +380,10 @@ impl Options {
     pub(crate) fn resolved_distance_us(&self) -> u64 {
         if self.histogram.is_some() { 0 } else { self.distance_us.unwrap_or(500) }
     }
+}
+
+fn number<T: std::str::FromStr>(word: &str, name: &str) -> Result<T, String> {
+    word.trim().parse().map_err(|_| format!("{name} {word}: this is no number that it takes"))
 }
 
 fn policy(name: &str) -> Result<Policy, String> {
@@ -478,6 +491,98 @@ mod tests {
         assert_eq!(options("--policy=rr -t3").unwrap().priority, 4);
         assert_eq!(options("--policy=rr").unwrap().resolved_policy(), Policy::Rr);
         assert_eq!(options("").unwrap().resolved_policy(), Policy::Other);
+    }
+
+    /// What `cyclictest --help` of rt-tests 2.8 lists, `--smi` of x86 and `--delay` of later ones with it: a long name, a letter,
+    /// and a value where it needs one. Each is taken, or refused with what to say instead; none is unknown.
+    #[test]
+    fn every_option_of_rt_tests_is_known() {
+        const ALL: &[(&str, &str, &str)] = &[
+            ("affinity", "a", "0"),
+            ("aligned", "A", "7"),
+            ("breaktrace", "b", "100"),
+            ("clock", "c", "0"),
+            ("dbg_cyclictest", "", ""),
+            ("deepest-idle-state", "", "1"),
+            ("default-system", "", ""),
+            ("delay", "", "3"),
+            ("distance", "d", "0"),
+            ("duration", "D", "1m"),
+            ("fifo", "F", "/tmp/x"),
+            ("help", "", ""),
+            ("histfile", "", "x"),
+            ("histofall", "H", "400"),
+            ("histogram", "h", "400"),
+            ("interval", "i", "200"),
+            ("json", "", "x.json"),
+            ("laptop", "", ""),
+            ("latency", "", "0"),
+            ("loops", "l", "10"),
+            ("mainaffinity", "", "0"),
+            ("mlockall", "m", ""),
+            ("nsecs", "N", ""),
+            ("oscope", "o", "10"),
+            ("policy", "", "rr"),
+            ("posix_timers", "x", ""),
+            ("priority", "p", "80"),
+            ("priospread", "", ""),
+            ("quiet", "q", ""),
+            ("refresh_on_max", "M", ""),
+            ("relative", "r", ""),
+            ("resolution", "R", ""),
+            ("secaligned", "", "5"),
+            ("smi", "", ""),
+            ("smp", "S", ""),
+            ("spike", "", "50"),
+            ("spike-nodes", "", "9"),
+            ("system", "s", ""),
+            ("threads", "t", "2"),
+            ("tracemark", "", ""),
+            ("unbuffered", "u", ""),
+            ("verbose", "v", ""),
+        ];
+        let refused: Vec<&str> = (ALL.iter())
+            .filter(|(long, letter, value)| {
+                let mut forms = vec![format!("--{long}{}{value}", if value.is_empty() { "" } else { "=" })];
+                if !letter.is_empty() {
+                    forms.extend([format!("-{letter}{value}"), format!("-{letter} {value}")]);
+                }
+                let whole =
+                    |form: &String| format!("{form}{}", if *long == "histfile" { " -h 9" } else { "" });
+                let answers: Vec<Result<Asked, String>> =
+                    forms.iter().map(|form| parse(whole(form).split(' ').map(OsString::from))).collect();
+                for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+                    assert!(answer.contains("stand-in does not take it; "), "--{long}: {answer}");
+                }
+                answers.iter().any(Result::is_err)
+            })
+            .map(|(long, _, _)| *long)
+            .collect();
+        let expected = [
+            "dbg_cyclictest",
+            "deepest-idle-state",
+            "delay",
+            "fifo",
+            "resolution",
+            "secaligned",
+            "smi",
+            "spike",
+            "spike-nodes",
+            "tracemark",
+        ];
+        assert_eq!(refused, expected);
+    }
+
+    /// As Linaro's test definitions and rteval write their options.
+    #[test]
+    fn words_of_scripts_mean_what_they_mean_to_cyclictest() {
+        assert_eq!(options("-a all -t2").unwrap().affinity, Affinity::All);
+        assert_eq!(options("-A -t2").unwrap().aligned_us, Some(0));
+        assert_eq!(options("-A 50").unwrap().aligned_us, Some(50));
+        let words = ["", "-qmu", "-h 3500", "-p95", "-t2", "-a0-1"].map(OsString::from);
+        let Ok(Asked::Measure(read)) = parse(words) else { panic!("rteval's command line") };
+        assert_eq!((read.histogram, read.affinity.clone()), (Some(3500), Affinity::Set(vec![0, 1])));
+        assert!(options("-a !0").unwrap_err().contains("give CPUs such as"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("X", "what went wrong is said without being asked"),
     ("F", "'--tardy-run FILE' is complete and current while the run goes on; read it with 'tardy show FILE'"),
     ("R", "'tardy check' says the clock source and the timers' resolution, and every run keeps them"),
+    ("delay", "'sleep N' before it does the same"),
     ("dbg_cyclictest", "'--tardy-run FILE' keeps all that is known of the run"),
     ("deepest-idle-state", "'--latency=US' keeps CPUs out of the states that take longer to leave"),
     (

@@ -7,9 +7,11 @@ use tardy_measure::probe::sample_ring::Sample;
 use tardy_measure::run::{Observer, Standing};
 use tardy_record::Run;
 use tardy_record::plan::{Plan, Policy};
+use tardy_sys::signals::{self, Request};
 
 use super::counts::Counts;
 use super::options::Options;
+use super::status_file::StatusFile;
 use super::text::{self, Head};
 use crate::commands::output;
 
@@ -26,6 +28,7 @@ pub(super) struct Watcher {
     frames: u64,
     shown_max: u64,
     reader_is_gone: bool,
+    status: StatusFile,
 }
 
 impl Watcher {
@@ -38,7 +41,7 @@ impl Watcher {
             interval_us: thread.interval_ns / 1000,
             cpu: thread.pinned.then_some(thread.cpu),
         };
-        Self {
+        let mut watcher = Self {
             policy: options.resolved_policy(),
             counts: Counts::new(options, threads.len()),
             heads: threads.iter().map(head).collect(),
@@ -47,8 +50,11 @@ impl Watcher {
             frames: 0,
             shown_max: 0,
             reader_is_gone: false,
+            status: StatusFile::create(),
             options: options.clone(),
-        }
+        };
+        watcher.show_status();
+        watcher
     }
 
     pub(super) fn counts(&self) -> &Counts {
@@ -78,10 +84,7 @@ impl Watcher {
 
     /// A line for each thread.
     pub(super) fn summary(&self) -> String {
-        let lines = self.heads.iter().zip(&self.counts.threads).enumerate();
-        lines
-            .map(|(number, (head, thread))| text::summary_line(number, head, thread, self.options.in_ns))
-            .collect()
+        text::summary(&self.counts, &self.heads, self.options.in_ns)
     }
 
     /// The lines of all threads under a line with the policy and the load, over those shown before.
@@ -96,6 +99,28 @@ impl Watcher {
             policy => policy.name().to_owned(),
         };
         format!("{up}policy: {policy}: loadavg: {}          \n\n{}", load.trim_end(), self.summary())
+    }
+
+    /// What SIGUSR1 and SIGUSR2 ask for: the lines of all threads, whatever else is printed.
+    fn status_text(&self) -> String {
+        let line = format!("#{}\n", "-".repeat(27));
+        format!("{line}# cyclictest current status:\n{}{line}", self.summary())
+    }
+
+    fn answer_requests(&mut self) {
+        while let Some(request) = signals::take_request() {
+            let text = self.status_text();
+            match request {
+                // A reader that has gone is no reason to break off.
+                Request::First => drop(std::io::stderr().lock().write_all(text.as_bytes())),
+                Request::Second => self.status.write(&text),
+            }
+        }
+    }
+
+    fn show_status(&mut self) {
+        let text = self.status_text();
+        self.status.write(&text);
     }
 
     fn max(&self) -> u64 {
@@ -124,6 +149,7 @@ impl Watcher {
 
 impl Observer for Watcher {
     fn progress(&mut self, _now: &Standing<'_>) {
+        self.show_status();
         let is_news = !self.options.refresh_on_max || self.max() > self.shown_max;
         if self.options.quiet || self.options.verbose || !is_news {
             return;
@@ -162,6 +188,7 @@ impl Observer for Watcher {
     }
 
     fn wants_end(&mut self) -> bool {
+        self.answer_requests();
         self.refused.is_some() || self.counts.broken.is_some() || self.reader_is_gone
     }
 }

@@ -23,42 +23,59 @@ struct Found {
     buckets: BTreeMap<u64, u64>,
 }
 
-/// rteval's measurement module (rteval/modules/measurement/cyclictest.py): lines with '#' are told apart by their
-/// beginnings, others are a row number and a count for each core.
-fn rteval(text: &str) -> (Vec<Found>, Option<(u64, u64)>) {
+/// rteval's measurement module (rteval/modules/measurement/cyclictest.py): of the lines with '#' those of the maxima and of a
+/// break; others are a row number and a count for each core. Extremes are those of rows with a count, and the maxima.
+fn rteval(text: &str) -> (Vec<Found>, Option<u64>) {
     let mut found: Vec<Found> = Vec::new();
-    let mut stopped = (None, None);
+    let (mut maxima, mut broken) = (Vec::new(), None);
+    let numbers =
+        |text: &str| -> Vec<u64> { text.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
     for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let last = || words.last().and_then(|word| word.parse().ok());
-        if line.starts_with("# Break thread: ") {
-            stopped.0 = last();
-        } else if line.starts_with("# Break value: ") {
-            stopped.1 = last();
-        }
-        let of_threads = |found: &mut Vec<Found>, set: fn(&mut Found, u64)| {
-            for (one, word) in found.iter_mut().zip(&words[3..]) {
-                set(one, word.parse().unwrap());
-            }
-        };
-        match line {
-            _ if line.starts_with("# Min Latencies: ") => of_threads(&mut found, |one, us| one.min = us),
-            _ if line.starts_with("# Avg Latencies: ") => of_threads(&mut found, |one, us| one.avg = us),
-            _ if line.starts_with("# Max Latencies: ") => of_threads(&mut found, |one, us| one.max = us),
-            _ if line.starts_with('#') || words.is_empty() => {}
-            _ => {
-                let row = words[0].parse().unwrap();
-                found.resize(words.len() - 1, Found::default());
-                for (one, count) in found.iter_mut().zip(&words[1..]) {
-                    one.buckets.insert(row, count.parse().unwrap());
+        if let Some(value) = line.strip_prefix("# Break value: ") {
+            broken = numbers(value).first().copied();
+        } else if let Some(values) = line.strip_prefix("# Max Latencies: ") {
+            maxima = numbers(values);
+        } else if let [row, counts @ ..] = &numbers(line)[..]
+            && !line.starts_with('#')
+        {
+            found.resize(counts.len(), Found { min: u64::MAX, ..Found::default() });
+            for (one, count) in found.iter_mut().zip(counts) {
+                one.buckets.insert(*row, *count);
+                if *count > 0 {
+                    (one.min, one.max) = (one.min.min(*row), one.max.max(*row));
                 }
             }
         }
     }
-    (found, stopped.0.zip(stopped.1))
+    for (one, max) in found.iter_mut().zip(maxima) {
+        one.max = one.max.max(max);
+    }
+    (found, broken)
 }
 
-/// Linaro's test definitions (automated/linux/cyclictest): of the last lines, one a thread, the fields counted from the
+/// Linaro's test definitions (automated/lib/parse_rt_tests_results.py): so many threads as the JSON says, by their numbers, each
+/// with three figures, and whether the tool itself passed.
+fn linaro_json(of: &serde_json::Value) -> Option<Vec<[f64; 3]>> {
+    let threads = of["num_threads"].as_u64().unwrap();
+    let figure = |number: u64, key: &str| of["thread"][number.to_string()][key].as_f64().unwrap();
+    let found = (0..threads).map(|number| ["min", "avg", "max"].map(|key| figure(number, key))).collect();
+    (of["return_code"].as_i64().unwrap() == 0).then_some(found)
+}
+
+/// mmtests' extractor (shellpack_src/src/cyclictest/extract-report.pl): a name of three letters, and numbers behind single
+/// blanks, the last of which it takes for a sum and leaves out.
+fn mmtests_histogram(text: &str) -> BTreeMap<String, Vec<u64>> {
+    let line = |line: &str| {
+        let (name, values) = line.strip_prefix("# ")?.split_once(": ")?;
+        let known = name.strip_suffix(" Latencies").filter(|short| short.len() == 3).is_some();
+        let mut values: Vec<u64> = values.split(' ').map(|word| word.parse().unwrap()).collect();
+        values.pop();
+        (known || name == "Histogram Overflows").then(|| (name.to_owned(), values))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Linaro's test definitions as they were before the JSON: of the last lines, one a thread, the fields counted from the
 /// end, after a blank was put behind `T:`.
 fn linaro(text: &str, threads: usize) -> Vec<Found> {
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("T:")).collect();
@@ -73,7 +90,7 @@ fn linaro(text: &str, threads: usize) -> Vec<Found> {
         .collect()
 }
 
-/// mmtests' extractor: `T:`, the thread, and the numbers behind `Min:`, `Act:`, `Avg:` and `Max:`, over the last frame of each.
+/// mmtests' extractor as it was before, and many scripts: `T:`, the thread, and the numbers behind `Min:`, `Act:`, `Avg:` and `Max:`, over the last frame of each.
 fn mmtests(text: &str) -> BTreeMap<u64, Found> {
     let mut found = BTreeMap::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("T:")) {
@@ -119,7 +136,12 @@ fn what_parses_cyclictests_histogram_parses_this() {
     let run = bench.json("whole.run.json");
     let of_json = json(&bench.path("out.json"));
     assert_eq!((&of_json["num_threads"], &of_json["return_code"]), (&2.into(), &0.into()));
+    let (told, extracted) = (linaro_json(&of_json).expect("it passed"), mmtests_histogram(&printed.out));
+    assert_eq!(extracted["Max Latencies"], [found[0].max], "the last one is left out");
+    assert_eq!(extracted.len(), 4, "{extracted:?}");
     for (index, one) in found.iter().enumerate() {
+        assert_eq!((told[index][0], told[index][2]), (one.min as f64, one.max as f64));
+        assert!((told[index][0]..=told[index][2]).contains(&told[index][1]), "{told:?}");
         let series = &run["series"][index];
         let in_us = |key: &str| (series[key].as_i64().unwrap() / 1000).max(0) as u64;
         assert_eq!((one.min, one.max), (in_us("min_ns"), in_us("max_ns")));
@@ -178,7 +200,7 @@ fn a_break_is_told_and_ends_the_run() {
     let bench = Bench::new();
     let printed = cyclictest(&bench, &["-q", "-h", "10", "-b", "25", "-l1000000"]).exits(0);
     let (_, broken) = rteval(&printed.out);
-    let (_, value) = broken.expect("the fake has readings above 25 us");
+    let value = broken.expect("the fake has readings above 25 us");
     assert!(value >= 25, "{value}");
     assert!(printed.out.contains("# Thread Ids: "), "{}", printed.out);
 }
@@ -234,4 +256,47 @@ fn a_reader_that_has_gone_ends_the_run() {
     let mut running = running.stdout(std::process::Stdio::piped()).spawn().unwrap();
     drop(running.stdout.take());
     assert!(running.wait().unwrap().code().is_some(), "it ends by itself");
+}
+
+/// SIGUSR1 prints the state, SIGUSR2 leaves it where `get_cyclictest_snapshot` looks, and the run goes on.
+#[test]
+fn snapshots_are_given_while_it_runs() {
+    let bench = Bench::new();
+    let words = ["cyclictest", "-q", "-t2", "-i10000"];
+    let piped = std::process::Stdio::piped;
+    let mut running = bench.command(&words).stdout(piped()).stderr(piped()).spawn().unwrap();
+    let state = std::path::PathBuf::from(format!("/dev/shm/cyclictest{}", running.id()));
+    let has_readings =
+        |text: &str| text.lines().any(|line| line.starts_with("T: 1") && !line.contains("C:      0 "));
+    // Signals come to a program that counts; until then there is nothing to see.
+    wait_until(&mut running, || std::fs::read_to_string(&state).is_ok_and(|text| has_readings(&text)));
+    for signal in ["-USR2", "-USR1"] {
+        let sent = Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "it was gone before {signal}");
+    }
+    let mut told = std::io::BufReader::new(running.stderr.take().unwrap());
+    let mut lines: Vec<String> = Vec::new();
+    while lines.iter().filter(|line| line.starts_with("#--------")).count() < 2 {
+        let mut line = String::new();
+        assert!(std::io::BufRead::read_line(&mut told, &mut line).unwrap() > 0, "it ended: {lines:?}");
+        lines.push(line);
+    }
+    let start = lines.iter().position(|line| line.starts_with("#--------")).unwrap();
+    assert_eq!(lines[start + 1], "# cyclictest current status:\n");
+    assert!(has_readings(&lines.concat()), "{lines:?}");
+    let shared = std::fs::read_to_string(&state).unwrap();
+    assert!(shared.ends_with("#---------------------------\n") && has_readings(&shared), "{shared}");
+    let sent = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let printed = Printed::from(running.wait_with_output().unwrap()).exits(0);
+    assert!(has_readings(&printed.out), "{}", printed.out);
+    assert!(!state.exists(), "nothing is left behind");
+}
+
+/// Waits for something that a program does before its end.
+fn wait_until(running: &mut std::process::Child, mut done: impl FnMut() -> bool) {
+    while !done() {
+        assert_eq!(running.try_wait().unwrap(), None, "it ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }

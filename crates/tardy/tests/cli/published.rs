@@ -62,7 +62,34 @@ fn a_name_that_is_none_says_what_there_is() {
     let error = bench.run(&["show", "published:rpi3-4.14"]).exits(1).err;
     assert!(error.contains("rpi3-4.14-rt") && error.contains("tardy list --published"), "{error}");
     let error = bench.run(&["compare", "published:rpi3-4.14-rt", "published:g20-rt-n"]).exits(1).err;
-    assert!(error.contains("two published results"), "{error}");
+    assert!(error.contains("published results have nothing to be compared by"), "{error}");
+}
+
+/// Where a run is needed it is said what takes a published result instead; a report sets it beside a run, even one whose recipe
+/// does not repeat it.
+#[test]
+fn a_published_result_is_no_run_and_stands_beside_one() {
+    let bench = Bench::new();
+    for words in [&["plot"][..], &["export", "--to", "csv"], &["export", "--to", "json"]] {
+        let error = bench.run(&[words, &["published:rpi3-4.14-rt", "-o", "x"]].concat()).exits(1).err;
+        assert!(error.contains("tardy report RUN published:rpi3-4.14-rt"), "{error}");
+    }
+    let error = bench.run(&["report", "published:rpi3-4.14-rt"]).exits(2).err;
+    assert!(error.contains("needs a run"), "{error}");
+    let fixture =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-formats/tests/fixtures/cyclictest-2.4-quiet.txt");
+    bench.run(&["import", fixture, "--unit", "us", "-o", "x.run.json"]).exits(0);
+    bench.run(&["report", "x.run.json", "published:rpi3-4.14-rt", "-o", "x.html"]).exits(0);
+    let page = std::fs::read_to_string(bench.path("x.html")).unwrap();
+    assert!(page.contains("rpi3-4.14-rt"), "it is set beside the run");
+    let compared =
+        bench.run(&["compare", "x.run.json", "published:rpi3-4.14-rt", "published:rpi3-4.9-rt-idle"]);
+    let compared = compared.exits(0).out;
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let row = compared.lines().map(words).find(|row| row.first().is_some_and(|id| id == "rpi3-4.14-rt"));
+    assert_eq!(row.unwrap()[1..], ["147", "2,003", "n/a"], "{compared}");
+    // An answer on a pin is no wake-up.
+    bench.run(&["compare", "x.run.json", "published:g45-gpio-rt"]).exits(1);
 }
 
 /// What another tool measured stands beside the published results of the way in which its thread waited.
@@ -78,7 +105,9 @@ fn another_tools_file_is_set_beside_one() {
     let import = |file: &str, more: &[&str]| {
         let path = format!("{fixtures}/{file}");
         bench.run(&[&["import", &path, "-o", "a.run.json", "--force"], more].concat()).exits(0);
-        bench.run(&["compare", "published:rpi3-4.14-standard", "a.run.json"]).exits(0).out
+        let compared = bench.run(&["compare", "published:rpi3-4.14-standard", "a.run.json"]);
+        let nothing = compared.out.contains("nothing of the kind");
+        compared.exits(i32::from(nothing)).out
     };
     // cyclictest's JSON has its command line and its version.
     let shown = import("cyclictest-2.4.json", &[]);
