@@ -22,8 +22,8 @@ fn main() -> io::Result<()> {
     for cycle in 0..count / 2 {
         for thread in 0..2u32 {
             let random = random(&mut state);
-            // A body of some us, and one in a thousand up to half a ms later.
-            let value = 5 + random % 13 + if random % 1000 == 7 { (random >> 16) % 500 } else { 0 };
+            // A body of some us, and one in a thousand later by up to the interval: a thread's time does not go back.
+            let value = 5 + random % 13 + if random % 1000 == 7 { (random >> 16) % 180 } else { 0 };
             if form == "raw" {
                 let at_ns = 5_000_000_000 + cycle * 200_000 + u64::from(thread) * 50_000 + value * 1000;
                 out.write_all(&thread.to_le_bytes())?;

@@ -115,8 +115,13 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "hwlatdetect",
-        about: "hwlatdetect's text",
-        recognises: |head| head.lines().any(|line| line.starts_with("hwlatdetect:")),
+        about: "hwlatdetect's text, or the file of its --report",
+        recognises: |head| {
+            head.lines().map(str::trim_start).any(|line| {
+                line.starts_with("hwlatdetect:  test")
+                    || (line.starts_with("ts:") && line.contains("inner:") && line.contains("outer:"))
+            })
+        },
         import: import::hwlatdetect::import,
     },
     Format {

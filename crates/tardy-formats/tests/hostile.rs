@@ -336,3 +336,73 @@ fn a_compressed_file_that_was_cut_off_is_imported_as_far_as_it_goes() {
         assert!(error.contains("in the middle") && error.contains("0 bytes"), "{error}");
     }
 }
+
+/// Where samples went into the file of --report, hwlatdetect's text has how many there were and the longest; that file is one
+/// of its own.
+#[test]
+fn hwlatdetect_with_a_report_has_its_count_and_its_longest() {
+    let import = |text: &str| import_bytes(text.as_bytes(), "x", None, &options()).unwrap().run;
+    let head = "hwlatdetect:  test duration 60 seconds\n   parameters:\n        Latency threshold: 10us\n";
+    let run = import(&format!("{head}test finished\nMax Latency: 19us\nSamples recorded: 60\n"));
+    let series = &run.series[0];
+    assert_eq!((series.tally.recorded, series.max_ns), (60, Some(19_000)));
+    let run = import(&format!("{head}test finished\nMax Latency: Below threshold\nSamples recorded: 0\n"));
+    assert_eq!(run.series[0].tally.recorded, 0);
+    let run = import("ts: 1.5, inner:17, outer:1, cpu:0\nts: 2.5, inner:0, outer:13, cpu:5, count:4\n");
+    let told: Vec<_> = run.series.iter().map(|one| (one.tally.recorded, one.max_ns)).collect();
+    assert_eq!(told, [(1, Some(17_000)), (1, Some(13_000))]);
+    assert!(run.validity.limits.iter().any(|limit| limit.starts_with("5 gaps")), "{:?}", run.validity.limits);
+}
+
+/// What rteval's own code makes of a single sample, of a spread near zero, and of a maximum as high as there are buckets.
+#[test]
+fn rtevals_statistics_are_taken_as_it_computes_them() {
+    let core = |id: u32, statistics: &str, buckets: &str| {
+        format!(
+            "<core id=\"{id}\" priority=\"95\"><statistics>{statistics}</statistics><histogram \
+             nbuckets=\"9\">{buckets}</histogram></core>"
+        )
+    };
+    let statistics = |samples: u64, min: u64, max: u64, mean: &str, deviation: &str| {
+        format!(
+            "<samples>{samples}</samples><minimum unit=\"us\">{min}</minimum><maximum unit=\"us\">{max}</maximum><mean \
+             unit=\"us\">{mean}</mean><standard_deviation unit=\"us\">{deviation}</standard_deviation>"
+        )
+    };
+    let bucket = |index: u64, value: u64| format!("<bucket index=\"{index}\" value=\"{value}\"/>");
+    let cores = [
+        core(0, &statistics(1, 12, 12, "0.0", "0"), &bucket(12, 1)),
+        core(
+            1,
+            &statistics(900_000_000, 0, 1, "2.2e-09", "4.7e-05"),
+            &(bucket(0, 899_999_998) + &bucket(1, 2)),
+        ),
+        core(2, &statistics(8, 3, 3500, "3.5", "0.5"), &(bucket(3, 4) + &bucket(4, 4))),
+    ];
+    let text = format!(
+        "<rteval version=\"3.8\"><Measurements><cyclictest command_line=\"cyclictest -i100 -qmu -h 3500 -p95 -t3 \
+         -a0-2\">{}</cyclictest></Measurements></rteval>\n",
+        cores.concat()
+    );
+    let run = import_bytes(text.as_bytes(), "x", None, &options()).unwrap().run;
+    assert!(run.validity.valid, "{:?}", run.validity.spoilt_by);
+    let told: Vec<_> = run.series.iter().map(|one| (one.tally.recorded, one.min_ns, one.max_ns)).collect();
+    let expected = [
+        (1, Some(12_000), Some(12_000)),
+        (900_000_000, Some(0), Some(1000)),
+        (9, Some(3000), Some(3_500_000)),
+    ];
+    assert_eq!(told, expected);
+}
+
+/// osnoise's extremes are cut off to the bin: a mean above such a maximum is none.
+#[test]
+fn a_mean_in_the_bin_of_the_maximum_contradicts_nothing() {
+    let text = "# RTLA osnoise histogram\n# Time unit is microseconds (us)\n# Duration:   0 00:00:10\nIndex   CPU-000\n\
+                5             4\n10            3\n15            2\nover:         0\ncount:        9\nmin:          5\n\
+                avg:      17.50\nmax:         15\n";
+    let import = |text: &str| import_bytes(text.as_bytes(), "x", None, &options());
+    assert_eq!(import(text).unwrap().run.series[0].max_ns, Some(15_000));
+    let error = import(&text.replace("17.50", "27.50")).unwrap_err().to_string();
+    assert!(error.contains("the mean, 27.5 us"), "{error}");
+}

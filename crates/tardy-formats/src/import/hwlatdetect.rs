@@ -22,6 +22,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     };
     let mut values: BTreeMap<Option<u32>, BTreeMap<i64, u64>> = BTreeMap::new();
     let (mut recorded, mut listed, mut stated_max) = (None, 0u64, None);
+    let (mut threshold_us, mut gaps) = (0, 0u64);
     let mut interval_ns = None;
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
@@ -32,9 +33,8 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             let seconds = rest.split_whitespace().find_map(|word| word.parse::<u64>().ok());
             imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
         } else if let Some(rest) = text.strip_prefix("Latency threshold:") {
-            imported
-                .remarks
-                .push(format!("noise shorter than {}us was not looked for", us(rest, "threshold")?));
+            threshold_us = us(rest, "threshold")?;
+            imported.remarks.push(format!("noise shorter than {threshold_us}us was not looked for"));
         } else if let Some(rest) = text.strip_prefix("Sample window:") {
             interval_ns = us(rest, "window")?.checked_mul(1000).filter(|ns| *ns > 0);
         } else if let Some(rest) = text.strip_prefix("Samples recorded:") {
@@ -61,18 +61,34 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             let value = in_ns(longest, Unit::Us, &format!("line {}, inner and outer", line.number))?;
             *values.entry(cpu).or_default().entry(value).or_default() += 1;
             listed += 1;
+            gaps = gaps.saturating_add(of("count")?.max(1) as u64);
             if values.values().map(BTreeMap::len).sum::<usize>() > 1_000_000 {
                 return Err(ImportError::TooMuch("more than a million different samples".to_owned()));
             }
         }
     }
     imported.last_line = Some(lines.read_lines());
-    if let Some((line, recorded)) = recorded.filter(|(_, recorded)| *recorded != listed) {
+    if let Some((line, recorded)) = recorded.filter(|(_, recorded)| listed > 0 && *recorded != listed) {
         imported.remarks.push(format!(
             "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"
         ));
     }
+    if gaps > listed {
+        imported.remarks.push(format!(
+            "{gaps} gaps were over the threshold, and of each sample the longest is listed: the others have no length"
+        ));
+    }
     if values.is_empty() {
+        let unlisted = recorded.map_or(0, |(_, recorded)| recorded);
+        if let (Some((line, max_us)), true) = (stated_max, unlisted > 0) {
+            imported.phases.push(only_extremes(unlisted, threshold_us, max_us, line, interval_ns)?);
+            imported.remarks.push(
+                "the samples are in the file of --report: here are how many there were and the longest, and none was \
+                 shorter than the threshold"
+                    .to_owned(),
+            );
+            return Ok(imported);
+        }
         values.insert(None, BTreeMap::new());
     }
     let highest = values.values().filter_map(|values| values.keys().next_back()).max();
@@ -105,4 +121,23 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     }
     imported.phases.push(ImportedPhase { label: "hwlatdetect".to_owned(), streams });
     Ok(imported)
+}
+
+/// What is known where samples went into a file of their own.
+fn only_extremes(
+    count: u64,
+    threshold_us: u64,
+    max_us: i64,
+    line: u64,
+    interval_ns: Option<u64>,
+) -> Result<ImportedPhase> {
+    let place = format!("line {line}, Max Latency");
+    let threshold_us = i64::try_from(threshold_us).unwrap_or(i64::MAX);
+    let (min_ns, max_ns) = (in_ns(threshold_us, Unit::Us, "threshold")?, in_ns(max_us, Unit::Us, &place)?);
+    let counts = Counts::extremes(count, min_ns, max_ns, 1000);
+    counts.check(&place)?;
+    let mut stream = Stream::of_thread(0, Readings::Counts(Box::new(counts)));
+    (stream.quantity, stream.level, stream.interval_ns) = (Quantity::Noise, Level::Irq, interval_ns);
+    stream.label = Some("all CPUs in turn".to_owned());
+    Ok(ImportedPhase { label: "hwlatdetect".to_owned(), streams: vec![stream] })
 }

@@ -145,8 +145,11 @@ impl Summary {
                 "statistics",
                 name @ ("samples" | "minimum" | "maximum" | "mean" | "standard_deviation"),
             ] => {
-                let factor = if *name == "samples" { 1 } else { 1000 };
-                let read = decimal_ns(text, factor, line, name)?;
+                let read = match *name {
+                    "samples" => decimal_ns(text, 1, line, name)?,
+                    "mean" | "standard_deviation" => exponential_ns(text, line, name)?,
+                    _ => decimal_ns(text, 1000, line, name)?,
+                };
                 let name = (*name).to_owned();
                 if let Some(core) = self.core() {
                     core.values.insert(name, read);
@@ -224,8 +227,20 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
     }
     counts.min_ns = of("minimum").or(counts.bins.first().map(|bin| bin.lower_ns));
     counts.max_ns = of("maximum").or(counts.bins.last().map(|bin| bin.lower_ns));
-    counts.mean_ns = of("mean").map(|ns| ns as f64);
-    counts.deviation_ns = of("standard_deviation").map(|ns| ns as f64);
+    // Of a single sample rteval computes neither, and writes 0 for both (RunData.reduce in cyclictest.py).
+    if total > 1 {
+        counts.mean_ns = of("mean").map(|ns| ns as f64);
+        counts.deviation_ns = of("standard_deviation").map(|ns| ns as f64);
+    }
+    // A maximum that is as high as there are buckets is in none of them, and does not make rteval leave its statistics out.
+    if let (Some(max_ns), Some(last)) = (counts.max_ns, counts.bins.last().copied())
+        && max_ns >= last.upper_ns
+    {
+        counts.bins.push(Bin { lower_ns: last.upper_ns, upper_ns: i64::MAX, count: 1 });
+        imported.remarks.push(format!(
+            "{name}: the maximum is in no bucket, and nobody counted how many readings were not; it is counted as the only one"
+        ));
+    }
     if counts.bins.is_empty() {
         (counts.min_ns, counts.max_ns) = (None, None);
     }
@@ -234,6 +249,16 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
     (stream.cpu, stream.priority) = (core.id, core.priority);
     stream.label = core.id.is_none().then(|| "all CPUs".to_owned());
     Ok(stream)
+}
+
+/// Python's `str` of a number of us: below a ten-thousandth it has an exponent.
+fn exponential_ns(text: &str, line: u64, field: &str) -> Result<i64> {
+    let us = text.trim().parse::<f64>().ok().filter(|us| (0.0..1e12).contains(us));
+    let us = us.ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        ImportError::line(line, field, format!("'{shown}' is no number that can be a time"))
+    })?;
+    Ok((us * 1000.0) as i64)
 }
 
 fn run_time_ns(attributes: &BTreeMap<String, String>) -> Option<u64> {
