@@ -312,7 +312,7 @@ fn duration(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
             Some(Stated::AtLeast(_)) => Sameness::Unknown,
         }
     };
-    of_each("duration", theirs, ours, |one| known_length(one), sameness)
+    of_each("duration", theirs, ours, known_length, sameness)
 }
 
 fn known_length(one: &Outcome) -> Vec<Value> {
