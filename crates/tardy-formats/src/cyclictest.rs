@@ -54,7 +54,7 @@ pub fn summary_line(number: usize, thread: &Thread, in_ns: bool) -> String {
     )
 }
 
-/// What `-h` and `-H` print: up to rt-tests 2.6 `every_row` below that; without it the rows of [`rows_to_plot`]. With `all_column`
+/// What `-h` and `-H` print: up to rt-tests 2.6 `every_row` below that; without it those that have a count, and those beside them. With `all_column`
 /// a column of all threads, unless there is only one, which is its own sum. A line of means is there where all are known.
 pub fn histogram(threads: &[Thread], every_row: Option<u64>, all_column: bool) -> String {
     let sum_column = all_column && threads.len() > 1;

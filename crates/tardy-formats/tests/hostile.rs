@@ -394,3 +394,15 @@ fn rtevals_statistics_are_taken_as_it_computes_them() {
     ];
     assert_eq!(told, expected);
 }
+
+/// osnoise's extremes are cut off to the bin: a mean above such a maximum is none.
+#[test]
+fn a_mean_in_the_bin_of_the_maximum_contradicts_nothing() {
+    let text = "# RTLA osnoise histogram\n# Time unit is microseconds (us)\n# Duration:   0 00:00:10\nIndex   CPU-000\n\
+                5             4\n10            3\n15            2\nover:         0\ncount:        9\nmin:          5\n\
+                avg:      17.50\nmax:         15\n";
+    let import = |text: &str| import_bytes(text.as_bytes(), "x", None, &options());
+    assert_eq!(import(text).unwrap().run.series[0].max_ns, Some(15_000));
+    let error = import(&text.replace("17.50", "27.50")).unwrap_err().to_string();
+    assert!(error.contains("the mean, 27.5 us"), "{error}");
+}

@@ -134,7 +134,8 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
 fn quantile(row: &Row, level: &str) -> Option<(&'static str, f64)> {
     let share = if level == "p99.9" { "1 in 1,000" } else { "1 in 100" };
     let quantile = row.quantiles.iter().find(|quantile| quantile.level == level)?;
-    Some((share, quantile.value?.upper_ns as f64))
+    // Of one beyond the histogram nobody can say that all were less.
+    Some((share, quantile.value.filter(|value| !value.at_least)?.upper_ns as f64))
 }
 
 /// Why there is no verdict although there is a limit.

@@ -303,6 +303,8 @@ fn duration(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
     let sameness = |one: &Outcome| {
         let ns = one.measured_ns as f64;
         match stated {
+            // Another tool's file need not say how long it looked.
+            _ if one.measured_ns == 0 => Sameness::Unknown,
             None => Sameness::Unknown,
             Some(Stated::Exactly(stated)) => Sameness::of(is_near(ns, stated, DURATION_TOLERANCE)),
             Some(Stated::About(stated)) => Sameness::of(is_near(ns, stated, ABOUT)),
@@ -310,7 +312,11 @@ fn duration(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
             Some(Stated::AtLeast(_)) => Sameness::Unknown,
         }
     };
-    of_each("duration", theirs, ours, |one| vec![Value::DurationNs(one.measured_ns)], sameness)
+    of_each("duration", theirs, ours, known_length, sameness)
+}
+
+fn known_length(one: &Outcome) -> Vec<Value> {
+    Some(one.measured_ns).filter(|ns| *ns > 0).map(Value::DurationNs).into_iter().collect()
 }
 
 fn samples(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {

@@ -173,7 +173,10 @@ impl Histogram {
                 let upper_ns = in_ns(value.saturating_add(width as i64), unit, &place)?;
                 bins.push(Bin { lower_ns, upper_ns, count: counts[column] });
             }
-            let mut counts = Counts { bins, resolution_ns: unit.ns() as u64, ..Counts::default() };
+            // Of osnoise all that the table says is cut off to the bin, and not to the unit alone.
+            let cut_off_to = if self.is_osnoise { width } else { 1 };
+            let resolution_ns = (unit.ns() as u64).saturating_mul(cut_off_to);
+            let mut counts = Counts { bins, resolution_ns, ..Counts::default() };
             if let Some(over) = of("over") {
                 counts.add_overflows(in_ns(reach.min(1 << 50) as i64, unit, &place)?, over as u64);
             }

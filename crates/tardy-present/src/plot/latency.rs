@@ -208,7 +208,13 @@ fn entry(one: &Curve, high: f64) -> String {
     let max = one.max_ns.map_or_else(|| "nothing".to_owned(), |max| typeset(max as f64));
     let beyond: u64 =
         one.histogram.bins().iter().filter(|bin| !is_on_axis(bin, high)).map(|bin| bin.count).sum();
-    let beyond = if beyond > 0 { format!(", {} beyond the axis", count(beyond)) } else { String::new() };
+    let end = one.histogram.bins().last().filter(|bin| bin.is_open() && (bin.lower_ns as f64) < high);
+    let beyond = match end {
+        // Of a histogram that ends on the axis, nobody knows whether they are.
+        Some(end) => format!(", {} at {} or more", count(beyond), typeset(end.lower_ns as f64)),
+        None if beyond > 0 => format!(", {} beyond the axis", count(beyond)),
+        None => String::new(),
+    };
     format!("{} · max {max}{beyond}", one.label)
 }
 
@@ -229,7 +235,7 @@ mod tests {
         };
         let options = Options { latency_max_ns: Some(500_000), ..Options::default() };
         let drawn = draw("latency", "title", &[curve], &options);
-        assert!(drawn.contains("10 beyond the axis"), "{drawn}");
+        assert!(drawn.contains("10 at 400\u{a0}µs or more"), "{drawn}");
         assert!(!drawn.contains("9,223"), "{drawn}");
     }
 }

@@ -125,6 +125,25 @@ fn a_run_of_summary_lines_goes_out_as_what_it_is() {
     );
 }
 
+/// Ten of two thousand readings lay beyond `-h 400`.
+#[test]
+fn a_quantile_beyond_the_histogram_is_shown_as_at_least_its_end() {
+    let bench = Bench::new();
+    let text = "# Histogram\n000010 001990\n000399 000000\n# Total: 000001990\n# Min Latencies: 00010\n\
+        # Avg Latencies: 00015\n# Max Latencies: 01200\n# Histogram Overflows: 00010\n\
+        # Histogram Overflow at cycle number:\n# Thread 0: 00001 # 00009 others\n";
+    fs::write(bench.path("h.txt"), text).unwrap();
+    bench.run(&["import", "h.txt", "--unit", "us", "-o", "h.run.json"]).exits(0);
+    let shown = bench.run(&["show", "h.run.json"]).exits(0).out;
+    let row = shown.lines().find(|line| line.starts_with("thread 0")).unwrap();
+    assert!(row.split_whitespace().any(|cell| cell == "≥400"), "{shown}");
+    assert!(shown.contains("≥ 400 │") && shown.contains("all but 1 in 100 were less than 11 us"), "{shown}");
+    bench.run(&["plot", "h.run.json", "-o", "h.svg"]).exits(0);
+    let beside = bench.run(&["compare", "published:rpi3-4.14-rt", "h.run.json"]).exits(0).out;
+    let duration = beside.lines().find(|line| line.starts_with("duration")).unwrap();
+    assert!(duration.contains("not known") && duration.ends_with("unknown"), "{beside}");
+}
+
 /// Runs whose series have other names are compared as a whole, and those that have nothing in common not at all.
 #[test]
 fn imports_are_compared_as_far_as_they_can_be() {
