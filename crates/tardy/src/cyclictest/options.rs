@@ -383,7 +383,9 @@ impl Options {
 }
 
 fn number<T: std::str::FromStr>(word: &str, name: &str) -> Result<T, String> {
-    word.trim().parse().map_err(|_| format!("{name} {word}: this is no number that it takes; say a whole one, in digits"))
+    word.trim()
+        .parse()
+        .map_err(|_| format!("{name} {word}: this is no number that it takes; say a whole one, in digits"))
 }
 
 fn policy(name: &str) -> Result<Policy, String> {
