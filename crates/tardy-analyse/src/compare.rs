@@ -1,6 +1,7 @@
 //! Two or more runs side by side: quantiles, maxima, ratios, and whether any of that may be concluded from.
 
 use serde::Serialize;
+use tardy_record::histogram::HistogramError;
 use tardy_record::lab::LabClock;
 use tardy_record::series::TraceSource;
 use tardy_record::{Run, Series};
@@ -202,9 +203,12 @@ fn pair(base: &Run, candidate: &Run, name: &str, paired: Paired) -> Pair {
         differences: difference::between(base, candidate),
     };
     for (a, b) in matched {
-        told_of_series(base, *a, candidate, *b, &mut pair);
-        let rows = phase_rows(base, *a, candidate, *b, &mut pair.unmatched);
-        pair.rows.extend(rows);
+        let phases = Phases::of(base, *a, candidate, *b);
+        phases.tell_of_series(&mut pair);
+        phases.add_rows(&mut pair);
+        let cpus: Vec<u32> = phases.paired.iter().map(|(one, _)| one.cpu()).collect();
+        let levels = [lower_levels(base, *a, &cpus), lower_levels(candidate, *b, &cpus)];
+        pair.rows.extend(level_rows(phases.label, &levels[0], &levels[1]));
     }
     pair.nothing_because = nothing_because(base, candidate, &paired, &pair);
     pair
@@ -237,38 +241,85 @@ fn nothing_because(base: &Run, candidate: &Run, paired: &Paired, pair: &Pair) ->
     })
 }
 
-/// Series of a phase that have no counterpart in the other run.
-fn lonely_series(run: &Run, phase: usize, paired: &[&Series], name: &str) -> Vec<String> {
-    let lonely = series_of(run, phase)
-        .into_iter()
-        .filter(|one| !paired.iter().any(|other| std::ptr::eq(*one, *other)));
-    lonely.map(|one| format!("'{}' of '{}' is in {name} only", one.label, run.phases[phase].label)).collect()
+/// Two phases that belong together, with those of their series that do.
+struct Phases<'r> {
+    label: &'r str,
+    other_label: &'r str,
+    ours: Vec<&'r Series>,
+    theirs: Vec<&'r Series>,
+    paired: Vec<(&'r Series, &'r Series)>,
 }
 
-/// What of two phases was left out, or put together under different names.
-fn told_of_series(base: &Run, a: usize, candidate: &Run, b: usize, pair: &mut Pair) {
-    let (ours, theirs) = (series_of(base, a), series_of(candidate, b));
-    let paired = pairing::series(&ours, &theirs);
-    let labels = |series: &[&Series]| {
-        series.iter().map(|one| format!("'{}'", one.label)).collect::<Vec<_>>().join(", ")
-    };
-    if paired.is_empty() && !ours.is_empty() && !theirs.is_empty() {
-        pair.paired.push(format!(
-            "all of {} with all of {}: no series of '{}' has the same name in both",
-            labels(&ours),
-            labels(&theirs),
-            base.phases[a].label
-        ));
-        return;
+impl<'r> Phases<'r> {
+    fn of(base: &'r Run, a: usize, candidate: &'r Run, b: usize) -> Self {
+        let (ours, theirs) = (series_of(base, a), series_of(candidate, b));
+        let paired = pairing::series(&ours, &theirs);
+        Self { label: &base.phases[a].label, other_label: &candidate.phases[b].label, ours, theirs, paired }
     }
-    for (one, other) in &paired {
-        if one.label != other.label {
-            pair.paired.push(format!("'{}' with '{}': each is the only series", one.label, other.label));
+
+    /// What was left out, or put together under different names.
+    fn tell_of_series(&self, pair: &mut Pair) {
+        let labels = |series: &[&Series]| {
+            series.iter().map(|one| format!("'{}'", one.label)).collect::<Vec<_>>().join(", ")
+        };
+        if self.paired.is_empty() && !self.ours.is_empty() && !self.theirs.is_empty() {
+            pair.paired.push(format!(
+                "all of {} with all of {}: no series of '{}' has the same name in both",
+                labels(&self.ours),
+                labels(&self.theirs),
+                self.label
+            ));
+            return;
+        }
+        for (one, other) in &self.paired {
+            if one.label != other.label {
+                pair.paired.push(format!("'{}' with '{}': each is the only series", one.label, other.label));
+            }
+        }
+        let (ours, theirs): (Vec<&Series>, Vec<&Series>) = self.paired.iter().copied().unzip();
+        pair.unmatched.extend(lonely_series(&self.ours, &ours, self.label, "the base"));
+        pair.unmatched.extend(lonely_series(&self.theirs, &theirs, self.other_label, "the candidate"));
+    }
+
+    /// A row for each series, and one for all of them; tells what cannot be put together.
+    fn add_rows(&self, pair: &mut Pair) {
+        let row = |(one, other): &(&Series, &Series)| RowPair {
+            label: name_of_both(one, other),
+            ..row_pair(self.label, row::of_series(one), row::of_series(other))
+        };
+        let rows: Vec<RowPair> = self.paired.iter().map(row).collect();
+        let whole = (self.paired.len(), self.paired.len()) == (self.ours.len(), self.theirs.len());
+        let only = (!whole && !rows.is_empty()).then(|| rows.iter().map(|row| row.label.clone()).collect());
+        pair.rows.extend(rows);
+        // Where no names are the same there is still the whole of each.
+        let (ours, theirs): (Vec<&Series>, Vec<&Series>) = match self.paired.is_empty() {
+            true => alike_of(&self.ours, &self.theirs),
+            false => self.paired.iter().copied().unzip(),
+        };
+        let Some(first) = ours.first() else { return };
+        match (row::of_several("all", &ours), row::of_several("all", &theirs)) {
+            (Ok(a), Ok(b)) => {
+                let shape = pool::of(&ours).ok().zip(pool::of(&theirs).ok());
+                let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
+                let readings = Readings::of(first);
+                pair.rows.push(RowPair { only, readings, shape, ..row_pair(self.label, a, b) });
+            }
+            (Err(error), _) => pair.tell_unpooled(self.label, "base", &error),
+            (_, Err(error)) => pair.tell_unpooled(self.label, "candidate", &error),
         }
     }
-    let (ours, theirs): (Vec<&Series>, Vec<&Series>) = paired.into_iter().unzip();
-    pair.unmatched.extend(lonely_series(base, a, &ours, "the base"));
-    pair.unmatched.extend(lonely_series(candidate, b, &theirs, "the candidate"));
+}
+
+impl Pair {
+    fn tell_unpooled(&mut self, label: &str, side: &str, error: &HistogramError) {
+        self.unmatched.push(format!("all of '{label}' together, in the {side}: {error}"));
+    }
+}
+
+/// Series of a phase that have no counterpart in the other run.
+fn lonely_series(all: &[&Series], paired: &[&Series], label: &str, name: &str) -> Vec<String> {
+    let lonely = all.iter().filter(|one| !paired.iter().any(|other| std::ptr::eq(**one, *other)));
+    lonely.map(|one| format!("'{}' of '{label}' is in {name} only", one.label)).collect()
 }
 
 /// The noise of the CPUs that both phases looked at.
@@ -322,47 +373,6 @@ fn lower_levels<'a>(run: &'a Run, phase: usize, cpus: &[u32]) -> Vec<Level<'a>> 
     }
     found.sort_by_key(|level| level.key);
     found
-}
-
-/// A row for each series of two phases that belong together, one for all of them, and one for each lower level. What cannot
-/// be put together is told in `left_out`.
-fn phase_rows(
-    base: &Run,
-    base_phase: usize,
-    candidate: &Run,
-    candidate_phase: usize,
-    left_out: &mut Vec<String>,
-) -> Vec<RowPair> {
-    let (ours, theirs) = (series_of(base, base_phase), series_of(candidate, candidate_phase));
-    let label = &base.phases[base_phase].label;
-    let paired = pairing::series(&ours, &theirs);
-    let row = |(one, other): &(&Series, &Series)| RowPair {
-        label: name_of_both(one, other),
-        ..row_pair(label, row::of_series(one), row::of_series(other))
-    };
-    let mut rows: Vec<RowPair> = paired.iter().map(row).collect();
-    let cpus: Vec<u32> = paired.iter().map(|(one, _)| one.cpu()).collect();
-    let whole = (paired.len(), paired.len()) == (ours.len(), theirs.len());
-    // Where no names are the same there is still the whole of each.
-    let (pooled_ours, pooled_theirs): (Vec<&Series>, Vec<&Series>) = match paired.is_empty() {
-        true => alike_of(&ours, &theirs),
-        false => paired.into_iter().unzip(),
-    };
-    let only = (!whole && !rows.is_empty()).then(|| rows.iter().map(|row| row.label.clone()).collect());
-    let Some(first) = pooled_ours.first() else { return rows };
-    match (row::of_several("all", &pooled_ours), row::of_several("all", &pooled_theirs)) {
-        (Ok(a), Ok(b)) => {
-            let shape = pool::of(&pooled_ours).ok().zip(pool::of(&pooled_theirs).ok());
-            let shape = shape.and_then(|(a, b)| shape::between(&a.histogram, &b.histogram));
-            let readings = Readings::of(first);
-            rows.push(RowPair { only, readings, shape, ..row_pair(label, a, b) });
-        }
-        (Err(error), _) => left_out.push(format!("all of '{label}' together, in the base: {error}")),
-        (_, Err(error)) => left_out.push(format!("all of '{label}' together, in the candidate: {error}")),
-    }
-    let levels = lower_levels(base, base_phase, &cpus);
-    rows.extend(level_rows(label, &levels, &lower_levels(candidate, candidate_phase, &cpus)));
-    rows
 }
 
 /// Those of either side that mean the same kind of thing as the first of the base that the candidate has any like.
