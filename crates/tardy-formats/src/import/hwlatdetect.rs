@@ -83,15 +83,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         }
     }
     imported.last_line = Some(lines.read_lines());
-    match recorded {
-        Some((line, recorded)) if recorded < listed => imported
-            .contradictions
-            .push(format!("line {line}, Samples recorded: it says {recorded}, but {listed} are listed")),
-        Some((line, recorded)) if recorded > listed && listed > 0 => imported.remarks.push(format!(
-            "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"
-        )),
-        _ => {}
-    }
+    compare_counts(recorded, listed, &mut imported);
     if gaps > listed {
         imported.remarks.push(format!(
             "{gaps} gaps were over the threshold, and of each sample the longest is listed: the others have no length"
@@ -140,6 +132,19 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     }
     imported.phases.push(ImportedPhase { label: "hwlatdetect".to_owned(), streams });
     Ok(imported)
+}
+
+/// Says where another number of samples was recorded, in a line, than is listed.
+fn compare_counts(recorded: Option<(u64, u64)>, listed: u64, imported: &mut Imported) {
+    match recorded {
+        Some((line, recorded)) if recorded < listed => imported
+            .contradictions
+            .push(format!("line {line}, Samples recorded: it says {recorded}, but {listed} are listed")),
+        Some((line, recorded)) if recorded > listed && listed > 0 => imported.remarks.push(format!(
+            "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"
+        )),
+        _ => {}
+    }
 }
 
 /// What is known where samples went into a file of their own.
