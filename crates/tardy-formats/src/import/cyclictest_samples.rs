@@ -1,7 +1,8 @@
 //! cyclictest's single samples (-v): a line for each, `thread:cycle:value`.
 //!
 //! The fast path of the importer: lines are taken apart byte by byte, from blocks, without a line ever being copied. The
-//! cycle's number counts recorded wake-ups only, and nothing says when one was: such a series has no time.
+//! cycle's number counts recorded wake-ups only, and nothing says when one was: such a series has no time. At the end each
+//! thread has a line with its count and extremes, those of cycles that were not printed with them.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,13 +13,13 @@ use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_record::{Knowable, Series};
 
+use super::cyclictest_line::{THREAD_MAX, ThreadLine};
 use super::{ImportOptions, cyclictest_text};
 use crate::error::{ImportError, Result};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
-use crate::lines::LINE_MAX;
+use crate::lines::{LINE_MAX, Line};
 use crate::read_more::read_more;
 
-const THREAD_MAX: usize = 4096;
 const BLOCK: usize = 1 << 20;
 
 /// Imports samples.
@@ -33,7 +34,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let known = cyclictest_text::told(options, &mut imported);
     let unit = cyclictest_text::unit(options, known.as_ref(), &mut imported, "cyclictest's list of samples")?;
     let mut samples =
-        Samples { unit, threads: Vec::new(), cycles: BTreeMap::new(), line: 0, cut_short: false };
+        Samples { unit, threads: Vec::new(), closing: BTreeMap::new(), line: 0, cut_short: false };
     samples.read(reader)?;
     imported.cut_short = samples.cut_short;
     imported.remarks.push(
@@ -42,28 +43,88 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             .to_owned(),
     );
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams: Vec::new() };
-    for (thread, builder) in samples.threads.iter().enumerate() {
+    for (thread, builder) in samples.threads.iter_mut().enumerate() {
+        let closing = samples.closing.get(&thread).copied();
         let Some((builder, lost)) = builder else { continue };
-        let mut stream =
-            Stream::of_thread(thread as u32, Readings::Samples(Box::new(untimed(builder, unit))));
-        let listed = builder.recorded() + lost;
-        let unlisted = samples.cycles.get(&thread).map_or(0, |cycles| cycles.saturating_sub(listed));
-        let lost = lost + unlisted;
+        let listed = builder.recorded() + *lost;
+        let lost = *lost + closing.map_or(0, |(_, closing)| closing.cycles.saturating_sub(listed));
         if lost > 0 {
             imported.remarks.push(format!(
                 "thread {thread}: {lost} cycles have no line: cyclictest's buffer overran, or they were not printed"
             ));
         }
+        if let Some((line, closing)) = closing {
+            imported.contradictions.extend(closing.own_contradiction(line));
+            let listed = untimed(builder, unit);
+            imported.contradictions.extend(contradiction(&listed, &closing, line, unit, lost));
+            imported.remarks.extend(add_extremes(builder, &listed, &closing, unit, lost));
+        }
+        let series = Box::new(untimed(builder, unit));
+        let mut stream = Stream::of_thread(thread as u32, Readings::Samples(series));
         if let Some(known) = &known {
             cyclictest_text::complete_from_command(&mut stream, known);
         }
         phase.streams.push(stream);
+    }
+    let has_samples = |thread: &usize| matches!(samples.threads.get(*thread), Some(Some(_)));
+    for (thread, (line, closing)) in &samples.closing {
+        if closing.cycles > 0 && !has_samples(thread) {
+            imported.contradictions.push(format!(
+                "line {line}, C, thread {thread}: it says {}, and no sample of the thread is there",
+                closing.cycles
+            ));
+        }
     }
     if phase.streams.is_empty() {
         return Err(ImportError::field("the file", "there is no sample in it"));
     }
     imported.phases.push(phase);
     Ok(imported)
+}
+
+/// What of a thread's closing line contradicts its samples, of which `lost` are known to be missing.
+fn contradiction(samples: &Series, closing: &ThreadLine, line: u64, unit: Unit, lost: u64) -> Option<String> {
+    let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
+    let (min, max) = (units(samples.min_ns)?, units(samples.max_ns)?);
+    let (all, listed) = (lost == 0, samples.tally.recorded);
+    let (name, said, known) = match () {
+        () if closing.cycles < listed => ("C", closing.cycles.to_string(), format!("{listed} samples")),
+        () if closing.max < max || (all && closing.max > max) => {
+            ("Max", closing.max.to_string(), format!("a maximum of {max}"))
+        }
+        () if closing.min > min || (all && closing.min < min) => {
+            ("Min", closing.min.to_string(), format!("a minimum of {min}"))
+        }
+        () => return None,
+    };
+    let thread = closing.thread;
+    Some(format!("line {line}, {name}, thread {thread}: it says {said}, and the file has {known}"))
+}
+
+/// Adds the extremes of a thread's closing line as readings, where they are of the `lost` ones, which have no line; and says
+/// so. The longest comes first: of one lost reading only one can be.
+fn add_extremes(
+    samples: &mut SeriesBuilder,
+    listed: &Series,
+    closing: &ThreadLine,
+    unit: Unit,
+    lost: u64,
+) -> Option<String> {
+    let in_ns = |value: i64| value.saturating_mul(unit.ns());
+    let (min_ns, max_ns) = (in_ns(closing.min), in_ns(closing.max));
+    let longest = (listed.max_ns? < max_ns).then_some(("longest", max_ns));
+    let shortest = (listed.min_ns? > min_ns).then_some(("shortest", min_ns));
+    let mut told = Vec::new();
+    for (name, value_ns) in longest.into_iter().chain(shortest).take(usize::try_from(lost).unwrap_or(2)) {
+        let cycle = samples.recorded();
+        samples.record(Reading { value_ns, at_ns: 0, cycle, missed: 0 });
+        told.push(format!("the {name}, {} us", value_ns as f64 / 1000.0));
+    }
+    let thread = closing.thread;
+    let which = told.join(", and ");
+    (!told.is_empty()).then(|| {
+        format!("thread {thread}: of the cycles without a line its closing line has {which}, counted once")
+    })
 }
 
 /// The series of a builder that was given no times.
@@ -85,8 +146,8 @@ struct Samples {
     unit: Unit,
     /// Of each thread what was recorded, and cycles that have no line.
     threads: Vec<Option<(SeriesBuilder, u64)>>,
-    /// How many cycles each thread's own line says that it had, the last that there is.
-    cycles: BTreeMap<usize, u64>,
+    /// What each thread's own line says, the last that there is, and where it stands.
+    closing: BTreeMap<usize, (u64, ThreadLine)>,
     line: u64,
     cut_short: bool,
 }
@@ -169,12 +230,18 @@ impl Samples {
 
     /// A line that is no sample: headers are passed over, damage is not.
     fn other_line(&mut self, line: &[u8]) -> Result<()> {
-        let text = String::from_utf8_lossy(&line[..line.len().min(100)]);
+        let text = String::from_utf8_lossy(line);
+        let text = cyclictest_text::without_cursor_codes(&text);
         let text = text.trim();
-        if let Some((thread, cycles)) = cycles_of(text).filter(|(thread, _)| *thread < THREAD_MAX) {
-            self.cycles.insert(thread, cycles);
+        if text.starts_with("T:") {
+            let read = Line { number: self.line, text, cut: line.len() > LINE_MAX, unended: false };
+            let read = ThreadLine::read(read, text)?;
+            return match self.closing.insert(read.thread as usize, (self.line, read)) {
+                Some((_, before)) => read.check_follows(&before, self.line),
+                None => Ok(()),
+            };
         }
-        let known = ["Max CPUs", "Online CPUs", "#", "Thread ", "policy:", "T:", "\u{1b}"];
+        let known = ["Max CPUs", "Online CPUs", "#", "Thread ", "policy:"];
         if text.is_empty() || known.iter().any(|start| text.starts_with(start)) {
             return Ok(());
         }
@@ -191,13 +258,6 @@ fn goes_back(line: u64, sample: &Sample, expected: u64) -> ImportError {
         sample.thread, sample.cycle
     );
     ImportError::line(line, "cycle", reason)
-}
-
-/// Thread and cycles of `T: 0 (15321) P:90 I:200 C:  49964 Min: …`.
-fn cycles_of(text: &str) -> Option<(usize, u64)> {
-    let thread = text.strip_prefix("T:")?.split_whitespace().next()?.parse().ok()?;
-    let cycles = text.split_once(" C:")?.1.split_whitespace().next()?.parse().ok()?;
-    Some((thread, cycles))
 }
 
 #[derive(Clone, Copy)]
@@ -247,4 +307,55 @@ fn digits(bytes: &[u8], mut at: usize, most: usize) -> Option<(u64, usize)> {
         at += 1;
     }
     (at > start && at - start <= most).then_some((number, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLES: &str =
+        "       0:       0:      15\n       0:       1:      14\n       0:       2:      20\n";
+
+    fn import_text(text: &str) -> Result<Imported> {
+        let options = ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() };
+        import(&mut text.as_bytes(), &options)
+    }
+
+    fn closing(cycles: u64, min: i64, max: i64) -> String {
+        format!("T: 0 (30017) P:80 I:1000 C: {cycles} Min: {min} Act: {min} Avg: 16 Max: {max}\n")
+    }
+
+    #[test]
+    fn extremes_of_cycles_without_a_line_come_from_the_closing_line() {
+        for (cycles, min, max, recorded) in [(3, 14, 20, 3), (9, 3, 900, 5), (4, 3, 900, 4), (9, 14, 900, 4)]
+        {
+            let imported = import_text(&(SAMPLES.to_owned() + &closing(cycles, min, max))).unwrap();
+            assert!(imported.contradictions.is_empty(), "{:?}", imported.contradictions);
+            let Readings::Samples(series) = &imported.phases[0].streams[0].readings else { panic!("counts") };
+            assert_eq!(series.max_ns, Some(max * 1000));
+            assert_eq!(series.tally.recorded, recorded, "{cycles} {min} {max}");
+            let told = imported.remarks.iter().any(|remark| remark.contains("the longest, 900 us"));
+            assert_eq!(told, max == 900, "{:?}", imported.remarks);
+        }
+    }
+
+    #[test]
+    fn a_closing_line_that_contradicts_its_samples_is_told() {
+        for (line, expected) in [
+            (closing(3, 14, 900), "line 4, Max, thread 0: it says 900, and the file has a maximum of 20"),
+            (closing(3, 1, 20), "line 4, Min, thread 0: it says 1, and the file has a minimum of 14"),
+            (closing(2, 14, 20), "line 4, C, thread 0: it says 2, and the file has 3 samples"),
+            (closing(9, 14, 19), "line 4, Max, thread 0: it says 19"),
+            (closing(9, 15, 20), "line 4, Min, thread 0: it says 15"),
+            (
+                closing(3, 14, 20) + &closing(9, 14, 20).replace("T: 0", "T: 1"),
+                "line 5, C, thread 1: it says 9",
+            ),
+        ] {
+            let imported = import_text(&(SAMPLES.to_owned() + &line)).unwrap();
+            assert!(imported.contradictions.join(";").contains(expected), "{:?}", imported.contradictions);
+        }
+        let error = import_text(&(SAMPLES.to_owned() + &closing(3, 14, 20).replace("Max: 20", "Max: 2,0")));
+        assert!(error.unwrap_err().to_string().contains("line 4, Max: '2,0'"));
+    }
 }

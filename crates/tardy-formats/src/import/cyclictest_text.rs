@@ -10,6 +10,7 @@ use std::io::Read;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::{Bin, Knowable};
 
+use super::cyclictest_line::{THREAD_MAX, ThreadLine};
 use super::rows::{self, Row};
 use super::{ImportOptions, number, rt_tests_json};
 use crate::command_line::{self, Cyclictest};
@@ -18,42 +19,10 @@ use crate::export::columns::{Own, SERIES_MARK};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
 use crate::lines::{Line, Lines};
 
-/// More threads than this are no measurement.
-const THREAD_MAX: usize = 4096;
 /// cyclictest's HIST_MAX.
 const ROW_MAX: u64 = 1_000_000_000;
 
 pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
-
-/// A thread's line.
-#[derive(Clone, Copy, Debug, Default)]
-struct ThreadLine {
-    /// cyclicdeadline's lines have none.
-    priority: Option<u32>,
-    /// signaltest's lines have none.
-    interval_us: Option<u64>,
-    cycles: u64,
-    min: i64,
-    avg: i64,
-    max: i64,
-}
-
-impl ThreadLine {
-    /// What contradicts the histogram that stands below: the line may be of any time before its end.
-    fn contradiction(&self, line: u64, thread: usize, unit: Unit, counts: &Counts) -> Option<String> {
-        let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
-        let total = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
-        let (min, max) = (units(counts.min_ns)?, units(counts.max_ns)?);
-        let (name, said, known) = match () {
-            () if self.cycles == 0 => return None,
-            () if self.cycles > total => ("C", self.cycles.to_string(), format!("{total} readings")),
-            () if self.max > max => ("Max", self.max.to_string(), format!("a maximum of {max}")),
-            () if self.min < min => ("Min", self.min.to_string(), format!("a minimum of {min}")),
-            () => return None,
-        };
-        Some(format!("line {line}, {name}, thread {thread}: it says {said}, and the histogram has {known}"))
-    }
-}
 
 /// All that the text says.
 #[derive(Debug, Default)]
@@ -239,23 +208,8 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         let plain = without_cursor_codes(line.text);
         let start = plain.trim_start();
         if start.starts_with("T:") {
-            match thread_line(line, start) {
-                Ok((thread, read)) => {
-                    match (read.priority, read.interval_us) {
-                        (None, _) => text.other_tool = Some("cyclicdeadline"),
-                        (_, None) => text.other_tool = Some("signaltest"),
-                        _ => {}
-                    }
-                    let before = text.threads.insert(thread, (line.number, read));
-                    if let Some((_, before)) = before.filter(|(_, before)| before.cycles > read.cycles) {
-                        let reason = format!(
-                            "thread {thread} goes back from {} to {}: that is another measurement; split the file, \
-                             and import each",
-                            before.cycles, read.cycles
-                        );
-                        return Err(ImportError::line(line.number, "C", reason));
-                    }
-                }
+            match ThreadLine::read(line, start) {
+                Ok(read) => text.thread(line.number, read)?,
                 Err(_) if line.unended => text.cut_short = true,
                 Err(error) => return Err(error),
             }
@@ -279,6 +233,24 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
 }
 
 impl Text {
+    fn thread(&mut self, line: u64, read: ThreadLine) -> Result<()> {
+        match (read.priority, read.interval_us) {
+            (None, _) => self.other_tool = Some("cyclicdeadline"),
+            (_, None) => self.other_tool = Some("signaltest"),
+            _ => {}
+        }
+        // cyclictest prints its histogram last.
+        if self.is_histogram {
+            let reason =
+                "stands below a histogram, and is of another measurement; split the file, and import each";
+            return Err(ImportError::line(line, "T", reason));
+        }
+        match self.threads.insert(read.thread, (line, read)) {
+            Some((_, before)) => read.check_follows(&before, line),
+            None => Ok(()),
+        }
+    }
+
     fn comment(&mut self, line: Line<'_>, plain: &str) -> Result<()> {
         if let Some(words) = plain.strip_prefix(SERIES_MARK) {
             let own = Own::read(words).filter(|_| self.own.len() < THREAD_MAX).ok_or_else(|| {
@@ -355,7 +327,7 @@ impl Text {
 }
 
 /// Without `ESC [ … letter`, with which live output goes back up the screen.
-fn without_cursor_codes(text: &str) -> std::borrow::Cow<'_, str> {
+pub(crate) fn without_cursor_codes(text: &str) -> std::borrow::Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return text.into();
     }
@@ -369,47 +341,6 @@ fn without_cursor_codes(text: &str) -> std::borrow::Cow<'_, str> {
     }
     plain.push_str(rest);
     plain.into()
-}
-
-/// `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`, with or without the blanks.
-fn thread_line(line: Line<'_>, text: &str) -> Result<(u32, ThreadLine)> {
-    line.whole()?;
-    let value = |key: &str| -> Result<&str> {
-        let at = text.find(key).ok_or_else(|| ImportError::line(line.number, key, "is missing"))?;
-        let rest = text[at + key.len()..].trim_start();
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-        Ok(&rest[..end])
-    };
-    let count = |key: &str| number(value(key)?, line.number, key.trim_matches([' ', ':']));
-    let signed = |key: &str| -> Result<i64> {
-        let word = value(key)?;
-        word.parse().map_err(|_| {
-            ImportError::line(
-                line.number,
-                key.trim_matches([' ', ':']),
-                format!("'{word}' is no number of 63 bits"),
-            )
-        })
-    };
-    let thread = count("T:")?;
-    let thread = u32::try_from(thread)
-        .ok()
-        .filter(|thread| (*thread as usize) < THREAD_MAX)
-        .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is no thread's number")))?;
-    let has = |key: &str| text.contains(key);
-    let read = ThreadLine {
-        priority: has(" P:").then(|| count(" P:")).transpose()?.map(|priority| priority.min(99) as u32),
-        interval_us: has(" I:").then(|| count(" I:")).transpose()?,
-        cycles: count(" C:")?,
-        min: signed(" Min:")?,
-        avg: signed(" Avg:")?,
-        max: signed(" Max:")?,
-    };
-    // The word may have been cut off with the file: digits would be missing without a trace.
-    if line.unended {
-        return Err(ImportError::line(line.number, "whole line", "it is cut off"));
-    }
-    Ok((thread, read))
 }
 
 fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
@@ -430,6 +361,7 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
         if let Some(own) = text.own.get(*thread as usize) {
             imported.contradictions.extend(own.refine(&mut counts, unit).err());
         }
+        imported.contradictions.extend(line.own_contradiction(*number));
         counts.check(&place)?;
         streams.push(Stream::of_thread(*thread, Readings::Counts(Box::new(counts))));
     }
@@ -538,7 +470,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
             imported.contradictions.extend(own.refine(&mut counts, unit).err());
         }
         if let Some((line, lived)) = text.threads.get(&(thread as u32)) {
-            imported.contradictions.extend(lived.contradiction(*line, thread, unit, &counts));
+            imported.contradictions.extend(lived.contradiction(*line, unit, &counts));
         }
         let line =
             of("min").map_or_else(|| "the histogram".to_owned(), |(line, _)| format!("lines {line} ff."));

@@ -1,6 +1,7 @@
 //! Importers: one file for each foreign format, from the bytes of a file to what it holds.
 
 pub(crate) mod columns;
+mod cyclictest_line;
 pub(crate) mod cyclictest_samples;
 pub(crate) mod cyclictest_text;
 pub(crate) mod hdr_log;

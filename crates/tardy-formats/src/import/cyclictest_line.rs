@@ -1,0 +1,275 @@
+//! The line that cyclictest and its siblings print of a thread, live or at the end.
+//!
+//! `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`, with or without the blanks behind the
+//! colons. cyclicdeadline's lines have no P, signaltest's no I, and with `--smi` there is a count of SMIs at the end.
+
+use super::number;
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Unit};
+use crate::lines::Line;
+
+/// More threads than this are no measurement.
+pub(crate) const THREAD_MAX: usize = 4096;
+
+/// A thread's line. Values are in the tool's unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadLine {
+    pub(crate) thread: u32,
+    /// The kernel's id of it; 0 where the tool did not know it yet.
+    tid: u64,
+    /// cyclicdeadline's lines have none.
+    pub(crate) priority: Option<u32>,
+    /// signaltest's lines have none.
+    pub(crate) interval_us: Option<u64>,
+    pub(crate) cycles: u64,
+    pub(crate) min: i64,
+    pub(crate) act: i64,
+    pub(crate) avg: i64,
+    pub(crate) max: i64,
+}
+
+/// A field's name and its value, as they stand in the line.
+struct Fields<'a> {
+    line: u64,
+    all: Vec<(&'a str, &'a str)>,
+    tid: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    /// Takes `text` apart: nothing may stand in it but names with a colon and the value of each, and behind that of T the
+    /// thread's id in brackets.
+    fn read(line: u64, text: &'a str) -> Result<Self> {
+        let mut fields = Self { line, all: Vec::new(), tid: "0" };
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let before = fields.all.last().map_or("T", |(name, _)| *name);
+            if let Some((tid, behind)) =
+                rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).filter(|_| before == "T")
+            {
+                (fields.tid, rest) = (tid.trim(), behind.trim_start());
+                continue;
+            }
+            let is_name =
+                |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+            let Some((name, behind)) = rest.split_once(':').filter(|(name, _)| is_name(name)) else {
+                let shown: String = rest.chars().take(40).collect();
+                let reason = format!("'{shown}' stands behind its value, and belongs to no field");
+                return Err(ImportError::line(line, before, reason));
+            };
+            if fields.all.iter().any(|(known, _)| *known == name) {
+                let reason = "stands there a second time: two lines run into one another";
+                return Err(ImportError::line(line, name, reason));
+            }
+            let behind = behind.trim_start();
+            // Between T and the brackets there need not be a blank.
+            let is_end = |c: char| c.is_whitespace() || (name == "T" && c == '(');
+            let (value, behind) = behind.split_at(behind.find(is_end).unwrap_or(behind.len()));
+            fields.all.push((name, value));
+            rest = behind.trim_start();
+        }
+        Ok(fields)
+    }
+
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    fn required(&self, name: &str) -> Result<&'a str> {
+        self.get(name).ok_or_else(|| ImportError::line(self.line, name, "is missing"))
+    }
+
+    fn count(&self, name: &str) -> Result<u64> {
+        number(self.required(name)?, self.line, name)
+    }
+
+    fn signed(&self, name: &str) -> Result<i64> {
+        let word = self.required(name)?;
+        let digits = word.strip_prefix('-').unwrap_or(word);
+        let digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        word.parse().ok().filter(|_| digits).ok_or_else(|| {
+            let shown: String = word.chars().take(40).collect();
+            ImportError::line(self.line, name, format!("'{shown}' is no whole number of 63 bits"))
+        })
+    }
+}
+
+impl ThreadLine {
+    /// Reads `text`, which is that of `line` without what moves the cursor.
+    ///
+    /// # Errors
+    /// Where it is cut off, a field is missing or is there twice, or its value is no number.
+    pub(crate) fn read(line: Line<'_>, text: &str) -> Result<Self> {
+        line.whole()?;
+        // Digits of its end would be missing without a trace.
+        if line.unended {
+            return Err(ImportError::line(line.number, "whole line", "it is cut off"));
+        }
+        let fields = Fields::read(line.number, text)?;
+        let has = |name: &str| fields.get(name).is_some();
+        let thread = fields.count("T")?;
+        let thread = u32::try_from(thread)
+            .ok()
+            .filter(|thread| (*thread as usize) < THREAD_MAX)
+            .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is no thread's number")))?;
+        let priority = has("P").then(|| fields.count("P")).transpose()?;
+        Ok(Self {
+            thread,
+            tid: number(fields.tid, line.number, "thread id")?,
+            priority: priority.map(|priority| priority.min(99) as u32),
+            interval_us: has("I").then(|| fields.count("I")).transpose()?,
+            cycles: fields.count("C")?,
+            min: fields.signed("Min")?,
+            act: fields.signed("Act")?,
+            avg: fields.signed("Avg")?,
+            max: fields.signed("Max")?,
+        })
+    }
+
+    /// Holds it to the line `before` of the same thread: of one measurement the count and the maximum never fall, and the
+    /// minimum never rises.
+    ///
+    /// # Errors
+    /// Where it is a line of another measurement; `line` is its number.
+    pub(crate) fn check_follows(&self, before: &Self, line: u64) -> Result<()> {
+        let text = |value: Option<u64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+        let (field, what, from, to) = match () {
+            () if self.cycles < before.cycles => {
+                ("C", "goes back", before.cycles.to_string(), self.cycles.to_string())
+            }
+            // Until a thread runs, its id is 0.
+            () if self.tid != before.tid && before.tid != 0 => {
+                ("thread id", "changes", before.tid.to_string(), self.tid.to_string())
+            }
+            () if self.priority != before.priority => {
+                let text = |priority: Option<u32>| text(priority.map(u64::from));
+                ("P", "changes", text(before.priority), text(self.priority))
+            }
+            () if self.interval_us != before.interval_us => {
+                ("I", "changes", text(before.interval_us), text(self.interval_us))
+            }
+            () if self.max < before.max => ("Max", "goes back", before.max.to_string(), self.max.to_string()),
+            // Of no reading the minimum is what it begins with.
+            () if self.min > before.min && before.cycles > 0 => {
+                ("Min", "rises", before.min.to_string(), self.min.to_string())
+            }
+            () => return Ok(()),
+        };
+        let reason = format!(
+            "thread {} {what} from {from} to {to}: that is another measurement; split the file, and import each",
+            self.thread
+        );
+        Err(ImportError::line(line, field, reason))
+    }
+
+    /// What in it contradicts itself.
+    pub(crate) fn own_contradiction(&self, line: u64) -> Option<String> {
+        let Self { thread, cycles, min, act, max, .. } = *self;
+        let (field, said) = match () {
+            () if cycles == 0 => return None,
+            () if cycles == 1 && min != max => ("C", format!("one reading was from {min} to {max}")),
+            () if act > max => ("Act", format!("it says {act}, above the maximum of {max}")),
+            // cyclicdeadline takes a minimum of 0 for none; and 0 is what tardy writes of what it does not know.
+            () if act < min && act != 0 => ("Act", format!("it says {act}, below the minimum of {min}")),
+            () => return None,
+        };
+        Some(format!("line {line}, {field}, thread {thread}: {said}"))
+    }
+
+    /// What contradicts the histogram that stands below: the line may be of any time before its end.
+    pub(crate) fn contradiction(&self, line: u64, unit: Unit, counts: &Counts) -> Option<String> {
+        let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
+        let total = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
+        let (min, max) = (units(counts.min_ns)?, units(counts.max_ns)?);
+        let (name, said, known) = match () {
+            () if self.cycles == 0 => return None,
+            () if self.cycles > total => ("C", self.cycles.to_string(), format!("{total} readings")),
+            () if self.max > max => ("Max", self.max.to_string(), format!("a maximum of {max}")),
+            () if self.min < min => ("Min", self.min.to_string(), format!("a minimum of {min}")),
+            () => return None,
+        };
+        let thread = self.thread;
+        Some(format!("line {line}, {name}, thread {thread}: it says {said}, and the histogram has {known}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ThreadLine> {
+        ThreadLine::read(Line { number: 3, text, cut: false, unended: false }, text)
+    }
+
+    const WHOLE: &str = "T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933";
+
+    #[test]
+    fn a_line_is_read_with_and_without_its_blanks() {
+        let line = read(WHOLE).unwrap();
+        assert_eq!((line.tid, line.priority, line.interval_us), (15_321, Some(90), Some(200)));
+        assert_eq!((line.cycles, line.min, line.act, line.avg, line.max), (49_964, 6, 12, 11, 1933));
+        assert_eq!(read("T:0(15321) P:90 I:200 C:49964 Min:6 Act:12 Avg:11 Max:1933").unwrap(), line);
+        assert_eq!(read(&format!("{WHOLE} SMI:       0")).unwrap(), line);
+        let deadline = read("T: 1 ( 9885) I:6000 C: 334 Min: 5 Act: 15 Avg: 38 Max: 100").unwrap();
+        assert_eq!((deadline.thread, deadline.tid, deadline.priority), (1, 9885, None));
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_not_read_up_to_its_first_strange_character() {
+        for (from, to, expected) in [
+            ("Max:    1933", "Max:  12,900", "line 3, Max: '12,900' is no whole number"),
+            ("Max:    1933", "Max: 12.900", "line 3, Max: '12.900' is no"),
+            ("Max:    1933", "Max: 9.5e2", "line 3, Max: '9.5e2' is no"),
+            ("Max:    1933", "Max: +9", "line 3, Max: '+9' is no"),
+            ("Max:    1933", "Max: 900 12", "line 3, Max: '12' stands behind its value"),
+            ("Max:    1933", "Max:", "line 3, Max: '' is no"),
+            ("C:  49964", "C: 1,000,000", "line 3, C: '1,000,000' is no count"),
+            ("Max:    1933", "Max:  90T: 1 (2) P:80", "line 3, Max: '1 (2) P:80' stands behind"),
+            ("Max:    1933", "Max:  90 T: 1 (2) P:80", "line 3, T: stands there a second time"),
+            ("Act:   12 ", "", "line 3, Act: is missing"),
+            ("(15321)", "(15x)", "line 3, thread id: '15x' is no count"),
+        ] {
+            assert!(WHOLE.contains(from));
+            let error = read(&WHOLE.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(expected), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_another_measurement_is_none_of_this_one() {
+        let first = read(WHOLE).unwrap();
+        let on = |from: &str, to: &str| {
+            let line = read(&WHOLE.replacen("C:  49964", "C: 60000", 1).replacen(from, to, 1)).unwrap();
+            line.check_follows(&first, 4).map_err(|error| error.to_string())
+        };
+        assert_eq!(first.check_follows(&first, 4).ok(), Some(()), "a screen may be there twice");
+        assert_eq!(on("1933", "1934"), Ok(()));
+        assert_eq!(on("Min:      6", "Min: 5"), Ok(()));
+        for (from, to, expected) in [
+            ("C: 60000", "C: 9", "line 4, C: thread 0 goes back from 49964 to 9"),
+            ("(15321)", "(15322)", "line 4, thread id: thread 0 changes from 15321 to 15322"),
+            ("P:90", "P:80", "line 4, P: thread 0 changes from 90 to 80"),
+            ("I:200", "I:300", "line 4, I: thread 0 changes from 200 to 300"),
+            ("1933", "1932", "line 4, Max: thread 0 goes back from 1933 to 1932"),
+            ("Min:      6", "Min: 7", "line 4, Min: thread 0 rises from 6 to 7"),
+        ] {
+            let error = on(from, to).unwrap_err();
+            assert!(error.contains(expected) && error.contains("split the file"), "{to}: {error}");
+        }
+        let begun = read("T: 1 (    0) P:90 I:500 C: 0 Min:1000000 Act: 0 Avg: 0 Max: 0").unwrap();
+        let runs = read("T: 1 (12284) P:90 I:500 C: 0 Min:1000001 Act: 0 Avg: 0 Max: 0").unwrap();
+        assert_eq!(runs.check_follows(&begun, 4).ok(), Some(()));
+    }
+
+    #[test]
+    fn what_one_line_says_twice_is_held_together() {
+        let told = |text: &str| read(text).unwrap().own_contradiction(3);
+        assert_eq!(told(WHOLE), None);
+        assert_eq!(
+            told(&WHOLE.replace("Act:   12", "Act: 1934")),
+            Some("line 3, Act, thread 0: it says 1934, above the maximum of 1933".to_owned())
+        );
+        assert!(told(&WHOLE.replace("Act:   12", "Act: 5")).is_some_and(|told| told.contains("below")));
+        assert!(told(&WHOLE.replace("  49964", "1")).is_some_and(|told| told.contains("C, thread 0")));
+        assert_eq!(told("T: 1 (0) P:90 I:500 C: 0 Min:1000000 Act: 0 Avg: 0 Max: 0"), None);
+    }
+}
