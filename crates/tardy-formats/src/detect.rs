@@ -83,7 +83,7 @@ pub const FORMATS: &[Format] = &[
                 || head.has("Operating System Noise")
                 || head.has("Hardware-related Noise")
         },
-        import: import::rtla::import_top,
+        import: import::rtla_top::import,
     },
     Format {
         name: "latmus-plot",

@@ -15,15 +15,30 @@ use crate::export::hdr_log::{SERIES_MARK, unescaped};
 use crate::hdr;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit};
 use crate::json;
-use crate::lines::Lines;
+use crate::lines::{Line, Lines};
 
 const TAG_MAX: usize = 4096;
+const HISTOGRAM: &str = "Interval_Compressed_Histogram";
+/// Times have three digits behind the point, and each is rounded.
+const TIME_ROUNDED_NS: i64 = 2_000_000;
 
 #[derive(Default)]
 struct Tagged {
     line: u64,
     bins: BTreeMap<(i64, i64), u64>,
     exact: Option<(i64, i64)>,
+    /// When the last interval began, and when it was over.
+    last_ns: Option<(i64, i64)>,
+}
+
+/// A line of the log.
+struct Interval<'a> {
+    tag: String,
+    start_ns: i64,
+    length_ns: i64,
+    /// `Interval_Max`, in a unit of its own.
+    max: &'a str,
+    bins: Vec<((i64, i64), u64)>,
 }
 
 /// Imports a log.
@@ -40,7 +55,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
         let text = line.text.trim();
-        if line.unended || text.is_empty() {
+        if text.is_empty() || (line.unended && text.starts_with(['#', '"'])) {
             imported.cut_short |= line.unended;
             continue;
         }
@@ -57,40 +72,32 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         if text.starts_with('"') {
             continue;
         }
-        let text = line.whole()?.trim();
-        let mut parts: Vec<&str> = text.split(',').collect();
-        let tag = parts.first().and_then(|part| part.strip_prefix("Tag=")).map(str::to_owned);
-        if tag.is_some() {
-            parts.remove(0);
-        }
-        let [_, length, _, histogram] = parts.as_slice() else {
-            return Err(ImportError::line(
-                line.number,
-                "whole line",
-                "has not the four columns of an interval",
-            ));
-        };
         let factor = unit.ok_or(ImportError::UnitUnknown { format: "an HdrHistogram log" }).map(Unit::ns)?;
-        let length_ns = decimal_ns(length.trim(), 1_000_000_000, line.number, "Interval_Length")?;
-        seconds = seconds.saturating_add(length_ns.max(0));
-        let tag = tag.unwrap_or_else(|| "all".to_owned());
-        if !tags.contains_key(&tag) {
-            order.push(tag.clone());
+        let interval = match Interval::read(line, factor) {
+            // A histogram is compressed as a whole: what can be read without the line's end lacks nothing.
+            Err(_) if line.unended => {
+                imported.cut_short = true;
+                continue;
+            }
+            read => read?,
+        };
+        seconds = seconds.saturating_add(interval.length_ns.max(0));
+        if !tags.contains_key(&interval.tag) {
+            order.push(interval.tag.clone());
         }
         if tags.len() >= TAG_MAX {
             return Err(ImportError::TooMuch(format!("more than {TAG_MAX} tags")));
         }
-        let into = tags.entry(tag).or_insert_with(|| Tagged { line: line.number, ..Tagged::default() });
-        let place = format!("line {}, Interval_Compressed_Histogram", line.number);
-        for (lower, upper, count) in hdr::decode(histogram.trim(), &place)? {
-            let ns = |value: u64| i64::try_from(value).ok().and_then(|value| value.checked_mul(factor));
-            let (Some(lower), Some(upper)) = (ns(lower), ns(upper)) else {
-                return Err(ImportError::field(place, "has values longer than any measurement"));
-            };
-            let sum = into.bins.entry((lower, upper)).or_default();
-            *sum = sum
-                .checked_add(count)
-                .ok_or_else(|| ImportError::field(&place, "counts add up to more than 2^64"))?;
+        imported.contradictions.extend(interval.held_to_maximum(line.number, factor));
+        let into = tags
+            .entry(interval.tag.clone())
+            .or_insert_with(|| Tagged { line: line.number, ..Tagged::default() });
+        imported.contradictions.extend(into.overlap(&interval, line.number)?);
+        for (bounds, count) in interval.bins {
+            let sum = into.bins.entry(bounds).or_default();
+            *sum = sum.checked_add(count).ok_or_else(|| {
+                ImportError::line(line.number, HISTOGRAM, "counts add up to more than 2^64")
+            })?;
         }
         imported.used.unit |= options.unit.is_some() && into.exact.is_none();
     }
@@ -101,6 +108,10 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         streams.push(stream(number as u32, tag, tagged)?);
     }
     if streams.is_empty() {
+        if imported.cut_short {
+            let reason = "the file ends in the middle of it, and no interval before it is whole";
+            return Err(ImportError::line(lines.read_lines(), "whole line", reason));
+        }
         return Err(ImportError::field("the log", "there is no interval in it"));
     }
     if streams.len() == 1 {
@@ -108,6 +119,87 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     imported.phases.push(ImportedPhase { label: "HdrHistogram".to_owned(), streams });
     Ok(imported)
+}
+
+impl<'a> Interval<'a> {
+    fn read(line: Line<'a>, factor: i64) -> Result<Self> {
+        let mut parts: Vec<&str> = line.whole()?.trim().split(',').collect();
+        let tag = parts.first().and_then(|part| part.strip_prefix("Tag="));
+        if tag.is_some() {
+            parts.remove(0);
+        }
+        let [start, length, max, histogram] = parts.as_slice() else {
+            return Err(ImportError::line(
+                line.number,
+                "whole line",
+                "has not the four columns of an interval",
+            ));
+        };
+        let time = |word: &str, field: &str| decimal_ns(word.trim(), 1_000_000_000, line.number, field);
+        let (start_ns, length_ns) = (time(start, "StartTimestamp")?, time(length, "Interval_Length")?);
+        let place = format!("line {}, {HISTOGRAM}", line.number);
+        let mut bins = Vec::new();
+        for (lower, upper, count) in hdr::decode(histogram.trim(), &place)? {
+            let ns = |value: u64| i64::try_from(value).ok().and_then(|value| value.checked_mul(factor));
+            let (Some(lower), Some(upper)) = (ns(lower), ns(upper)) else {
+                return Err(ImportError::field(place, "has values longer than any measurement"));
+            };
+            bins.push(((lower, upper), count));
+        }
+        Ok(Self { tag: tag.unwrap_or("all").to_owned(), start_ns, length_ns, max: max.trim(), bins })
+    }
+
+    /// Whether `Interval_Max` is in the highest bin, in whatever power of ten of the histogram's unit it is given.
+    fn held_to_maximum(&self, line: u64, factor: i64) -> Option<String> {
+        let ((lower, upper), _) = self.bins.last()?;
+        let (lower, upper) = (lower / factor, upper / factor);
+        let stated = self.max.parse::<f64>().ok().filter(|max| *max >= 0.0)?;
+        let digits = self.max.split_once('.').map_or(0, |(_, digits)| digits.len().min(9) as i32);
+        let rounded = 10f64.powi(-digits);
+        let fits = |power: i32| {
+            let unit = 10f64.powi(power);
+            (stated + rounded) * unit >= lower as f64 && (stated - rounded) * unit <= upper as f64
+        };
+        let differs = !(0..=12).any(fits);
+        differs.then(|| {
+            format!(
+                "line {line}, Interval_Max: it says {stated}, but the histogram's highest value is {lower}, and no power of ten \
+                 makes one of the other"
+            )
+        })
+    }
+}
+
+impl Tagged {
+    /// What is wrong where `interval` begins before the one before it is over.
+    ///
+    /// # Errors
+    /// Where it begins before that, or with it: the same stretch of time is there twice.
+    fn overlap(&mut self, interval: &Interval<'_>, line: u64) -> Result<Option<String>> {
+        let end_ns = interval.start_ns.saturating_add(interval.length_ns);
+        let Some((start_ns, over_ns)) = self.last_ns.replace((interval.start_ns, end_ns)) else {
+            return Ok(None);
+        };
+        let seconds = |ns: i64| format!("{} s", ns as f64 / 1e9);
+        let tag = &interval.tag;
+        if interval.start_ns <= start_ns {
+            let reason = format!(
+                "tag {tag} begins at {}, and its interval before this at {}: it is there twice, or this is another \
+                 measurement; split the file",
+                seconds(interval.start_ns),
+                seconds(start_ns)
+            );
+            return Err(ImportError::line(line, "StartTimestamp", reason));
+        }
+        Ok((interval.start_ns.saturating_add(TIME_ROUNDED_NS) < over_ns).then(|| {
+            format!(
+                "line {line}, StartTimestamp: tag {tag} begins at {}, before its last interval is over, at {}: what was \
+                 recorded then may be there twice",
+                seconds(interval.start_ns),
+                seconds(over_ns)
+            )
+        }))
+    }
 }
 
 /// What tardy wrote of a series: its tag, and its exact extremes.

@@ -7,7 +7,7 @@ use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
 use tardy_record::series::{Level, Quantity};
 
-use super::{ImportOptions, number};
+use super::{ImportOptions, decimal_ns, number};
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
 use crate::lines::Lines;
@@ -24,12 +24,20 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     let (mut recorded, mut listed, mut stated_max) = (None, 0u64, None);
     let (mut threshold_us, mut gaps) = (0, 0u64);
     let mut interval_ns = None;
+    let mut last_ns: BTreeMap<Option<u32>, i64> = BTreeMap::new();
+    let mut begun = None;
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
         let text = line.whole()?.trim();
         imported.cut_short = line.unended;
         let us = |rest: &str, field: &str| number(rest.trim().trim_end_matches("us"), line.number, field);
         if let Some(rest) = text.strip_prefix("hwlatdetect:") {
+            if let Some(begun) = begun.replace(line.number) {
+                let reason = format!(
+                    "a measurement has begun in line {begun} already: split the file, and import each"
+                );
+                return Err(ImportError::line(line.number, "hwlatdetect", reason));
+            }
             let seconds = rest.split_whitespace().find_map(|word| word.parse::<u64>().ok());
             imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
         } else if let Some(rest) = text.strip_prefix("Latency threshold:") {
@@ -59,6 +67,13 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             let longest = of("inner")?.max(of("outer")?);
             let cpu = fields.get("cpu").and_then(|cpu| cpu.parse().ok());
             let value = in_ns(longest, Unit::Us, &format!("line {}, inner and outer", line.number))?;
+            if let Some(time) = fields.get("ts") {
+                let time_ns = decimal_ns(time, 1_000_000_000, line.number, "ts")?;
+                if last_ns.insert(cpu, time_ns).is_some_and(|before_ns| time_ns <= before_ns) {
+                    let reason = "a CPU's time does not ascend: a sample is there twice, or this is another measurement; split the file";
+                    return Err(ImportError::line(line.number, "ts", reason));
+                }
+            }
             *values.entry(cpu).or_default().entry(value).or_default() += 1;
             listed += 1;
             gaps = gaps.saturating_add(of("count")?.max(1) as u64);
@@ -68,11 +83,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         }
     }
     imported.last_line = Some(lines.read_lines());
-    if let Some((line, recorded)) = recorded.filter(|(_, recorded)| listed > 0 && *recorded != listed) {
-        imported.remarks.push(format!(
-            "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"
-        ));
-    }
+    compare_counts(recorded, listed, &mut imported);
     if gaps > listed {
         imported.remarks.push(format!(
             "{gaps} gaps were over the threshold, and of each sample the longest is listed: the others have no length"
@@ -121,6 +132,19 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     }
     imported.phases.push(ImportedPhase { label: "hwlatdetect".to_owned(), streams });
     Ok(imported)
+}
+
+/// Says where another number of samples was recorded, in a line, than is listed.
+fn compare_counts(recorded: Option<(u64, u64)>, listed: u64, imported: &mut Imported) {
+    match recorded {
+        Some((line, recorded)) if recorded < listed => imported
+            .contradictions
+            .push(format!("line {line}, Samples recorded: it says {recorded}, but {listed} are listed")),
+        Some((line, recorded)) if recorded > listed && listed > 0 => imported.remarks.push(format!(
+            "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"
+        )),
+        _ => {}
+    }
 }
 
 /// What is known where samples went into a file of their own.

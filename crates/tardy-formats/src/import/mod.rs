@@ -15,6 +15,7 @@ mod rows;
 pub(crate) mod rt_tests_json;
 pub(crate) mod rteval;
 pub(crate) mod rtla;
+pub(crate) mod rtla_top;
 pub(crate) mod saleae_binary;
 pub(crate) mod sigrok;
 pub(crate) mod stress_ng;

@@ -1,6 +1,6 @@
 //! rteval's summary.xml: the machine, and cyclictest's or timerlat's histogram of each core.
 //!
-//! `system` adds up the cores, and is passed over where there are any. rteval 3.8 leaves statistics out where a reading lay
+//! `system` adds up the cores: where there are any, it is only held to them. rteval 3.8 leaves statistics out where a reading lay
 //! beyond its buckets, and its timerlat module adds up interrupt, thread and return into one histogram: both are said.
 
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ struct Core {
     values: BTreeMap<String, i64>,
 }
 
+const STATISTICS: [&str; 5] = ["samples", "minimum", "maximum", "mean", "standard_deviation"];
+
 /// What is being read.
 #[derive(Default)]
 struct Summary {
@@ -32,6 +34,8 @@ struct Summary {
     tool: Option<String>,
     cores: Vec<Core>,
     system: Option<Core>,
+    /// Of the statistic that is being read.
+    unit: Option<Unit>,
 }
 
 /// Imports a summary.
@@ -98,6 +102,17 @@ impl Summary {
             ["rteval", "Measurements", .., tool, "system"] if self.tool.as_deref() == Some(tool) => {
                 self.system = Some(Core { line, ..Core::default() });
             }
+            [.., "statistics", name] if STATISTICS.contains(name) => {
+                self.unit = Some(match attributes.get("unit").map(String::as_str) {
+                    None | Some("us") => Unit::Us,
+                    Some("ns") => Unit::Ns,
+                    Some(other) => {
+                        let shown: String = other.chars().take(20).collect();
+                        let reason = format!("'{shown}' is no unit that rteval writes, which are us and ns");
+                        return Err(ImportError::line(line, &format!("{name} unit"), reason));
+                    }
+                });
+            }
             [.., "histogram", "bucket"] => {
                 let value = |key: &str| {
                     let word = attributes.get(key).map_or("", String::as_str);
@@ -140,15 +155,12 @@ impl Summary {
             ["rteval", "SystemInfo", "Kernel", "ClockSource", "source"] => {
                 imported.system.clock_source.get_or_insert(text.to_owned());
             }
-            [
-                ..,
-                "statistics",
-                name @ ("samples" | "minimum" | "maximum" | "mean" | "standard_deviation"),
-            ] => {
+            [.., "statistics", name] if STATISTICS.contains(name) => {
+                let unit_ns = self.unit.unwrap_or(Unit::Us).ns();
                 let read = match *name {
                     "samples" => decimal_ns(text, 1, line, name)?,
-                    "mean" | "standard_deviation" => exponential_ns(text, line, name)?,
-                    _ => decimal_ns(text, 1000, line, name)?,
+                    "mean" | "standard_deviation" => exponential_ns(text, unit_ns, line, name)?,
+                    _ => decimal_ns(text, unit_ns, line, name)?,
                 };
                 let name = (*name).to_owned();
                 if let Some(core) = self.core() {
@@ -186,6 +198,9 @@ impl Summary {
         let known = imported.command.as_deref().and_then(command_line::cyclictest);
         // Which rt-tests it was is not in the file.
         imported.wake = (!timerlat).then(|| known.as_ref().and_then(|known| known.wake(None)).into());
+        if let Some(system) = self.system.as_ref().filter(|_| !self.cores.is_empty()) {
+            imported.contradictions.extend(held_to_cores(system, &self.cores));
+        }
         let cores = if self.cores.is_empty() { self.system.into_iter().collect() } else { self.cores };
         let mut streams = Vec::new();
         for (number, core) in cores.into_iter().enumerate() {
@@ -204,6 +219,37 @@ impl Summary {
         imported.phases.push(ImportedPhase { label: tool, streams });
         Ok(imported)
     }
+}
+
+/// Where the system's statistics are not what the cores come to (RunData in cyclictest.py: every bucket counts for its core
+/// and for the system, and so does every maximum).
+fn held_to_cores(system: &Core, cores: &[Core]) -> Vec<String> {
+    let mut contradictions = Vec::new();
+    let mut differs = |key: &str, found: Option<i64>, unit_ns: i64, unit: &str| {
+        let stated = system.values.get(key).copied();
+        if let (Some(stated), Some(found)) = (stated, found)
+            && stated != found
+        {
+            let shown = |value: i64| format!("{}{unit}", value as f64 / unit_ns as f64);
+            contradictions.push(format!(
+                "line {} ff., system, {key}: it says {}, but the cores come to {}",
+                system.line,
+                shown(stated),
+                shown(found)
+            ));
+        }
+    };
+    let all =
+        |key: &str| -> Vec<i64> { cores.iter().filter_map(|core| core.values.get(key).copied()).collect() };
+    let samples = all("samples");
+    if samples.len() == cores.len() {
+        let sum = samples.iter().fold(0i64, |sum, samples| sum.saturating_add(*samples));
+        differs("samples", Some(sum), 1, "");
+    }
+    // A core without a sample has no extremes, and takes none away.
+    differs("minimum", all("minimum").into_iter().min(), 1000, " us");
+    differs("maximum", all("maximum").into_iter().max(), 1000, " us");
+    contradictions
 }
 
 fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
@@ -251,14 +297,14 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
     Ok(stream)
 }
 
-/// Python's `str` of a number of us: below a ten-thousandth it has an exponent.
-fn exponential_ns(text: &str, line: u64, field: &str) -> Result<i64> {
-    let us = text.trim().parse::<f64>().ok().filter(|us| (0.0..1e12).contains(us));
-    let us = us.ok_or_else(|| {
+/// Python's `str` of a number of a unit: below a ten-thousandth it has an exponent.
+fn exponential_ns(text: &str, unit_ns: i64, line: u64, field: &str) -> Result<i64> {
+    let value = text.trim().parse::<f64>().ok().filter(|value| (0.0..1e12).contains(value));
+    let value = value.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         ImportError::line(line, field, format!("'{shown}' is no number that can be a time"))
     })?;
-    Ok((us * 1000.0) as i64)
+    Ok((value * unit_ns as f64) as i64)
 }
 
 fn run_time_ns(attributes: &BTreeMap<String, String>) -> Option<u64> {

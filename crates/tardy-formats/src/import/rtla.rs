@@ -1,8 +1,9 @@
-//! rtla's histograms and tables: timerlat and osnoise, `hist` and `top`.
+//! rtla's histograms: timerlat and osnoise, `hist`.
 //!
 //! Columns of a histogram are named, and their names are read: any set of CPUs, two or three columns each (IRQ, thread, and
 //! the return to user space where rtla measures threads of its own). Of the three levels of timerlat each is a phase, all of
-//! the same cycles. The `ALL:` block of newer versions adds up what is there already, and is passed over.
+//! the same cycles. The `ALL:` block of newer versions adds up what is there already: the
+//! columns are held to it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,8 +19,16 @@ use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, i
 use crate::lines::{Line, Lines};
 
 const COLUMN_MAX: usize = 3 * 4096;
-const TIMERLAT: &str = "from timerlat's timer to its interrupt, its thread and the return to user space";
-const OSNOISE: &str = "how long single noises took a CPU from a thread that does not stop";
+pub(super) const TIMERLAT: &str =
+    "from timerlat's timer to its interrupt, its thread and the return to user space";
+pub(super) const OSNOISE: &str = "how long single noises took a CPU from a thread that does not stop";
+
+/// The block `ALL:`, a column for each level.
+struct Totals {
+    line: u64,
+    levels: Vec<Level>,
+    values: BTreeMap<&'static str, Vec<Option<i64>>>,
+}
 
 #[derive(Default)]
 struct Histogram {
@@ -29,7 +38,7 @@ struct Histogram {
     columns: Vec<(Level, u32)>,
     rows: Vec<(u64, Vec<u64>)>,
     summary: BTreeMap<&'static str, (u64, Vec<Option<i64>>)>,
-    in_total: bool,
+    totals: Option<Totals>,
     unended: bool,
 }
 
@@ -72,6 +81,7 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
             .push("the file ends before its maxima: those shown are of the highest bins".to_owned());
     }
     let streams = file.streams(unit, &mut imported)?;
+    imported.contradictions.extend(file.held_to_totals());
     imported.phases = phases(streams, if file.is_osnoise { "osnoise" } else { "timerlat" });
     Ok(imported)
 }
@@ -79,8 +89,11 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
 impl Histogram {
     fn line(&mut self, line: Line<'_>) -> Result<()> {
         let text = line.text.trim();
-        if text.is_empty() || self.in_total {
+        if text.is_empty() {
             return Ok(());
+        }
+        if self.totals.is_some() {
+            return self.total(line);
         }
         self.unended = line.unended;
         if line.unended && !text.starts_with("max:") {
@@ -109,10 +122,12 @@ impl Histogram {
                 return Err(ImportError::line(line.number, "Index", reason));
             }
             "over:" | "count:" | "min:" | "avg:" | "max:" => {
-                let key = ["over:", "count:", "min:", "avg:", "max:"].into_iter().find(|key| *key == first);
-                self.summarise(line, key.unwrap_or("max:").trim_end_matches(':'), words)?;
+                self.summarise(line, summary_key(first), words)?
             }
-            "ALL:" => self.in_total = true,
+            "ALL:" => {
+                let levels = words.map_while(level).collect();
+                self.totals = Some(Totals { line: line.number, levels, values: BTreeMap::new() });
+            }
             _ if first.bytes().all(|byte| byte.is_ascii_digit()) => {
                 let value = number(first, line.number, "Index")?;
                 let counts =
@@ -138,21 +153,78 @@ impl Histogram {
         key: &'static str,
         words: impl Iterator<Item = &'a str>,
     ) -> Result<()> {
-        let value = |word: &str| -> Result<Option<i64>> {
-            match (word, key) {
-                ("-", _) => Ok(None),
-                (_, "avg") => decimal_ns(word, 1000, line.number, key).map(Some),
-                _ => number(word, line.number, key)
-                    .map(|count| i64::try_from(count).unwrap_or(i64::MAX))
-                    .map(Some),
-            }
-        };
-        let values = words.map(value).collect::<Result<Vec<_>>>()?;
+        let values = words.map(|word| summary_value(word, key, line)).collect::<Result<Vec<_>>>()?;
         if values.len() > COLUMN_MAX {
             return Err(ImportError::line(line.number, key, "more columns than any machine needs"));
         }
         self.summary.entry(key).or_insert((line.number, values));
         Ok(())
+    }
+
+    /// A line behind `ALL:`.
+    fn total(&mut self, line: Line<'_>) -> Result<()> {
+        let mut words = line.text.split_whitespace();
+        let key = summary_key(words.next().unwrap_or(""));
+        self.unended = line.unended;
+        if key.is_empty() || line.unended {
+            return Ok(());
+        }
+        let values = words.map(|word| summary_value(word, key, line)).collect::<Result<Vec<_>>>()?;
+        if let Some(totals) = &mut self.totals {
+            if values.len() != totals.levels.len() {
+                let reason = format!("{} values for {} columns of ALL", values.len(), totals.levels.len());
+                return Err(ImportError::line(line.number, key, reason));
+            }
+            totals.values.entry(key).or_insert(values);
+        }
+        Ok(())
+    }
+
+    /// Where the block `ALL:` is not what the columns of its level come to.
+    fn held_to_totals(&self) -> Vec<String> {
+        let mut contradictions = Vec::new();
+        let Some(totals) = &self.totals else { return contradictions };
+        for (at, level) in totals.levels.iter().enumerate() {
+            let of_level = |key: &str| -> Vec<i64> {
+                let values = self.summary.get(key).map_or(&[][..], |(_, values)| values);
+                let columns = self.columns.iter().zip(values);
+                columns.filter(|((of, _), _)| of == level).filter_map(|(_, value)| *value).collect()
+            };
+            let sum = of_level("count").iter().fold(0i64, |sum, count| sum.saturating_add(*count));
+            // Of no reading at all older versions print the highest number that there is.
+            if sum == 0 {
+                continue;
+            }
+            let (least, most) = (of_level("min").into_iter().min(), of_level("max").into_iter().max());
+            for (key, expected) in [("count", Some(sum)), ("min", least), ("max", most)] {
+                let stated = totals.values.get(key).and_then(|values| *values.get(at)?);
+                if let (Some(stated), Some(expected)) = (stated, expected)
+                    && stated != expected
+                {
+                    contradictions.push(format!(
+                        "line {} ff., ALL, {key} of {}: it says {stated}, but the columns come to {expected}",
+                        totals.line,
+                        level.name()
+                    ));
+                }
+            }
+            let stated = totals.values.get("avg").and_then(|values| *values.get(at)?);
+            let means = of_level("avg");
+            if let (Some(stated), Some(least), Some(most)) = (stated, means.iter().min(), means.iter().max())
+                // It is cut off to whole units, or rounded to hundredths.
+                && !(least - 1000..=most + 1000).contains(&stated)
+            {
+                contradictions.push(format!(
+                    "line {} ff., ALL, avg of {}: it says {}, but the columns have {} to {}",
+                    totals.line,
+                    level.name(),
+                    stated as f64 / 1000.0,
+                    *least as f64 / 1000.0,
+                    *most as f64 / 1000.0
+                ));
+            }
+        }
+        contradictions
     }
 
     fn streams(&self, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
@@ -218,21 +290,43 @@ impl Histogram {
     }
 }
 
+/// The key of a line of the summary; empty where it is none.
+fn summary_key(word: &str) -> &'static str {
+    let known = ["over:", "count:", "min:", "avg:", "max:"].into_iter().find(|known| *known == word);
+    known.map_or("", |known| known.trim_end_matches(':'))
+}
+
+/// A value of the summary; an average in thousandths.
+fn summary_value(word: &str, key: &str, line: Line<'_>) -> Result<Option<i64>> {
+    match (word, key) {
+        ("-", _) => Ok(None),
+        (_, "avg") => decimal_ns(word, 1000, line.number, key).map(Some),
+        _ => {
+            let value = number(word, line.number, key)?;
+            Ok(Some(i64::try_from(value).unwrap_or(i64::MAX)))
+        }
+    }
+}
+
 fn greatest_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { greatest_divisor(b, a % b) }
+}
+
+/// The level of a column, by the beginning of its name.
+fn level(name: &str) -> Option<Level> {
+    match name {
+        "IRQ" => Some(Level::Irq),
+        "Thr" => Some(Level::KernelThread),
+        "Usr" | "CPU" => Some(Level::UserThread),
+        _ => None,
+    }
 }
 
 /// `IRQ-000 Thr-000 Usr-000` or `CPU-000`.
 fn columns<'a>(line: Line<'_>, words: impl Iterator<Item = &'a str>) -> Result<Vec<(Level, u32)>> {
     let column = |word: &str| {
         let (name, cpu) = word.split_once('-')?;
-        let level = match name {
-            "IRQ" => Level::Irq,
-            "Thr" => Level::KernelThread,
-            "Usr" | "CPU" => Level::UserThread,
-            _ => return None,
-        };
-        Some((level, cpu.parse::<u32>().ok()?))
+        Some((level(name)?, cpu.parse::<u32>().ok()?))
     };
     let wrong = |word: &str| {
         let shown: String = word.chars().take(20).collect();
@@ -249,7 +343,7 @@ fn columns<'a>(line: Line<'_>, words: impl Iterator<Item = &'a str>) -> Result<V
 }
 
 /// A phase for each level that there is, in the order from the hardware up.
-fn phases(streams: Vec<Stream>, label: &str) -> Vec<ImportedPhase> {
+pub(super) fn phases(streams: Vec<Stream>, label: &str) -> Vec<ImportedPhase> {
     let mut levels: Vec<Level> = streams.iter().map(|stream| stream.level).collect();
     levels.sort_unstable();
     levels.dedup();
@@ -265,139 +359,9 @@ fn phases(streams: Vec<Stream>, label: &str) -> Vec<ImportedPhase> {
 }
 
 /// `0 00:10:00`: days and a time.
-fn duration_ns(text: &str) -> Option<u64> {
+pub(super) fn duration_ns(text: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     let days: u64 = words.next()?.parse().ok().filter(|days| *days < 100_000)?;
     let seconds = u64::try_from(dates::clock_time(words.next()?)?).ok()?;
     (days * 86_400).checked_add(seconds)?.checked_mul(1_000_000_000)
-}
-
-/// Imports `top`: a count and extremes of each CPU, of the last screen.
-pub(crate) fn import_top(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
-    let mut lines = Lines::new(reader);
-    let mut top = Top::default();
-    while let Some(line) = lines.next_line()? {
-        top.line(line)?;
-    }
-    let mut imported = Imported {
-        tool: if top.is_osnoise { "rtla osnoise" } else { "rtla timerlat" }.to_owned(),
-        measures: if top.is_osnoise { OSNOISE } else { TIMERLAT },
-        late_periods: if top.is_osnoise { LatePeriods::NoSchedule } else { LatePeriods::Skipped },
-        duration_ns: top.duration_ns,
-        ..Imported::default()
-    };
-    imported
-        .remarks
-        .push("the table has counts and extremes and no distribution: there are no quantiles".to_owned());
-    if top.is_osnoise {
-        imported.remarks.push(
-            "of each period the table has the longest noise only: readings are periods, and the least is unknown"
-                .to_owned(),
-        );
-    }
-    let highest = top.cpus.values().flat_map(|levels| levels.keys()).max().copied();
-    let mut streams = Vec::new();
-    for (cpu, levels) in &top.cpus {
-        for (level, found) in levels {
-            let mut counts = Counts::extremes(found.count, found.min_ns, found.max_ns, found.resolution_ns);
-            counts.mean_ns = found.mean_ns;
-            counts.check(&format!("line {}, CPU {cpu}", found.line))?;
-            let mut stream = Stream::of_thread(*cpu, Readings::Counts(Box::new(counts)));
-            (stream.cpu, stream.level, stream.beside) = (Some(*cpu), *level, Some(*level) != highest);
-            stream.quantity = if top.is_osnoise { Quantity::Noise } else { Quantity::Latency };
-            streams.push(stream);
-        }
-    }
-    if streams.is_empty() {
-        return Err(ImportError::field("the file", "there is no CPU's line in the table"));
-    }
-    imported.phases = phases(streams, if top.is_osnoise { "osnoise" } else { "timerlat" });
-    Ok(imported)
-}
-
-#[derive(Default)]
-struct Top {
-    is_osnoise: bool,
-    unit: Option<Unit>,
-    duration_ns: Option<u64>,
-    cpus: BTreeMap<u32, BTreeMap<Level, TopCell>>,
-}
-
-struct TopCell {
-    line: u64,
-    count: u64,
-    min_ns: i64,
-    max_ns: i64,
-    mean_ns: Option<f64>,
-    resolution_ns: u64,
-}
-
-impl Top {
-    fn line(&mut self, line: Line<'_>) -> Result<()> {
-        let plain: String = line.text.chars().filter(|c| !c.is_control()).collect();
-        let text = plain.trim();
-        if line.text.contains("Timer Latency") && !text.contains('|') {
-            self.cpus.clear();
-        } else if text.contains("Operating System Noise") || text.contains("Hardware-related Noise") {
-            self.is_osnoise = true;
-            self.cpus.clear();
-        } else if text.contains("IRQ Timer Latency (") {
-            self.unit = Some(if text.contains("(ns)") { Unit::Ns } else { Unit::Us });
-            self.duration_ns = text.split('|').next().and_then(duration_ns);
-        } else if let Some(rest) = text.strip_prefix("duration:") {
-            self.unit = Some(Unit::Us);
-            self.duration_ns = rest.split('|').next().and_then(duration_ns);
-        } else if text.starts_with(|c: char| c.is_ascii_digit()) && text.contains('#') && !line.unended {
-            line.whole()?;
-            self.cpu(line, text)?;
-        }
-        Ok(())
-    }
-
-    /// `  0 #1000000   |        1        0 …`
-    fn cpu(&mut self, line: Line<'_>, text: &str) -> Result<()> {
-        let unit =
-            self.unit.ok_or_else(|| ImportError::line(line.number, "CPU", "no header stands before it"))?;
-        let (cpu, rest) = text.split_once('#').unwrap_or((text, ""));
-        let cpu = number(cpu.trim(), line.number, "CPU")?;
-        let cpu = u32::try_from(cpu).map_err(|_| ImportError::line(line.number, "CPU", "is none"))?;
-        let mut levels = BTreeMap::new();
-        let value = |word: &str, key: &str| -> Result<i64> {
-            in_ns(decimal_ns(word, 1, line.number, key)?, unit, &format!("line {}, {key}", line.number))
-        };
-        if self.is_osnoise {
-            let words: Vec<&str> = rest.split_whitespace().collect();
-            let [count, _, _, _, _, longest, ..] = words.as_slice() else {
-                return Err(ImportError::line(line.number, "whole line", "columns are missing"));
-            };
-            let count = number(count, line.number, "Period")?;
-            let max_ns = value(longest, "Max Single")?;
-            let (min_ns, resolution_ns) = (0, 1000);
-            levels.insert(
-                Level::UserThread,
-                TopCell { line: line.number, count, min_ns, max_ns, mean_ns: None, resolution_ns },
-            );
-        } else {
-            let mut parts = rest.split('|');
-            let count = number(parts.next().unwrap_or("").trim(), line.number, "COUNT")?;
-            for (part, level) in parts.zip([Level::Irq, Level::KernelThread, Level::UserThread]) {
-                let words: Vec<&str> = part.split_whitespace().collect();
-                let [_, min, avg, max] = words.as_slice() else { continue };
-                if *max == "-" {
-                    continue;
-                }
-                let cell = TopCell {
-                    line: line.number,
-                    count,
-                    min_ns: value(min, "min")?,
-                    max_ns: value(max, "max")?,
-                    mean_ns: Some(value(avg, "avg")? as f64),
-                    resolution_ns: unit.ns() as u64,
-                };
-                levels.insert(level, cell);
-            }
-        }
-        self.cpus.insert(cpu, levels);
-        Ok(())
-    }
 }

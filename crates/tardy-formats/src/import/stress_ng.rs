@@ -64,6 +64,8 @@ struct Instance {
     deviation_ns: Option<f64>,
     min_ns: Option<i64>,
     max_ns: Option<i64>,
+    /// Line, share in hundredths of a per cent, value.
+    percentiles: Vec<(u64, i64, i64)>,
 }
 
 /// Imports the log.
@@ -71,11 +73,16 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
     // Which of its six ways (--cyclic-method) it was is not in the log.
     let mut imported = Imported { wake: Some(Knowable::Unknown), ..empty() };
     let mut instances: BTreeMap<u64, Instance> = BTreeMap::new();
+    // The line of another run's beginning, or of this one's end, behind which no instance can begin.
+    let mut over: Option<u64> = None;
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
         imported.cut_short |= line.unended;
         if line.unended {
             continue;
+        }
+        if line.text.contains("dispatching hogs:") || line.text.contains("run completed in") {
+            over = over.or(Some(line.number).filter(|_| !instances.is_empty()));
         }
         let Some((before, rest)) = line.text.split_once("cyclic:") else { continue };
         line.whole()?;
@@ -83,6 +90,12 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
         let process = number(process, line.number, "process")?;
         if instances.len() > 4096 {
             return Err(ImportError::TooMuch("more than 4096 instances".to_owned()));
+        }
+        if let Some(over) = over.filter(|_| !instances.contains_key(&process)) {
+            let reason = format!(
+                "line {over} ends a run of stress-ng, and {process} is of another: split the file, and import each"
+            );
+            return Err(ImportError::line(line.number, "process", reason));
         }
         instances.entry(process).or_default().take(line, rest.trim())?;
         if let Some(needed) = rest.split_once("needed to be ") {
@@ -107,6 +120,7 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
         let mut counts = Counts::extremes(samples, min_ns, max_ns, 1);
         (counts.mean_ns, counts.deviation_ns) = (instance.mean_ns, instance.deviation_ns);
         counts.check(&place)?;
+        imported.contradictions.extend(instance.held_to_percentiles(min_ns, max_ns));
         let mut stream = Stream::of_thread(number as u32, Readings::Counts(Box::new(counts)));
         (stream.policy, stream.interval_ns) = (instance.policy, instance.delay_ns);
         streams.push(stream);
@@ -137,22 +151,64 @@ impl Instance {
                 if let Some(delay) = part.strip_suffix("ns delay") {
                     self.delay_ns = u64::try_from(ns(delay, "delay")?).ok().filter(|ns| *ns > 0);
                 } else if let Some(samples) = part.strip_suffix("samples") {
-                    self.samples = Some(number(samples.trim(), line.number, "samples")?);
+                    let samples = number(samples.trim(), line.number, "samples")?;
+                    once(&mut self.samples, samples, line, "samples")?;
                 }
+            }
+        } else if let Some((share, value)) = text.split_once("%:") {
+            let share = decimal_ns(share.trim(), 100, line.number, "percentile")?;
+            self.percentiles.push((line.number, share, ns(value, "percentile")?));
+            if self.percentiles.len() > 1000 {
+                return Err(ImportError::TooMuch("more than 1000 percentiles of one instance".to_owned()));
             }
         } else if text.starts_with("mean:") || text.starts_with("min:") {
             for part in text.split(',').map(str::trim) {
                 if let Some(mean) = part.strip_prefix("mean:") {
-                    self.mean_ns = Some(ns(mean, "mean")? as f64);
+                    once(&mut self.mean_ns, ns(mean, "mean")? as f64, line, "mean")?;
                 } else if let Some(min) = part.strip_prefix("min:") {
-                    self.min_ns = Some(ns(min, "min")?);
+                    once(&mut self.min_ns, ns(min, "min")?, line, "min")?;
                 } else if let Some(rest) = part.strip_prefix("max:") {
-                    self.max_ns = Some(ns(rest, "max")?);
+                    once(&mut self.max_ns, ns(rest, "max")?, line, "max")?;
                 } else if let Some(rest) = part.strip_prefix("std.dev.") {
-                    self.deviation_ns = Some(ns(rest, "std.dev.")? as f64);
+                    once(&mut self.deviation_ns, ns(rest, "std.dev.")? as f64, line, "std.dev.")?;
                 }
             }
         }
         Ok(())
     }
+
+    /// Where the percentiles do not ascend, or are no values between the extremes.
+    fn held_to_percentiles(&self, min_ns: i64, max_ns: i64) -> Vec<String> {
+        let mut contradictions = Vec::new();
+        let percent = |share: i64| share as f64 / 100.0;
+        for (line, share, value_ns) in &self.percentiles {
+            if !(min_ns..=max_ns).contains(value_ns) {
+                contradictions.push(format!(
+                    "line {line}, {} %: {value_ns} ns is not between the minimum, {min_ns} ns, and the maximum, {max_ns} ns",
+                    percent(*share)
+                ));
+            }
+        }
+        for pair in self.percentiles.windows(2) {
+            let [(_, before, lower_ns), (line, share, value_ns)] = pair else { continue };
+            if share > before && value_ns < lower_ns {
+                contradictions.push(format!(
+                    "line {line}, {} %: {value_ns} ns is less than the {lower_ns} ns of {} %",
+                    percent(*share),
+                    percent(*before)
+                ));
+            }
+        }
+        contradictions
+    }
+}
+
+/// Sets what a process says once; twice only where it is the same.
+fn once<T: PartialEq + Copy>(slot: &mut Option<T>, value: T, line: Line<'_>, field: &str) -> Result<()> {
+    if slot.is_some_and(|known| known != value) {
+        let reason = "the same process has said another already: split the file, and import each run";
+        return Err(ImportError::line(line.number, field, reason));
+    }
+    *slot = Some(value);
+    Ok(())
 }

@@ -1,0 +1,307 @@
+//! rtla's tables: timerlat and osnoise, `top`.
+//!
+//! A file has one screen or many, each of which replaces the one before: numbers only grow, so that a screen whose numbers
+//! fell is of another measurement. Newer versions add up all CPUs in a line `ALL`, to which the others are held.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use tardy_record::foreign::LatePeriods;
+use tardy_record::series::{Level, Quantity};
+
+use super::rtla::{OSNOISE, TIMERLAT, duration_ns, phases};
+use super::{ImportOptions, decimal_ns, number};
+use crate::error::{ImportError, Result};
+use crate::imported::{Counts, Imported, Readings, Stream, Unit, in_ns};
+use crate::lines::{Line, Lines};
+
+#[derive(Default)]
+struct Top {
+    is_osnoise: bool,
+    unit: Option<Unit>,
+    duration_ns: Option<u64>,
+    /// How many screens have begun.
+    screen: u64,
+    cpus: BTreeMap<u32, Cpu>,
+    /// Of the last screen: whether the rule above its line `ALL` is there, and that line.
+    ruled: bool,
+    total: Option<Total>,
+}
+
+struct Cpu {
+    screen: u64,
+    line: u64,
+    count: u64,
+    levels: BTreeMap<Level, Cell>,
+}
+
+struct Cell {
+    min_ns: i64,
+    max_ns: i64,
+    mean_ns: Option<f64>,
+}
+
+struct Total {
+    line: u64,
+    /// The count is given as so many times ten to the power of the second.
+    count: (u64, u32),
+    levels: BTreeMap<Level, Cell>,
+}
+
+/// Imports `top`: a count and extremes of each CPU, of the last screen.
+pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
+    let mut lines = Lines::new(reader);
+    let mut top = Top::default();
+    let mut unended = false;
+    while let Some(line) = lines.next_line()? {
+        unended = line.unended;
+        top.line(line)?;
+    }
+    let mut imported = Imported {
+        tool: if top.is_osnoise { "rtla osnoise" } else { "rtla timerlat" }.to_owned(),
+        measures: if top.is_osnoise { OSNOISE } else { TIMERLAT },
+        late_periods: if top.is_osnoise { LatePeriods::NoSchedule } else { LatePeriods::Skipped },
+        duration_ns: top.duration_ns,
+        last_line: Some(lines.read_lines()),
+        ..Imported::default()
+    };
+    let left: Vec<u32> =
+        top.cpus.iter().filter(|(_, one)| one.screen < top.screen).map(|(cpu, _)| *cpu).collect();
+    imported.cut_short = unended || (top.total.is_none() && (top.ruled || !left.is_empty()));
+    for cpu in left {
+        imported
+            .remarks
+            .push(format!("the last screen has no line of CPU {cpu}: its numbers are of an earlier one"));
+    }
+    imported
+        .remarks
+        .push("the table has counts and extremes and no distribution: there are no quantiles".to_owned());
+    if top.is_osnoise {
+        imported.remarks.push(
+            "of each period the table has the longest noise only: readings are periods, and the least is unknown"
+                .to_owned(),
+        );
+    }
+    imported.contradictions = top.held_to_total();
+    let streams = top.streams()?;
+    if streams.is_empty() {
+        return Err(ImportError::field("the file", "there is no CPU's line in the table"));
+    }
+    imported.phases = phases(streams, if top.is_osnoise { "osnoise" } else { "timerlat" });
+    Ok(imported)
+}
+
+impl Top {
+    fn line(&mut self, line: Line<'_>) -> Result<()> {
+        let plain: String = line.text.chars().filter(|c| !c.is_control()).collect();
+        let text = plain.trim();
+        if line.text.contains("Timer Latency") && !text.contains('|') {
+            self.begin_screen();
+        } else if text.contains("Operating System Noise") || text.contains("Hardware-related Noise") {
+            self.is_osnoise = true;
+            self.begin_screen();
+        } else if text.contains("IRQ Timer Latency (") {
+            self.unit = Some(if text.contains("(ns)") { Unit::Ns } else { Unit::Us });
+            self.lasts(line, text)?;
+        } else if let Some(rest) = text.strip_prefix("duration:") {
+            self.unit = Some(Unit::Us);
+            self.lasts(line, rest)?;
+        } else if line.unended {
+            return Ok(());
+        } else if text.starts_with(|c: char| c.is_ascii_digit()) && text.contains('#') {
+            line.whole()?;
+            self.cpu(line, text)?;
+        } else if text.starts_with("---") {
+            self.ruled = true;
+        } else if let Some(rest) = text.strip_prefix("ALL #") {
+            line.whole()?;
+            self.total(line, rest)?;
+        }
+        Ok(())
+    }
+
+    fn begin_screen(&mut self) {
+        self.screen += 1;
+        (self.ruled, self.total) = (false, None);
+    }
+
+    /// The duration at the beginning of a screen.
+    fn lasts(&mut self, line: Line<'_>, text: &str) -> Result<()> {
+        let lasted_ns = text.split('|').next().and_then(duration_ns);
+        if let (Some(before), Some(now)) = (self.duration_ns, lasted_ns)
+            && now < before
+        {
+            let (before, now) = (before / 1_000_000_000, now / 1_000_000_000);
+            return Err(went_back(line, "duration", &format!("{before} s"), &format!("{now} s")));
+        }
+        self.duration_ns = lasted_ns;
+        Ok(())
+    }
+
+    /// `  0 #1000000   |        1        0 …`
+    fn cpu(&mut self, line: Line<'_>, text: &str) -> Result<()> {
+        let (cpu, rest) = text.split_once('#').unwrap_or((text, ""));
+        let cpu = number(cpu.trim(), line.number, "CPU")?;
+        let cpu = u32::try_from(cpu).map_err(|_| ImportError::line(line.number, "CPU", "is none"))?;
+        let (count, levels) = if self.is_osnoise {
+            let words: Vec<&str> = rest.split_whitespace().collect();
+            let [count, _, _, _, _, longest, ..] = words.as_slice() else {
+                return Err(ImportError::line(line.number, "whole line", "columns are missing"));
+            };
+            let count = number(count, line.number, "Period")?;
+            let max_ns = self.value(line, longest, "Max Single")?;
+            (count, BTreeMap::from([(Level::UserThread, Cell { min_ns: 0, max_ns, mean_ns: None })]))
+        } else {
+            let (count, rest) = rest.split_once('|').unwrap_or((rest, ""));
+            (number(count.trim(), line.number, "COUNT")?, self.levels(line, rest)?)
+        };
+        let now = Cpu { screen: self.screen, line: line.number, count, levels };
+        if let Some(before) = self.cpus.get(&cpu) {
+            now.follows(before, line, cpu)?;
+        }
+        self.cpus.insert(cpu, now);
+        Ok(())
+    }
+
+    /// `cur min avg max` of each level, the last three of `ALL`.
+    fn levels(&self, line: Line<'_>, text: &str) -> Result<BTreeMap<Level, Cell>> {
+        let mut levels = BTreeMap::new();
+        for (part, level) in text.split('|').zip([Level::Irq, Level::KernelThread, Level::UserThread]) {
+            let words: Vec<&str> = part.split_whitespace().collect();
+            let ([_, min, avg, max] | [min, avg, max]) = words.as_slice() else {
+                if words.is_empty() {
+                    continue;
+                }
+                return Err(ImportError::line(line.number, "whole line", "columns are missing"));
+            };
+            if *max == "-" {
+                continue;
+            }
+            let cell = Cell {
+                min_ns: self.value(line, min, "min")?,
+                max_ns: self.value(line, max, "max")?,
+                mean_ns: Some(self.value(line, avg, "avg")? as f64),
+            };
+            levels.insert(level, cell);
+        }
+        Ok(levels)
+    }
+
+    fn value(&self, line: Line<'_>, word: &str, key: &str) -> Result<i64> {
+        let unit =
+            self.unit.ok_or_else(|| ImportError::line(line.number, "CPU", "no header stands before it"))?;
+        in_ns(decimal_ns(word, 1, line.number, key)?, unit, &format!("line {}, {key}", line.number))
+    }
+
+    /// `120001 e0 |                    0         1        14 | …`: from a million on the last digits of the count are gone,
+    /// and `e` says how many (rtla, timerlat_top_print_sum).
+    fn total(&mut self, line: Line<'_>, text: &str) -> Result<()> {
+        let (count, rest) = text.split_once('|').unwrap_or((text, ""));
+        let mut words = count.split_whitespace();
+        let shown = number(words.next().unwrap_or(""), line.number, "ALL, count")?;
+        let lost = number(words.next().unwrap_or("e0").trim_start_matches('e'), line.number, "ALL, e")?;
+        let lost = u32::try_from(lost).ok().filter(|lost| *lost < 20).ok_or_else(|| {
+            ImportError::line(
+                line.number,
+                "ALL, e",
+                format!("no count has {lost} digits more than are shown"),
+            )
+        })?;
+        self.total =
+            Some(Total { line: line.number, count: (shown, lost), levels: self.levels(line, rest)? });
+        Ok(())
+    }
+
+    /// Where the line `ALL` is not what the CPUs come to.
+    fn held_to_total(&self) -> Vec<String> {
+        let mut contradictions = Vec::new();
+        let Some(total) = &self.total else { return contradictions };
+        let sum = self.cpus.values().fold(0u64, |sum, cpu| sum.saturating_add(cpu.count));
+        let (shown, lost) = total.count;
+        if sum / 10u64.pow(lost) != shown {
+            let shown = if lost == 0 { shown.to_string() } else { format!("{shown}e{lost}") };
+            contradictions.push(format!(
+                "line {}, ALL, count: it says {shown}, but the CPUs add up to {sum}",
+                total.line
+            ));
+        }
+        for (level, stated) in &total.levels {
+            let cells = || self.cpus.values().filter_map(|cpu| cpu.levels.get(level));
+            let mut differs = |key: &str, stated: i64, low: Option<i64>, high: Option<i64>| {
+                if let (Some(low), Some(high)) = (low, high)
+                    && !(low..=high).contains(&stated)
+                {
+                    let us = |ns: i64| ns as f64 / 1000.0;
+                    let found = if low == high {
+                        format!("{} us", us(low))
+                    } else {
+                        format!("{} to {} us", us(low), us(high))
+                    };
+                    contradictions.push(format!(
+                        "line {}, ALL, {key} of {}: it says {} us, but the CPUs have {found}",
+                        total.line,
+                        level.name(),
+                        us(stated)
+                    ));
+                }
+            };
+            let least = cells().map(|cell| cell.min_ns).min();
+            let most = cells().map(|cell| cell.max_ns).max();
+            differs("min", stated.min_ns, least, least);
+            differs("max", stated.max_ns, most, most);
+            let means = || cells().filter_map(|cell| Some(cell.mean_ns? as i64));
+            differs("avg", stated.mean_ns.unwrap_or(0.0) as i64, means().min(), means().max());
+        }
+        contradictions
+    }
+
+    fn streams(&self) -> Result<Vec<Stream>> {
+        let highest = self.cpus.values().flat_map(|cpu| cpu.levels.keys()).max().copied();
+        let resolution_ns = self.unit.map_or(1000, |unit| unit.ns() as u64);
+        let mut streams = Vec::new();
+        for (number, cpu) in &self.cpus {
+            for (level, found) in &cpu.levels {
+                let mut counts = Counts::extremes(cpu.count, found.min_ns, found.max_ns, resolution_ns);
+                counts.mean_ns = found.mean_ns;
+                counts.check(&format!("line {}, CPU {number}", cpu.line))?;
+                let mut stream = Stream::of_thread(*number, Readings::Counts(Box::new(counts)));
+                (stream.cpu, stream.level, stream.beside) = (Some(*number), *level, Some(*level) != highest);
+                stream.quantity = if self.is_osnoise { Quantity::Noise } else { Quantity::Latency };
+                streams.push(stream);
+            }
+        }
+        Ok(streams)
+    }
+}
+
+impl Cpu {
+    /// Whether this can be what a later screen of the same measurement says of `cpu`.
+    fn follows(&self, before: &Self, line: Line<'_>, cpu: u32) -> Result<()> {
+        let back = |field: &str, from: String, to: String| {
+            Err(went_back(line, &format!("{field} of CPU {cpu}"), &from, &to))
+        };
+        if self.count < before.count {
+            return back("count", before.count.to_string(), self.count.to_string());
+        }
+        for (level, old) in &before.levels {
+            let us = |ns: i64| format!("{} us", ns as f64 / 1000.0);
+            let Some(new) = self.levels.get(level) else {
+                return back("columns", format!("those of {}", level.name()), "none".to_owned());
+            };
+            if new.max_ns < old.max_ns {
+                return back("max", us(old.max_ns), us(new.max_ns));
+            }
+            if new.min_ns > old.min_ns {
+                return back("min", us(old.min_ns), us(new.min_ns));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn went_back(line: Line<'_>, field: &str, from: &str, to: &str) -> ImportError {
+    let reason = format!(
+        "it goes back from {from} to {to}: that is another measurement; split the file, and import each"
+    );
+    ImportError::line(line.number, field, reason)
+}
