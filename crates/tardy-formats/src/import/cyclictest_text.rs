@@ -369,6 +369,10 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
 }
 
 fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
+    let names_threads = text.trailers.contains_key("min") || text.trailers.contains_key("avg");
+    if !names_threads && text.own.is_empty() && rows::drop_sums(&mut text.rows) {
+        imported.remarks.push(rows::SUMS_DROPPED.to_owned());
+    }
     let columns = text.rows.first().map_or(0, |(_, _, counts)| counts.len());
     let of = |key: &str| text.trailers.get(key).map(|(line, values)| (*line, values.as_slice()));
     let threads = of("min").or(of("avg")).map_or(columns, |(_, values)| values.len());
@@ -387,6 +391,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     if has_total {
         check_total_column(&text.rows, threads)?;
     }
+    check_trailers(text, threads)?;
     let missing: Vec<&str> = [
         ("min", "Min Latencies"),
         ("avg", "Avg Latencies"),
@@ -468,6 +473,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
                 ));
             }
             imported.contradictions.extend(own.refine(&mut counts, unit).err());
+            counts.rounded_up = true;
         }
         if let Some((line, lived)) = text.threads.get(&(thread as u32)) {
             imported.contradictions.extend(lived.contradiction(*line, unit, &counts));
@@ -485,6 +491,30 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         );
     }
     Ok(streams)
+}
+
+/// Holds what stands below the rows to the number of threads, and what it says of all of them (`-H`) to what it says of each.
+fn check_trailers(text: &Text, threads: usize) -> Result<()> {
+    for (label, key) in TRAILERS.iter().filter(|(_, key)| *key != "smis") {
+        let Some((line, values)) = text.trailers.get(key) else { continue };
+        let (of_each, of_all) = values.split_at(threads.min(values.len()));
+        let expected = match *key {
+            "max" => of_each.iter().copied().max(),
+            "total" | "overflows" => of_each.iter().try_fold(0u64, |sum, value| sum.checked_add(*value)),
+            _ => None,
+        };
+        let reason = match (of_all, expected) {
+            ([], _) if of_each.len() == threads => continue,
+            ([said], Some(expected)) if *said == expected => continue,
+            ([said], Some(expected)) => {
+                format!("of all threads it says {said}, and what it says of each comes to {expected}")
+            }
+            _ => format!("{} values for {threads} threads", values.len()),
+        };
+        let field = label.trim_start_matches("# ").trim_end_matches(':');
+        return Err(ImportError::line(*line, field, reason));
+    }
+    Ok(())
 }
 
 fn check_total_column(rows: &[(u64, u64, Vec<u64>)], threads: usize) -> Result<()> {
