@@ -208,6 +208,8 @@ pub(crate) struct Counts {
     /// Readings that are in no bin and have no value.
     pub(crate) dropped: Option<u64>,
     pub(crate) resolution_ns: u64,
+    /// Whether rows may lie above their readings, as in what tardy exports: a bin wider than a unit counts at its end.
+    pub(crate) rounded_up: bool,
     /// Maxima of blocks of a second.
     pub(crate) second_maxima_ns: Vec<i64>,
 }
@@ -286,6 +288,32 @@ impl Counts {
             return Err(ImportError::field(place, reason));
         }
         self.check_mean(min, max, place)
+    }
+
+    /// What is wrong with the mean where the bins rule it out: it is not below that of their lower ends, nor above that of
+    /// their upper ends, where the maximum is the outermost; a unit to either side may have been cut off.
+    pub(crate) fn mean_contradiction(&self) -> Option<String> {
+        let (mean, max) = (self.mean_ns?, self.max_ns?);
+        if self.rounded_up || self.bins.is_empty() {
+            return None;
+        }
+        let unit = (self.resolution_ns as f64).max(1.0);
+        let (mut count, mut least, mut most) = (0.0, 0.0, 0.0);
+        for bin in &self.bins {
+            let of_bin = bin.count as f64;
+            count += of_bin;
+            least += of_bin * bin.lower_ns as f64;
+            most += of_bin * (bin.upper_ns as f64).min(max as f64 + unit);
+        }
+        let (least, most) = (least / count, most / count);
+        (!(least - unit..=most + unit).contains(&mean)).then(|| {
+            format!(
+                "the mean, {} us, is none that its histogram may have: {:.3} us to {:.3} us",
+                mean / 1000.0,
+                least / 1000.0,
+                most / 1000.0
+            )
+        })
     }
 
     /// Holds mean and standard deviation to the extremes, as far as the cutting off to whole units allows: of values from

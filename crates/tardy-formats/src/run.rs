@@ -18,8 +18,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The run that `imported` makes, of the file called `name`, which was read as `format`.
 pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Result<Run> {
     for phase in &mut imported.phases {
-        align_open_bins(&mut phase.streams);
         tell_apart(&mut phase.streams);
+        // Before bins are opened: an open one says less of the mean.
+        for stream in &phase.streams {
+            let Readings::Counts(counts) = &stream.readings else { continue };
+            let name = stream.name();
+            imported.contradictions.extend(counts.mean_contradiction().map(|told| format!("{name}: {told}")));
+        }
+        align_open_bins(&mut phase.streams);
     }
     let how = format!("the {} file does not say", imported.tool);
     let facts = facts(&imported.system, &imported.tool, &how);

@@ -169,7 +169,10 @@ fn what_contradicts_itself_names_line_and_field() {
             "# Min Latencies: 00005",
             "the minimum is 5 us, but the lowest bin with a count begins at 7 us",
         ),
-        ("# Max Latencies: 00025", "# Max Latencies: 00011", "the maximum is 11 us"),
+        ("# Max Latencies: 00025 02093 02093", "# Max Latencies: 00011 02093 02093", "the maximum is 11 us"),
+        (" 02093 02093", " 02093 09999", "line 8, Max Latencies: of all threads it says 9999"),
+        (" 02093 02093", "", "line 8, Max Latencies: 1 values for 2 threads"),
+        ("00005 00007", "00005 00999", "line 9, Histogram Overflows: of all threads it says 999"),
         ("000012 000003", "000008 000003", "line 5, latency: 8 stands behind 8"),
         ("000012 000003", "000012 0000x3", "line 5, column 1: '0000x3' is no count"),
         ("000012 000003", "000012 18446744073709551616", "line 5, column 1"),
@@ -178,6 +181,11 @@ fn what_contradicts_itself_names_line_and_field() {
         let error = import(&text.replacen(from, to, 1)).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(expected), "{from} → {to}: {error}");
     }
+    let headless: String = text.split_inclusive('\n').skip(1).take(4).collect();
+    assert_eq!(import(&headless).unwrap().run.series.len(), 2, "the column of all is no thread");
+    let mean = text.replacen("# Avg Latencies: 00009", "# Avg Latencies: 00020", 1);
+    let run = import(&mean).unwrap().run;
+    assert!(run.validity.spoilt_by[0].contains("thread 0: the mean, 20 us, is none"), "{:?}", run.validity);
     let old = String::from_utf8(fixture("cyclictest-2.4-hist.txt")).unwrap();
     let changed = old.replacen("000014 003914", "000014 003915", 1);
     assert_ne!(old, changed);

@@ -68,10 +68,8 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         rows.push((value, line.number, counts));
     }
     imported.last_line = Some(lines.read_lines());
-    if own.is_empty() && drop_sums(&mut rows) {
-        imported
-            .remarks
-            .push("the last column is the sum of the others in every row, and left out".to_owned());
+    if own.is_empty() && rows::drop_sums(&mut rows) {
+        imported.remarks.push(rows::SUMS_DROPPED.to_owned());
     }
     // Where everything lay beyond the rows, there are none, and tardy's comments alone say of what.
     let columns = rows.first().map_or(own.len(), |(_, _, counts)| counts.len());
@@ -105,23 +103,6 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     imported.phases.push(ImportedPhase { label: "columns".to_owned(), streams });
     Ok(imported)
-}
-
-/// Leaves the last column out where it is the sum of the others, as cyclictest's `-H` writes it.
-fn drop_sums(rows: &mut [Row]) -> bool {
-    let is_sum = |(_, _, counts): &Row| match counts.split_last() {
-        Some((last, rest)) if rest.len() >= 2 => {
-            rest.iter().try_fold(0u64, |sum, count| sum.checked_add(*count)) == Some(*last)
-        }
-        _ => false,
-    };
-    // One row with readings may be like that by chance.
-    let with_readings = rows.iter().filter(|(_, _, counts)| counts.iter().any(|count| *count > 0)).count();
-    let drops = with_readings >= 2 && rows.iter().all(is_sum);
-    if drops {
-        rows.iter_mut().for_each(|(_, _, counts)| counts.truncate(counts.len() - 1));
-    }
-    drops
 }
 
 fn stream(rows: &[Row], column: usize, unit: Unit, own: Option<&Own>) -> Result<Stream> {

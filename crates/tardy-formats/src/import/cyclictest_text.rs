@@ -369,6 +369,10 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
 }
 
 fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
+    let names_threads = text.trailers.contains_key("min") || text.trailers.contains_key("avg");
+    if !names_threads && text.own.is_empty() && rows::drop_sums(&mut text.rows) {
+        imported.remarks.push(rows::SUMS_DROPPED.to_owned());
+    }
     let columns = text.rows.first().map_or(0, |(_, _, counts)| counts.len());
     let of = |key: &str| text.trailers.get(key).map(|(line, values)| (*line, values.as_slice()));
     let threads = of("min").or(of("avg")).map_or(columns, |(_, values)| values.len());
@@ -387,22 +391,8 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     if has_total {
         check_total_column(&text.rows, threads)?;
     }
-    let missing: Vec<&str> = [
-        ("min", "Min Latencies"),
-        ("avg", "Avg Latencies"),
-        ("max", "Max Latencies"),
-        ("overflows", "Histogram Overflows"),
-    ]
-    .into_iter()
-    .filter(|(key, _)| of(key).is_none())
-    .map(|(_, name)| name)
-    .collect();
-    if of("overflows").is_none() {
-        imported.cut_short = true;
-    }
-    if !missing.is_empty() {
-        imported.remarks.push(format!("of what stands below the rows is missing: {}", missing.join(", ")));
-    }
+    check_trailers(text, threads)?;
+    tell_missing_trailers(text, imported);
     // In versions that print every row, the last one says how far the histogram reaches.
     let reach = text.rows.last().map_or(0, |(value, _, _)| value + 1);
     let mut streams = Vec::new();
@@ -468,6 +458,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
                 ));
             }
             imported.contradictions.extend(own.refine(&mut counts, unit).err());
+            counts.rounded_up = true;
         }
         if let Some((line, lived)) = text.threads.get(&(thread as u32)) {
             imported.contradictions.extend(lived.contradiction(*line, unit, &counts));
@@ -477,14 +468,57 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         counts.check(&format!("{line}, Min and Max Latencies, {place}"))?;
         streams.push(Stream::of_thread(thread as u32, Readings::Counts(Box::new(counts))));
     }
-    if of("max").is_none() {
+    Ok(streams)
+}
+
+/// Says what a cut took from below the rows.
+fn tell_missing_trailers(text: &Text, imported: &mut Imported) {
+    let trailers = [
+        ("min", "Min Latencies"),
+        ("avg", "Avg Latencies"),
+        ("max", "Max Latencies"),
+        ("overflows", "Histogram Overflows"),
+    ];
+    let is_missing = |key: &str| !text.trailers.contains_key(key);
+    let missing: Vec<&str> =
+        trailers.into_iter().filter(|(key, _)| is_missing(key)).map(|(_, name)| name).collect();
+    if is_missing("overflows") {
+        imported.cut_short = true;
+    }
+    if !missing.is_empty() {
+        imported.remarks.push(format!("of what stands below the rows is missing: {}", missing.join(", ")));
+    }
+    if is_missing("max") {
         imported.remarks.push(
             "the file ends before its maxima: those shown are the highest bins, and readings beyond the histogram are \
              unknown"
                 .to_owned(),
         );
     }
-    Ok(streams)
+}
+
+/// Holds what stands below the rows to the number of threads, and what it says of all of them (`-H`) to what it says of each.
+fn check_trailers(text: &Text, threads: usize) -> Result<()> {
+    for (label, key) in TRAILERS.iter().filter(|(_, key)| *key != "smis") {
+        let Some((line, values)) = text.trailers.get(key) else { continue };
+        let (of_each, of_all) = values.split_at(threads.min(values.len()));
+        let expected = match *key {
+            "max" => of_each.iter().copied().max(),
+            "total" | "overflows" => of_each.iter().try_fold(0u64, |sum, value| sum.checked_add(*value)),
+            _ => None,
+        };
+        let reason = match (of_all, expected) {
+            ([], _) if of_each.len() == threads => continue,
+            ([said], Some(expected)) if *said == expected => continue,
+            ([said], Some(expected)) => {
+                format!("of all threads it says {said}, and what it says of each comes to {expected}")
+            }
+            _ => format!("{} values for {threads} threads", values.len()),
+        };
+        let field = label.trim_start_matches("# ").trim_end_matches(':');
+        return Err(ImportError::line(*line, field, reason));
+    }
+    Ok(())
 }
 
 fn check_total_column(rows: &[(u64, u64, Vec<u64>)], threads: usize) -> Result<()> {

@@ -25,3 +25,23 @@ pub(crate) fn may_follow(rows: &[Row], value: u64, counts: &[u64], line: u64, mo
     }
     Ok(())
 }
+
+/// What is said where [`drop_sums`] left one out.
+pub(crate) const SUMS_DROPPED: &str = "the last column is the sum of the others in every row, and left out";
+
+/// Leaves the last column out where it is the sum of the others, as cyclictest's `-H` writes it.
+pub(crate) fn drop_sums(rows: &mut [Row]) -> bool {
+    let is_sum = |(_, _, counts): &Row| match counts.split_last() {
+        Some((last, rest)) if rest.len() >= 2 => {
+            rest.iter().try_fold(0u64, |sum, count| sum.checked_add(*count)) == Some(*last)
+        }
+        _ => false,
+    };
+    // One row with readings may be like that by chance.
+    let with_readings = rows.iter().filter(|(_, _, counts)| counts.iter().any(|count| *count > 0)).count();
+    let drops = with_readings >= 2 && rows.iter().all(is_sum);
+    if drops {
+        rows.iter_mut().for_each(|(_, _, counts)| counts.truncate(counts.len() - 1));
+    }
+    drops
+}

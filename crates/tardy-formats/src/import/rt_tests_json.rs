@@ -78,6 +78,9 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let (start, end) = (root.text("start_time"), root.text("end_time"));
     let (start, end) = (start.and_then(dates::parse_rfc2822), end.and_then(dates::parse_rfc2822));
     imported.started = start;
+    if start.zip(end).is_some_and(|(start, end)| end < start) {
+        imported.contradictions.push("end_time: it is before start_time".to_owned());
+    }
     let duration = start.zip(end).map(|(start, end)| end - start).filter(|seconds| *seconds > 0);
     imported.duration_ns = duration.and_then(|seconds| (seconds as u64).checked_mul(1_000_000_000));
     if root.count("return_code")?.is_some_and(|code| code != 0) {
@@ -320,6 +323,7 @@ fn cyclictest(
     if let Err(contradiction) = own.refine(&mut counts, unit) {
         imported.contradictions.push(format!("{}: {contradiction}", path("min_ns, max_ns")));
     }
+    counts.rounded_up = own.min_ns.is_some();
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
