@@ -95,6 +95,17 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     reasons
 }
 
+const UNKNOWN: &str = "unknown";
+
+/// Why two values of `name` are no reason to trust a comparison; nothing where both are the same and known.
+fn differing(name: &str, one: &str, other: &str) -> Option<String> {
+    match (one, other) {
+        (UNKNOWN, UNKNOWN) => Some(format!("{name}: unknown of both")),
+        _ if one == other => None,
+        _ => Some(format!("{name}: {one} and {other}")),
+    }
+}
+
 /// What a comparison with another tool's file cannot know.
 fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     let foreign = [a.probe.foreign(), b.probe.foreign()];
@@ -108,18 +119,13 @@ fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         reasons.push(format!("what measured: {} and {}", tool(a), tool(b)));
     }
     if let [Some(one), Some(other)] = foreign {
-        let period =
-            |plan: &ForeignPlan| plan.period_ns.get().map_or("unknown".to_owned(), format_duration_ns);
+        let period = |plan: &ForeignPlan| plan.period_ns.get().map_or(UNKNOWN.to_owned(), format_duration_ns);
         let (one, other) = (period(one), period(other));
-        if one != other || one == "unknown" {
-            reasons.push(format!("interval: {one} and {other}"));
-        }
+        reasons.extend(differing("interval", &one, &other));
     }
-    if let [Some(Some(one)), Some(Some(other))] = foreign.map(|plan| plan.map(|plan| plan.wake))
-        && (one != other || one == Knowable::Unknown)
-    {
-        let name = |wake: Knowable<Wake>| wake.get().map_or("unknown", Wake::name);
-        reasons.push(format!("wake method: {} and {}", name(one), name(other)));
+    if let [Some(Some(one)), Some(Some(other))] = foreign.map(|plan| plan.map(|plan| plan.wake)) {
+        let name = |wake: Knowable<Wake>| wake.get().map_or(UNKNOWN, Wake::name);
+        reasons.extend(differing("wake method", name(one), name(other)));
     }
     if [a, b].iter().all(|plan| plan.loads == [LOADS_UNKNOWN]) {
         reasons.push("loads: unknown of both".to_owned());

@@ -35,7 +35,7 @@ use archive::Content;
 pub use dates::rfc2822_of;
 pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
-pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export};
+pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export, what_is_lost};
 pub use import::ImportOptions;
 pub use imported::{TimeUnit, Unit, Used};
 

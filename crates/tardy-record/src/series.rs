@@ -199,6 +199,17 @@ pub enum Quantity {
     Spacing,
 }
 
+impl Quantity {
+    /// Its name, as in the run file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Noise => "noise",
+            Self::Spacing => "spacing",
+        }
+    }
+}
+
 /// Where it is measured, from the hardware up (docs/levels.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

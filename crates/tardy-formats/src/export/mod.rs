@@ -13,6 +13,7 @@ mod json;
 mod junit;
 mod openmetrics;
 
+use tardy_record::series::Quantity;
 use tardy_record::{Run, Series};
 
 use crate::error::ExportError;
@@ -38,6 +39,8 @@ pub struct ExportFormat {
     pub about: &'static str,
     /// Whether it is several files, so that it needs a name.
     pub several_files: bool,
+    /// Whether it holds every series and says what each is of; else only those that the run is about, as latencies.
+    pub holds_all: bool,
     pub(crate) write: fn(&Run, &ExportOptions) -> Result<Vec<Part>, ExportError>,
 }
 
@@ -47,48 +50,56 @@ pub const EXPORTS: &[ExportFormat] = &[
         name: "cyclictest",
         about: "cyclictest's histogram as text",
         several_files: false,
+        holds_all: false,
         write: |run, options| cyclictest_text::text(run, options).map(one),
     },
     ExportFormat {
         name: "cyclictest-json",
         about: "cyclictest's --json",
         several_files: false,
+        holds_all: false,
         write: |run, options| cyclictest_json::text(run, options).map(one),
     },
     ExportFormat {
         name: "csv",
         about: "a line for each bin of each series",
         several_files: false,
+        holds_all: true,
         write: |run, _| Ok(one(csv::text(run))),
     },
     ExportFormat {
         name: "json",
         about: "series with their extremes and bins, flat",
         several_files: false,
+        holds_all: true,
         write: |run, _| Ok(one(json::text(run))),
     },
     ExportFormat {
         name: "hdr-log",
         about: "HdrHistogram's interval log, version 2",
         several_files: false,
+        holds_all: false,
         write: |run, _| hdr_log::text(run).map(one),
     },
     ExportFormat {
         name: "openmetrics",
         about: "OpenMetrics text, for Prometheus and its like",
         several_files: false,
+        holds_all: true,
         write: |run, _| Ok(one(openmetrics::text(run))),
     },
     ExportFormat {
         name: "osadl",
         about: "data and gnuplot script of a latency plot as the OSADL makes them",
         several_files: true,
+        holds_all: false,
         write: |run, _| columns::parts(run),
     },
     ExportFormat {
         name: "junit",
         about: "JUnit XML: a test case for each series, held against the limit",
         several_files: false,
+        holds_all: false,
         write: |run, options| Ok(one(junit::text(run, options))),
     },
 ];
@@ -103,6 +114,27 @@ fn one(text: String) -> Vec<Part> {
 /// Where the format has no place for what the run holds.
 pub fn export(run: &Run, format: &ExportFormat, options: &ExportOptions) -> Result<Vec<Part>, ExportError> {
     (format.write)(run, options)
+}
+
+/// What of `run` is not in `format`, or is there as something else, as sentences.
+pub fn what_is_lost(run: &Run, format: &ExportFormat) -> Vec<String> {
+    let mut lost = Vec::new();
+    if format.holds_all {
+        return lost;
+    }
+    let beside: Vec<&str> =
+        run.series.iter().filter(|one| one.stands_beside()).map(|one| one.label.as_str()).collect();
+    if !beside.is_empty() {
+        let (count, labels) = (beside.len(), beside.join(", "));
+        lost.push(format!("{count} series that stand beside the others are not in it ({labels}); csv, json and openmetrics have them"));
+    }
+    if shown(run).any(|one| one.quantity != Quantity::Latency) {
+        lost.push(
+            "it has no place for what its numbers are of: noise and widths come back from it as latencies"
+                .to_owned(),
+        );
+    }
+    lost
 }
 
 /// Counts of a series by whole units, and how many values lie beyond all of them.

@@ -19,7 +19,13 @@ pub(super) fn text(run: &Run) -> String {
         text.push_str(&format!("# HELP {name} {help}\n"));
     };
     let series = || run.series.iter();
-    family(&mut text, "tardy_latency_seconds", "histogram", "seconds", "Lateness, as measured.");
+    family(
+        &mut text,
+        "tardy_latency_seconds",
+        "histogram",
+        "seconds",
+        "Readings, as measured: lateness where quantity is latency.",
+    );
     series().for_each(|one| text.push_str(&histogram(run, one)));
     for (statistic, help) in
         [("min", "The lowest value."), ("mean", "The mean, where known."), ("max", "The highest value.")]
@@ -50,7 +56,9 @@ pub(super) fn text(run: &Run) -> String {
         "Periods that passed during a late wake-up, where known.",
     );
     for one in series() {
-        if let Some(missed) = one.tally.missed.get() {
+        // Without a schedule the run file's zero says only that none could be counted.
+        let known = |missed: &u64| *missed > 0 || one.corrected.is_some();
+        if let Some(missed) = one.tally.missed.get().filter(known) {
             text.push_str(&format!("tardy_missed_periods_total{{{}}} {missed}\n", labels(run, one)));
         }
     }
@@ -107,6 +115,7 @@ fn labels(run: &Run, series: &Series) -> String {
         ("host", run.origin.host.as_str()),
         ("phase", phase),
         ("series", series.label.as_str()),
+        ("quantity", series.quantity.name()),
         ("level", series.level.name()),
         ("load", loads.as_str()),
     ];

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use tardy_formats::{EXPORTS, ExportFormat, ExportOptions, Unit, export};
+use tardy_formats::{EXPORTS, ExportFormat, ExportOptions, Unit, export, what_is_lost};
 use tardy_record::units::parse_duration_ns;
 
 use super::output;
@@ -34,6 +34,9 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
         ));
     }
     let parts = export(&run, format, &options).with_context(|| path.display().to_string())?;
+    for lost in what_is_lost(&run, format) {
+        output::tell(&format!("{}: {name}: {lost}", path.display()));
+    }
     match &arguments.output {
         None => parts.iter().try_for_each(|(_, text)| output::print(text))?,
         Some(output) => {
