@@ -85,8 +85,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::ThreadCost { priority, cycles, command } => {
             commands::inner::thread_cost(&command, priority, cycles)
         }
-        Command::Timerlat { house_pid, cpu, priority, file } => {
-            commands::inner::timerlat(house_pid, cpu, priority, &file)
+        Command::Timerlat { supervisor_pid, cpu, priority, file } => {
+            commands::inner::timerlat(supervisor_pid, cpu, priority, &file)
         }
         Command::LoadWorker { arguments } => commands::inner::load(arguments),
     }

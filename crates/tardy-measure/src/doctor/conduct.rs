@@ -12,7 +12,7 @@ use super::changes::{Change, Steps};
 use super::held::Held;
 use super::order::order_of_round;
 use super::workplace::Workplace;
-use crate::run::{self, Observer, Outcome};
+use crate::engine::{Listener, Outcome, Request as RunRequest};
 use tardy_host::facts::{self, SystemAnswers};
 use tardy_host::journal::{self, Place};
 use tardy_host::settings;
@@ -69,7 +69,7 @@ pub enum Ending {
 /// In words: if another doctor is at work, a crash has left settings changed, or a measurement cannot start at all.
 pub fn conduct(
     request: &Request<'_>,
-    observer: &mut dyn Observer,
+    listener: &mut dyn Listener,
     take: &mut dyn FnMut(Trial),
 ) -> Result<Ending, String> {
     let files = KernelFiles::under(&request.kernel_root);
@@ -77,7 +77,7 @@ pub fn conduct(
     check_nothing_is_left(&files)?;
     let workplace = Workplace::take(&place, request.keep.as_deref())?;
     let signals = EndSignals::catch().map_err(|error| format!("signals cannot be caught: {error}"))?;
-    let mut doctor = Doctor { request, files, place, workplace, observer, trials: 0 };
+    let mut doctor = Doctor { request, files, place, workplace, listener, trials: 0 };
     for round in 1..=request.rounds {
         for index in order_of_round(request.plan.seed, round, request.changes.len() + 1) {
             let change = index.checked_sub(1).map(|index| &request.changes[index]);
@@ -112,7 +112,7 @@ struct Doctor<'a> {
     files: KernelFiles,
     place: Place,
     workplace: Workplace,
-    observer: &'a mut dyn Observer,
+    listener: &'a mut dyn Listener,
     trials: u64,
 }
 
@@ -125,19 +125,19 @@ impl Doctor<'_> {
         let held = match change.map(|(_, steps)| Held::hold(&self.place, &self.files, steps)).transpose() {
             Ok(held) => held,
             Err(reason) => {
-                self.observer.say(&format!("round {round}, {name}: {reason}"));
+                self.listener.message(&format!("round {round}, {name}: {reason}"));
                 return trial(Err(reason));
             }
         };
         if let Some((count, reason)) = held.as_ref().and_then(Held::refused).filter(|_| round == 1) {
             let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
-            self.observer.say(&format!("{name}: not all of it can be changed: {reason}{more}"));
+            self.listener.message(&format!("{name}: not all of it can be changed: {reason}{more}"));
         }
         let output = self.workplace.run_file(round, name);
         let measured = self.measure(round, name, change.map(|(_, steps)| steps), &output);
         let remarks = held.map_or_else(Vec::new, Held::put_back);
         self.workplace.done_with(&output);
-        remarks.iter().for_each(|remark| self.observer.say(&format!("round {round}, {name}: {remark}")));
+        remarks.iter().for_each(|remark| self.listener.message(&format!("round {round}, {name}: {remark}")));
         let Outcome { run, trouble } = measured?;
         if run.progress.state == State::Interrupted && trouble.is_none() {
             return Ok(None);
@@ -173,18 +173,19 @@ impl Doctor<'_> {
                 timer.dma_latency_us = Some(0);
             }
         }
-        let request = run::Request {
+        let request = RunRequest {
             plan,
             facts: facts::collect(&self.files, &self.request.answers),
             origin: (self.request.origin)(),
             output: output.to_owned(),
             samples: None,
-            tells_samples: false,
+            reports_samples: false,
             force: false,
             exe: self.request.exe.clone(),
             kernel_root: self.request.kernel_root.clone(),
             fake: self.request.fake.map(|seed| seed.wrapping_add(self.trials)),
+            measures_in_process: false,
         };
-        run::conduct(&request, self.observer).map_err(|error| error.to_string())
+        crate::run(&request, self.listener).map_err(|error| error.to_string())
     }
 }

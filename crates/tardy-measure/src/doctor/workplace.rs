@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::run::recover;
+use crate::recovery;
 use tardy_host::journal::{self, Place};
 
 /// A lock that one doctor has, and a directory for its runs. The lock goes with the process, however that ends.
@@ -66,7 +66,7 @@ impl Drop for Workplace {
 /// Removes the runs of a doctor that was killed, and the maps that they counted in.
 fn clear(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
-    entries.flatten().for_each(|entry| recover::discard(&entry.path()));
+    entries.flatten().for_each(|entry| recovery::discard(&entry.path()));
     let _ = fs::remove_dir_all(directory);
 }
 

@@ -117,7 +117,7 @@ pub(crate) enum Command {
     #[command(name = "__timerlat", hide = true)]
     Timerlat {
         /// The house's process id.
-        house_pid: u32,
+        supervisor_pid: u32,
         /// The CPU.
         cpu: u32,
         /// Real-time priority.

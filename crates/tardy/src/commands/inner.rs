@@ -35,8 +35,8 @@ pub(crate) fn thread_cost(command: &[String], priority: u32, cycles: u64) -> Res
 }
 
 /// timerlat's user thread.
-pub(crate) fn timerlat(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
-    let _ = tardy_probe::timerlat_thread::main(house_pid, cpu, priority, file);
+pub(crate) fn timerlat(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
+    let _ = tardy_probe::timerlat_thread::main(supervisor_pid, cpu, priority, file);
     Ok(Exit::Done)
 }
 
