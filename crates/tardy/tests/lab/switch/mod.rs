@@ -58,11 +58,12 @@ pub(crate) const OPEN_VSWITCH_DATA: Tool = (OPEN_VSWITCH, "/usr/share/openvswitc
 /// Scenes that need the bridge and the shaper.
 static BRIDGED: SharedBoot = SharedBoot::new(KERNEL, || {
     let mut scenes = vec![
+        // First, while no namespace of an earlier scene is being removed: that work delays requests.
+        replacement::scene(),
         classifiers::slots_scene(),
         healing::scene(),
         lists::scene(),
         refusals::scene(),
-        replacement::scene(),
     ];
     scenes.extend(lifecycle::scenes());
     scenes
