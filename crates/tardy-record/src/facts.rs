@@ -13,7 +13,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Knowable;
+use crate::knowable::Knowable;
 use crate::per_cpu::PerCpu;
 
 pub use kernel_options::KernelOptions;

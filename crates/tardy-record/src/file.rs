@@ -98,7 +98,8 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
         check_series(run, series)
             .map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
     }
-    if let Some(reason) = run.samples.as_ref().and_then(|samples| samples.contradiction(run)) {
+    let ended_samples = run.samples.as_ref().filter(|_| run.progress.state != State::Running);
+    if let Some(reason) = ended_samples.and_then(|samples| samples.contradiction(run.recorded_samples())) {
         return Err(contradiction("samples", &reason));
     }
     if let Some(reason) = run.switch.as_ref().and_then(switch::contradiction) {

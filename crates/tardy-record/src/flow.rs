@@ -7,15 +7,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Knowable;
+use crate::knowable::Knowable;
 
 mod phase_clock;
 mod phase_histogram;
-mod recorder;
 
 pub use phase_clock::PhaseClock;
+pub(crate) use phase_clock::{Place, place};
+pub(crate) use phase_histogram::PhaseCounts;
 pub use phase_histogram::{PHASE_BIN_COUNT, PhaseBin, PhaseHistogram};
-pub use recorder::{Arrival, FlowRecorder};
 
 /// How many stretches of time the drift of a flow's phase is kept for.
 pub const DRIFT_COUNT: usize = 64;
@@ -123,7 +123,7 @@ pub struct OutOfSlot {
 }
 
 impl OutOfSlot {
-    fn add(&mut self, margin_ns: u64) {
+    pub(crate) fn add(&mut self, margin_ns: u64) {
         self.frames += 1;
         self.worst_ns = self.worst_ns.max(margin_ns);
     }

@@ -6,9 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Knowable;
-use crate::plan::{Policy, Wake};
-use crate::series::Level;
+use crate::knowable::Knowable;
+use crate::level::Level;
+use crate::scheduling::{Policy, Wake};
 
 /// What stands for the loads of a run whose file does not say what ran meanwhile.
 pub const LOADS_UNKNOWN: &str = "unknown";

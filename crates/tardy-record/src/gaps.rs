@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Policy;
+use crate::scheduling::Policy;
 
 /// So many gaps from the beginning of the run are kept with their times.
 pub const FIRST_COUNT: usize = 8192;

@@ -13,7 +13,6 @@ use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
 use crate::switch::{SwitchPlace, SwitchRecord};
-use crate::validity::Validity;
 
 /// The version of the file format that this tardy writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -103,6 +102,17 @@ pub enum State {
     CutShort,
 }
 
+/// Whether a run is valid, and what spoilt it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Validity {
+    /// Whether nothing spoilt it.
+    pub valid: bool,
+    /// What spoilt it; empty for a valid run.
+    pub spoilt_by: Vec<String>,
+    /// What does not spoil it, but limits what may be concluded.
+    pub limits: Vec<String>,
+}
+
 /// What really happened of a planned phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
@@ -158,6 +168,12 @@ impl Run {
             .phases
             .iter()
             .any(|phase| phase.probe.foreign().is_some_and(|foreign| foreign.run.is_empty()))
+    }
+
+    /// How many samples the run's timer threads recorded, which are those that a samples file holds; at most `u64::MAX`.
+    pub fn recorded_samples(&self) -> u64 {
+        let of_threads = self.series.iter().filter(|series| series.timer().is_some());
+        of_threads.fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
     }
 
     /// What it is a run of, in a sentence: the kernel, or that there was none.

@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Run, State};
-
 /// The file that holds a run's samples one by one, and how much of the run is in it.
 ///
 /// Once the run has ended, kept and lost make up what its series recorded. While it goes on, samples that wait to be
@@ -20,12 +18,6 @@ pub struct SamplesFile {
     pub lost: u64,
 }
 
-/// How many samples a run's timer threads recorded, which are those that a samples file holds; at most `u64::MAX`, which no real run comes near.
-pub fn recorded(run: &Run) -> u64 {
-    let of_threads = run.series.iter().filter(|series| series.timer().is_some());
-    of_threads.fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
-}
-
 impl SamplesFile {
     /// Accounts for a run that has ended: whatever was recorded and is not in the file is lost.
     pub fn settle(&mut self, recorded: u64) {
@@ -33,12 +25,10 @@ impl SamplesFile {
         self.lost = recorded - self.kept;
     }
 
-    /// What is wrong with the file's account of `run`, if anything.
-    pub(crate) fn contradiction(&self, run: &Run) -> Option<String> {
-        let recorded = recorded(run);
+    /// What contradicts the account of a run that has ended and recorded `recorded` samples; `None` if nothing does.
+    pub(crate) fn contradiction(&self, recorded: u64) -> Option<String> {
         let accounted = self.kept.checked_add(self.lost);
-        let ended = run.progress.state != State::Running;
-        (ended && accounted != Some(recorded)).then(|| {
+        (accounted != Some(recorded)).then(|| {
             format!("{} kept and {} lost, but {recorded} samples were recorded", self.kept, self.lost)
         })
     }

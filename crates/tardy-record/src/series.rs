@@ -1,7 +1,5 @@
 //! A stream of readings: a head that is common to all kinds, and a kind with fields of its own.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +8,17 @@ use crate::capture::CaptureSeries;
 use crate::flow::FlowSeries;
 use crate::foreign::ForeignSeries;
 use crate::gaps::GapSeries;
-use crate::moment::{CauseTrace, Moment};
+use crate::histogram::Histogram;
+use crate::knowable::Knowable;
+use crate::moment::Moment;
 use crate::pins::ReactionSeries;
-use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
 use crate::wiggle::EdgeSeries;
-use crate::{Histogram, Knowable};
+
+pub use crate::level::{Level, Quantity};
+pub use crate::timer::TimerSeries;
+pub use crate::tracer::{NoiseSeries, TraceSeries, TraceSource};
 
 /// How many of the worst samples a series keeps.
 pub const WORST_COUNT: usize = 64;
@@ -187,58 +189,6 @@ impl Series {
     }
 }
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// From the time that was asked for to the time that it happened.
-    Latency,
-    /// For how long a CPU was taken away from what ran on it.
-    Noise,
-    /// From one edge to another.
-    Spacing,
-}
-
-impl Quantity {
-    /// Its name, as in the run file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Noise => "noise",
-            Self::Spacing => "spacing",
-        }
-    }
-}
-
-/// Where it is measured, from the hardware up (docs/levels.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// In the interrupt handler.
-    Irq,
-    /// When the kernel makes the thread ready to run.
-    Wakeup,
-    /// In a kernel thread, or when the scheduler picks the user's.
-    KernelThread,
-    /// In a program.
-    UserThread,
-    /// On the wire or the pin.
-    Wire,
-}
-
-impl Level {
-    /// What it is called in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Irq => "timer IRQ",
-            Self::Wakeup => "wake-up",
-            Self::KernelThread => "kernel thread",
-            Self::UserThread => "user thread",
-            Self::Wire => "wire",
-        }
-    }
-}
-
 /// What became of every attempt: recorded + missed + dropped = attempted, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
@@ -307,92 +257,10 @@ pub enum SeriesKind {
     Foreign(Box<ForeignSeries>),
 }
 
-/// One level of wake-ups as the kernel's trace shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TraceSeries {
-    /// The CPU that the thread was for.
-    pub cpu: u32,
-    /// Who wrote the trace.
-    pub source: TraceSource,
-    /// From one deadline to the next.
-    pub interval_ns: u64,
-    /// Whether another series of the phase answers for the same cycles: the thread's own, or the highest level's.
-    pub beside: bool,
-    /// Events that the kernel's buffers of all CPUs lost, in the whole phase.
-    pub lost_events: u64,
-}
-
-/// Who wrote a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TraceSource {
-    /// The kernel's timer and scheduler events, of tardy's own thread.
-    Events,
-    /// The timerlat tracer, of its own timer and thread.
-    Timerlat,
-    /// A co-kernel's own program, each level in a run of its own.
-    CoKernel,
-}
-
-impl TraceSource {
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Events => "events",
-            Self::Timerlat => "timerlat",
-            Self::CoKernel => "co-kernel",
-        }
-    }
-}
-
-/// Noise, as one of the kernel's tracers finds it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NoiseSeries {
-    /// The CPU.
-    pub cpu: u32,
-    /// The tracer.
-    pub tracer: Tracer,
-    /// From one period that is watched to the next.
-    pub period_ns: u64,
-    /// How long is watched in each.
-    pub runtime_ns: u64,
-    /// Shorter gaps did not count.
-    pub threshold_ns: u64,
-    /// The longest single gap, where the tracer tells.
-    pub longest_ns: Option<u64>,
-    /// How often each source took the CPU, such as `irq`, where the tracer tells.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_source: BTreeMap<String, u64>,
-}
-
-/// A timer thread as it really ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TimerSeries {
-    /// The CPU that the thread was for.
-    pub cpu: u32,
-    /// Whether it was pinned there.
-    pub pinned: bool,
-    /// How it waited.
-    pub wake: Wake,
-    /// The clock of its deadlines.
-    pub clock: ClockId,
-    /// The policy that it really had.
-    pub policy: Policy,
-    /// The real-time priority that it really had.
-    pub priority: u32,
-    /// From one deadline to the next.
-    pub interval_ns: u64,
-    /// Missed periods as the kernel counted them (timer_getoverrun, timerfd); absent for other methods.
-    pub kernel_overruns: Option<u64>,
-    /// How the kernel was traced for the causes of late wake-ups; absent where it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub causes: Option<CauseTrace>,
-}
-
 mod decimal_u128 {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use crate::Knowable;
+    use crate::knowable::Knowable;
 
     pub(super) fn serialize<S: Serializer>(value: &Knowable<u128>, serializer: S) -> Result<S::Ok, S::Error> {
         match value {

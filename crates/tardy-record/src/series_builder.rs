@@ -5,11 +5,13 @@
 
 use crate::block_maxima::{BLOCK_COUNT, BLOCK_NS, BlockMaxima};
 use crate::fill;
+use crate::histogram::Histogram;
+use crate::knowable::Knowable;
 use crate::layout::{COARSE, FINE, LogLinear};
-use crate::series::{Change, Level, Outlier, Quantity, Series, SeriesKind, Tally, WORST_COUNT};
+use crate::level::{Level, Quantity};
+use crate::series::{Change, Outlier, Series, SeriesKind, Tally, WORST_COUNT};
 use crate::slice::{self, SLICE_COUNT, Slice};
 use crate::threshold::{CLUSTER_GAP_CYCLES, THRESHOLD_BLOCK_NS, ThresholdCount};
-use crate::{Histogram, Knowable};
 
 /// The shortest first slice, in ns.
 const SLICE_NS_MIN: u64 = 1_000_000_000;

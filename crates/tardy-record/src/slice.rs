@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
-use crate::histogram::HistogramError;
+use crate::histogram::{Histogram, HistogramError};
 
 /// How many slices a series keeps.
 pub const SLICE_COUNT: usize = 64;

@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Knowable;
 use crate::flow::{WINDOW_COUNT, Window};
+use crate::gates::{self, AfterLast, GateEntry, Opening, Openings};
+use crate::knowable::Knowable;
 
 /// The most entries that a schedule of a run may have.
 pub const ENTRY_COUNT: usize = 2 * WINDOW_COUNT;
@@ -80,41 +81,13 @@ pub enum ScheduleSource {
     Simulated,
 }
 
-/// An entry of a gate control list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GateEntry {
-    /// A bit for each traffic class whose gate is open.
-    pub gates: u32,
-    /// For how long, in ns.
-    pub interval_ns: u32,
-}
-
 impl PortSchedule {
-    /// When the gate of `class` is open in the cycle. Neighbouring open entries are one window, also round the end of the
-    /// cycle; of a gate that never shuts there is one window, the whole cycle. `guard_ns` is what each is given.
+    /// When the gate of `class` is open in the cycle; `guard_ns` is the guard band that each window gets.
     pub fn windows(&self, class: u8, guard_ns: u64) -> Vec<Window> {
-        let mut windows: Vec<Window> = Vec::new();
-        let mut at_ns = 0u64;
-        for entry in &self.entries {
-            let end_ns = (at_ns + u64::from(entry.interval_ns)).min(self.cycle_ns);
-            if entry.gates.checked_shr(u32::from(class)).unwrap_or(0) & 1 == 1 && end_ns > at_ns {
-                match windows.last_mut().filter(|last| last.close_ns == at_ns) {
-                    Some(last) => last.close_ns = end_ns,
-                    None => windows.push(Window { open_ns: at_ns, close_ns: end_ns, guard_ns }),
-                }
-            }
-            at_ns = end_ns;
-        }
-        let goes_on = windows.len() > 1
-            && windows.first().is_some_and(|first| first.open_ns == 0)
-            && windows.last().is_some_and(|last| last.close_ns == self.cycle_ns);
-        if goes_on {
-            let first = windows.remove(0);
-            if let Some(last) = windows.last_mut() {
-                last.close_ns += first.close_ns;
-            }
-        }
-        windows
+        let found = Openings::of(&self.entries, self.cycle_ns, AfterLast::Restart, class);
+        let window =
+            |opening: &Opening| Window { open_ns: opening.open_ns, close_ns: opening.close_ns, guard_ns };
+        found.openings.iter().map(window).collect()
     }
 }
 
@@ -134,51 +107,9 @@ pub struct Ptp {
 /// What is wrong with a switch that was read from outside; nothing if all is well.
 pub(crate) fn contradiction(switch: &SwitchRecord) -> Option<String> {
     let unsound = |port: &&PortSchedule| {
-        let sum = port.entries.iter().fold(0u64, |sum, entry| sum + u64::from(entry.interval_ns));
+        let sum = gates::sum_ns(&port.entries);
         port.entries.len() > ENTRY_COUNT || port.cycle_ns == 0 || (sum == 0 && !port.entries.is_empty())
     };
     let port = switch.ports.iter().find(unsound)?;
     Some(format!("port '{}' has a schedule that cannot be: too many entries, or a cycle of 0", port.port))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn schedule(entries: &[(u32, u32)], cycle_ns: u64) -> PortSchedule {
-        PortSchedule {
-            port: "p2".to_owned(),
-            source: ScheduleSource::ReadBack,
-            clock: "CLOCK_TAI".to_owned(),
-            base_ns: 0,
-            cycle_ns,
-            entries: entries.iter().map(|&(gates, interval_ns)| GateEntry { gates, interval_ns }).collect(),
-            link_bps: Knowable::Known(1_000_000_000),
-            overhead_bytes: 24,
-        }
-    }
-
-    fn spans(schedule: &PortSchedule, class: u8) -> Vec<(u64, u64)> {
-        schedule.windows(class, 0).iter().map(|window| (window.open_ns, window.close_ns)).collect()
-    }
-
-    #[test]
-    fn neighbouring_open_entries_are_one_window() {
-        let schedule = schedule(&[(1, 100), (3, 200), (2, 300), (1, 400)], 1000);
-        assert_eq!(spans(&schedule, 0), [(600, 1300)], "round the end of the cycle");
-        assert_eq!(spans(&schedule, 1), [(100, 600)]);
-        assert!(spans(&schedule, 2).is_empty());
-        assert!(spans(&schedule, 200).is_empty());
-    }
-
-    #[test]
-    fn what_never_shuts_is_open_for_the_cycle() {
-        assert_eq!(spans(&schedule(&[(1, 400), (1, 600)], 1000), 0), [(0, 1000)]);
-    }
-
-    #[test]
-    fn a_cycle_shorter_than_its_entries_cuts_them() {
-        assert_eq!(spans(&schedule(&[(1, 400), (2, 600), (1, 50)], 700), 1), [(400, 700)]);
-        assert_eq!(spans(&schedule(&[(1, 400), (2, 600), (1, 50)], 700), 0), [(0, 400)]);
-    }
 }

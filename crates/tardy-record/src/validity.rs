@@ -1,25 +1,11 @@
 //! Whether a run's numbers may be used. A run knows, and everything that shows it says so first.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::capture::Interval;
 use crate::plan::Tracer;
-use crate::run::{Run, State};
+use crate::run::{Run, State, Validity};
 use crate::series::{Level, Quantity, SeriesKind};
 
 mod loads;
-
-/// Whether a run is valid, and what spoilt it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Validity {
-    /// Whether nothing spoilt it.
-    pub valid: bool,
-    /// What spoilt it; empty for a valid run.
-    pub spoilt_by: Vec<String>,
-    /// What does not spoil it, but limits what may be concluded.
-    pub limits: Vec<String>,
-}
 
 /// Judges a run by what it holds.
 pub fn judge(run: &Run) -> Validity {

@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::noise::NoisePlan;
 use crate::pins::Line;
-use crate::plan::{NoisePlan, Policy, TimerPlan};
+use crate::scheduling::Policy;
+use crate::timer::TimerPlan;
 
 /// How a line's level is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -35,6 +35,7 @@ pub mod ring;
 pub mod scheduling;
 pub mod shared_map;
 pub mod shootdown;
+pub mod signal_exchange;
 pub mod signals;
 pub mod taprio;
 pub mod thread_usage;

@@ -262,7 +262,7 @@ fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened 
     run.progress.state = State::CutShort;
     // What waited in the rings is not added to the samples file: its name comes from a file that anyone may have made,
     // and is not to be trusted with writing. What is lost is at most what the house had not taken yet.
-    let recorded = samples::recorded(&run);
+    let recorded = run.recorded_samples();
     if let Some(samples) = &mut run.samples {
         samples.settle(recorded);
     }

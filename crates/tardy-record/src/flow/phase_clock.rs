@@ -13,7 +13,7 @@ pub struct PhaseClock {
 
 /// Where a phase lies with respect to a class's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Inside,
     /// So long before the next window, in ns.
     Early(u64),
@@ -31,7 +31,7 @@ impl PhaseClock {
 
 /// Where `phase_ns` lies. Without windows everything is inside: there is nothing to be outside of. A frame that comes
 /// exactly at a window's end is inside: that is when the last bit of a frame that just fits arrives.
-pub(super) fn place(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Place {
+pub(crate) fn place(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Place {
     let (mut early, mut late) = (u64::MAX, u64::MAX);
     for window in windows {
         let since_open = (phase_ns + cycle_ns - window.open_ns % cycle_ns) % cycle_ns;

@@ -57,7 +57,7 @@ impl PhaseHistogram {
         bin.wire_bytes as f64 * 8.0 / (cycles * self.bin_ns as f64 * 1e-9)
     }
 
-    pub(super) fn contradiction(&self, cycle_ns: u64) -> Option<String> {
+    pub(crate) fn contradiction(&self, cycle_ns: u64) -> Option<String> {
         if self.bin_ns == 0 || cycle_ns.div_ceil(self.bin_ns) > PHASE_BIN_COUNT {
             return Some(format!("bins of {} ns for a cycle of {cycle_ns} ns", self.bin_ns));
         }
@@ -75,15 +75,15 @@ impl PhaseHistogram {
 
 /// A phase histogram that is being filled.
 #[derive(Clone, Debug)]
-pub(super) struct PhaseCounts {
-    pub(super) bin_ns: u64,
+pub(crate) struct PhaseCounts {
+    pub(crate) bin_ns: u64,
     bins: BTreeMap<u32, (u64, u64)>,
     min_ns: u64,
     max_ns: u64,
 }
 
 impl PhaseCounts {
-    pub(super) fn of_cycle(cycle_ns: u64) -> Self {
+    pub(crate) fn of_cycle(cycle_ns: u64) -> Self {
         Self {
             bin_ns: PhaseHistogram::bin_ns_for(cycle_ns),
             bins: BTreeMap::new(),
@@ -92,7 +92,7 @@ impl PhaseCounts {
         }
     }
 
-    pub(super) fn add(&mut self, phase_ns: u64, wire_bytes: u64) {
+    pub(crate) fn add(&mut self, phase_ns: u64, wire_bytes: u64) {
         let (frames, bytes) = self.bins.entry((phase_ns / self.bin_ns) as u32).or_default();
         *frames += 1;
         *bytes += wire_bytes;
@@ -100,7 +100,7 @@ impl PhaseCounts {
         self.max_ns = self.max_ns.max(phase_ns);
     }
 
-    pub(super) fn so_far(&self) -> PhaseHistogram {
+    pub(crate) fn so_far(&self) -> PhaseHistogram {
         let bin = |(index, (frames, wire_bytes)): (&u32, &(u64, u64))| PhaseBin {
             index: *index,
             frames: *frames,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::phase_clock::{Place, place};
-use super::phase_histogram::PhaseCounts;
-use super::{DRIFT_COUNT, DequeueCost, FlowSeries, FrameCount, OutOfSlot, PhaseClock, PhaseSlice, Window};
-use crate::series::{Level, Quantity, SeriesKind};
+use crate::flow::{
+    DRIFT_COUNT, DequeueCost, FlowSeries, FrameCount, OutOfSlot, PhaseClock, PhaseCounts, PhaseHistogram,
+    PhaseSlice, Place, Window, place,
+};
+use crate::knowable::Knowable;
+use crate::series::{Level, Quantity, Series, SeriesKind};
 use crate::series_builder::{Reading, SeriesBuilder};
-use crate::{Knowable, Series};
 
 /// How far behind the highest sequence number a frame is still told from one that came before: a bitmap's size.
 const MEMORY_FRAMES: u64 = 1 << 16;
@@ -181,7 +182,7 @@ impl Drift {
         if self.slices.last().is_none_or(|last| last.index < index) {
             self.slices.push(OpenPhases { index, min_ns: u64::MAX, ..OpenPhases::default() });
         }
-        let bin_ns = super::PhaseHistogram::bin_ns_for(self.cycle_ns);
+        let bin_ns = PhaseHistogram::bin_ns_for(self.cycle_ns);
         let Some(last) = self.slices.last_mut() else { return };
         *last.counts.entry(phase_ns / bin_ns).or_default() += 1;
         last.min_ns = last.min_ns.min(phase_ns);
@@ -209,7 +210,7 @@ impl Drift {
     }
 
     fn so_far(&self) -> Vec<PhaseSlice> {
-        let bin_ns = super::PhaseHistogram::bin_ns_for(self.cycle_ns);
+        let bin_ns = PhaseHistogram::bin_ns_for(self.cycle_ns);
         let slice = |one: &OpenPhases| {
             let frames: u64 = one.counts.values().sum();
             let mut rest = frames / 2;
@@ -238,7 +239,7 @@ impl Drift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{PhaseHistogram, StampSource};
+    use crate::flow::StampSource;
 
     fn recorder(windows: Vec<Window>) -> FlowRecorder {
         let about = FlowSeries {
@@ -299,7 +300,7 @@ mod tests {
             Some((1, 2, 3))
         );
         assert_eq!(flow.phases.frames(), 4);
-        assert!(super::super::contradiction(flow, 4).is_none());
+        assert!(crate::flow::contradiction(flow, 4).is_none());
     }
 
     #[test]
