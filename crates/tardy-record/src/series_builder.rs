@@ -1,7 +1,7 @@
 //! A series from readings that come one by one, in memory: what the kernel's trace tells, or another tool's file.
 //!
 //! The timer probe counts the same things in a map that outlives it, by code that never allocates
-//! (tardy-measure, `probe/timer/recorder.rs`); a test there holds the two to each other.
+//! (tardy-probe, `timer/recorder.rs`); a test there holds the two to each other.
 
 use crate::block_maxima::{BLOCK_COUNT, BLOCK_NS, BlockMaxima};
 use crate::fill;

@@ -21,9 +21,9 @@ use super::checkpoint::RunFile;
 use super::live_series::LiveSeries;
 use super::map_place;
 use super::result_file::ResultFile;
-use crate::probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
-use crate::probe::order::Granted;
-use crate::probe::timer::reading::{Of, Place};
+use tardy_probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
+use tardy_probe::order::Granted;
+use tardy_probe::timer::reading::{Of, Place};
 
 /// Why a run cannot be opened.
 #[derive(Debug, Error)]

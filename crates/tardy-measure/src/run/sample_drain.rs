@@ -10,8 +10,8 @@ use tardy_sys::shared_map::{Block, SharedMap};
 use super::house::House;
 use super::live_series::LiveSeries;
 use super::sample_file::{Owner, SampleFile};
-use crate::probe::cells::{HEADER_SAMPLES_KEPT, Stage, Total};
-use crate::probe::sample_ring::SampleReader;
+use tardy_probe::cells::{HEADER_SAMPLES_KEPT, Stage, Total};
+use tardy_probe::sample_ring::SampleReader;
 
 /// The rings of one phase.
 pub(super) struct SampleDrain<'m> {

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use tardy_measure::probe::order::Granted;
-use tardy_measure::probe::sample_ring::Sample;
 use tardy_measure::run::{Observer, Standing};
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::Sample;
 use tardy_record::Run;
 use tardy_record::plan::{Plan, Policy};
 use tardy_sys::signals::{self, Request};

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::switch::state::Shelf;
-use tardy_measure::switch::{self, PortView, ScheduleView, ShaperView, SwitchView};
 use tardy_record::units::format_duration_ns;
+use tardy_switch::state::Shelf;
+use tardy_switch::{PortView, ScheduleView, ShaperView, SwitchView};
 
 use crate::args::TsnShowArgs;
 use crate::commands::output;
@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
     };
     let mut views = Vec::new();
     for name in &names {
-        match switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
+        match tardy_switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
             Some(view) => views.push(view),
             None => bail!("no switch {name} of tardy's is up in this network namespace"),
         }
