@@ -13,7 +13,7 @@ use tardy_record::plan::{NoiseThread, Policy, ProbePlan};
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::wiggle::{EdgeSeries, Pace, Seen, WigglePlan};
-use tardy_record::{Run, Series, samples, validity};
+use tardy_record::{Run, Series, validity};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
 
