@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// From the time that was asked for to the time that it happened.
+    /// From the requested time to the time at which it happened.
     Latency,
-    /// For how long a CPU was taken away from what ran on it.
+    /// How long a CPU was taken away from the thread on it.
     Noise,
     /// From one edge to another.
     Spacing,
 }
 
 impl Quantity {
-    /// Its name, as in the run file.
+    /// The name, as in the run file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -26,7 +26,7 @@ impl Quantity {
     }
 }
 
-/// Where it is measured, from the hardware up (docs/levels.md).
+/// Where a latency is measured, from the hardware upwards (docs/levels.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -34,16 +34,16 @@ pub enum Level {
     Irq,
     /// When the kernel makes the thread ready to run.
     Wakeup,
-    /// In a kernel thread, or when the scheduler picks the user's.
+    /// In a kernel thread, or when the scheduler selects the user thread.
     KernelThread,
-    /// In a program.
+    /// In a user-space program.
     UserThread,
     /// On the wire or the pin.
     Wire,
 }
 
 impl Level {
-    /// What it is called in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Irq => "timer IRQ",

@@ -1,12 +1,12 @@
-//! What a measurement is.
+//! The data model of a measurement.
 //!
-//! Every arrow in tardy carries one type, [`Run`]: measuring makes one, importing makes one, analysis and
-//! presentation read one. This crate holds that type, its parts and its file format, and nothing that touches
-//! the world: it does no I/O, reads no clock and starts no thread, so that the same run always means the same.
+//! All parts of tardy exchange one type, [`Run`]: measuring and importing create it, analysis and presentation read
+//! it. This crate holds that type, its parts and its file format. It does no I/O, reads no clock and starts no
+//! thread, so the same run always gives the same results.
 //!
-//! The road not taken: a binary format with columns. A run is at most a few hundred kilobytes because every part
-//! of it is bounded (histograms are sparse, slices and block maxima merge in pairs), so one JSON document that a
-//! person can open and pandas can read wins.
+//! The road not taken: a binary format with columns. A run is at most a few hundred kilobytes because every part of
+//! it is bounded (histograms are sparse, slices and block maxima merge in pairs), so a JSON document that people and
+//! pandas can read is preferable.
 
 pub mod block_maxima;
 pub mod capture;

@@ -5,16 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::scheduling::Policy;
 
-/// A noise probe: on each CPU a loop that reads a counter and does nothing else.
+/// A noise probe: on each CPU, a loop that only reads a counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoisePlan {
-    /// Shorter gaps do not count, in ns.
+    /// Shorter gaps are not counted, in ns.
     pub threshold_ns: u64,
-    /// Scheduling policy asked for.
+    /// The requested scheduling policy.
     pub policy: Policy,
     /// Whether memory is locked.
     pub memory_locked: bool,
-    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent: left alone.
+    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent if it was left
+    /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dma_latency_us: Option<u32>,
     /// The threads.
@@ -26,6 +27,6 @@ pub struct NoisePlan {
 pub struct NoiseThread {
     /// Its CPU.
     pub cpu: u32,
-    /// Real-time priority, 0 where the policy has none.
+    /// Real-time priority; 0 if the policy has none.
     pub priority: u32,
 }

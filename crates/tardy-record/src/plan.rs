@@ -1,4 +1,4 @@
-//! What will be done: a recipe as resolved, with CPUs counted and durations in ns.
+//! The plan of a run: a recipe as resolved, with CPUs counted and durations in ns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,35 +18,35 @@ mod switch;
 /// A recipe as resolved for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// The recipe's name; `none` when the command line alone said what to do.
+    /// The recipe's name; `none` if there was only a command line.
     pub recipe: String,
-    /// What the recipe says of itself.
+    /// The recipe's description of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Ids of the published results that it repeats.
+    /// Ids of the published results that it reproduces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<String>,
-    /// Factor on every duration and loop count.
+    /// Factor for every duration and loop count.
     pub scale: f64,
-    /// Seeds dither and loads.
+    /// The seed of dither and loads.
     pub seed: u64,
-    /// What the person needs: a wake-up later than this is too late.
+    /// The user's limit: a later wake-up is too late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_ns: Option<u64>,
-    /// Limits whose exceedances are counted exactly, in ascending order; the limit is one of them.
+    /// Limits whose exceedances are counted exactly, in ascending order; the user's limit is one of them.
     pub thresholds_ns: Vec<u64>,
-    /// The CPU on which tardy watches, loads, checkpoints and talks.
+    /// The CPU of the supervisor, which watches, starts loads and writes checkpoints.
     pub housekeeping_cpu: u32,
-    /// Room temperature in °C, as the person gave it.
+    /// Room temperature in °C, as given by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambient_c: Option<f64>,
     /// The other host that network loads send to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// How much each of these parts of loads must do; a phase in which one does less is invalid.
+    /// The least work of these parts of loads; a phase in which a part does less is invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub load_floors: Vec<LoadFloor>,
-    /// What is done, in order.
+    /// The phases, in order.
     pub phases: Vec<PhasePlan>,
 }
 
@@ -60,7 +60,7 @@ impl Plan {
     }
 }
 
-/// What a load's part must do at least, on average over a phase that it runs in, for the phase to count.
+/// The least work of a load's part, averaged over a phase, for the phase to be valid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadFloor {
     /// The part's name, such as `scheduler`; see [`crate::load::LoadPart::name`].
@@ -72,13 +72,13 @@ pub struct LoadFloor {
 /// One phase: a probe under a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhasePlan {
-    /// What tells it from the other phases, such as `nanosleep, round 3`.
+    /// What distinguishes it from the other phases, such as `nanosleep, round 3`.
     pub label: String,
-    /// Which repetition of the same phase it is, from 1.
+    /// The repetition of the same phase, from 1.
     pub round: u32,
-    /// Loads that run meanwhile, as the person wrote them; empty for none.
+    /// The loads, as written by the user; empty for none.
     pub loads: Vec<String>,
-    /// Measured but not counted, at the beginning.
+    /// The time at the start that is measured but not counted.
     pub warmup_ns: u64,
     /// When it ends.
     pub span: Span,
@@ -87,7 +87,7 @@ pub struct PhasePlan {
 }
 
 impl PhasePlan {
-    /// How long it takes if all goes as planned, warm-up not counted.
+    /// Its duration if all goes as planned, without the warm-up.
     pub fn planned_ns(&self) -> u64 {
         match self.span {
             Span::DurationNs(ns) => ns,
@@ -96,7 +96,7 @@ impl PhasePlan {
         }
     }
 
-    /// How many cycles a schedule of this interval has in `span`.
+    /// The number of cycles in `span` at this interval.
     pub fn cycles_of(span: Span, interval_ns: u64) -> u64 {
         match span {
             Span::Loops(loops) => loops,
@@ -111,7 +111,7 @@ impl PhasePlan {
         (!by_clock).then(|| timer.threads.iter().map(of).sum())
     }
 
-    /// How many cycles it makes, all CPUs; absent where only the clock decides.
+    /// The number of cycles of all CPUs; `None` if only the clock decides.
     pub fn cycles_planned(&self) -> Option<u64> {
         let of = |interval_ns: u64| Self::cycles_of(self.span, interval_ns);
         match &self.probe {
@@ -132,9 +132,9 @@ impl PhasePlan {
 pub enum Span {
     /// After this long, in ns.
     DurationNs(u64),
-    /// After so many cycles of each thread.
+    /// After this many cycles of each thread.
     Loops(u64),
-    /// Nobody says: another tool's file may be silent about it.
+    /// Unknown: another tool's file may not state it.
     Unknown,
 }
 
@@ -142,27 +142,27 @@ pub enum Span {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProbePlan {
-    /// Timers: how late a thread wakes.
+    /// Timers: the latency of a thread's wake-ups.
     Timer(TimerPlan),
-    /// The same, with the kernel's own events beside it: where on the way from the timer's interrupt to the thread the
-    /// lateness arises.
+    /// The same with the kernel's events, which show where between the timer interrupt and the thread the latency
+    /// arises.
     Kernel(KernelPlan),
-    /// One of the kernel's own latency tracers.
+    /// One of the kernel's latency tracers.
     Tracer(TracerPlan),
     /// Frames through a time-aware switch.
     Switch(SwitchPlan),
-    /// A loop that notices whenever it stood still.
+    /// A loop that detects when it stood still.
     Noise(NoisePlan),
     /// A thread that answers edges on a pin.
     Reaction(ReactionPlan),
-    /// A thread that makes a pin high and low in turn.
+    /// A thread that toggles a pin.
     Wiggle(WigglePlan),
-    /// Another tool, whose file was imported.
+    /// Another tool, whose file was imported or which tardy runs.
     Foreign(ForeignPlan),
 }
 
 impl ProbePlan {
-    /// The timer threads, where it has any.
+    /// The plan of the timer threads; `None` if it has none.
     pub fn timer(&self) -> Option<&TimerPlan> {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => Some(timer),
@@ -171,7 +171,7 @@ impl ProbePlan {
         }
     }
 
-    /// What it is called on the command line and in recipes.
+    /// The name on the command line and in recipes.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Timer(_) => "timer",
@@ -199,7 +199,7 @@ impl ProbePlan {
         }
     }
 
-    /// The longest time between two of its readings, in ns; 0 where they come as they come.
+    /// The longest time between two readings, in ns; 0 if they come at irregular times.
     pub fn longest_interval_ns(&self) -> u64 {
         match self {
             Self::Timer(timer) | Self::Kernel(KernelPlan { timer, .. }) => timer.longest_interval_ns(),
@@ -211,7 +211,7 @@ impl ProbePlan {
         }
     }
 
-    /// The other tool's plan, where another tool measured.
+    /// The plan of another tool; `None` if tardy itself measures.
     pub fn foreign(&self) -> Option<&ForeignPlan> {
         match self {
             Self::Foreign(plan) => Some(plan),

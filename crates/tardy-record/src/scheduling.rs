@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a thread waits for its next deadline (DESIGN.md, "Wake methods").
+/// How a thread waits for its next deadline.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -27,7 +27,7 @@ pub enum Wake {
 }
 
 impl Wake {
-    /// All of them, in the order of the documentation.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 7] = [
         Self::ClockNanosleep,
         Self::Nanosleep,
@@ -38,7 +38,7 @@ impl Wake {
         Self::Deadline,
     ];
 
-    /// Its name on the command line, in recipes and in run files.
+    /// The name on the command line, in recipes and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClockNanosleep => "clock_nanosleep",
@@ -51,9 +51,9 @@ impl Wake {
         }
     }
 
-    /// Whether the method has a schedule that goes on while the thread is late, so that deadlines can be missed.
+    /// Whether the method has a schedule that continues while the thread is late, so that deadlines can be missed.
     ///
-    /// A relative sleep has none: a late wake-up puts off all that follow, and no deadline passes unseen.
+    /// A relative sleep has none: a late wake-up delays all that follow, and no deadline is missed.
     pub fn has_schedule(self) -> bool {
         self != Self::Nanosleep
     }
@@ -73,7 +73,7 @@ pub enum ClockId {
 }
 
 impl ClockId {
-    /// Its name on the command line, in recipes and in run files.
+    /// The name on the command line, in recipes and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Monotonic => "monotonic",
@@ -99,7 +99,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Its name on the command line, in recipes and in run files.
+    /// The name on the command line, in recipes and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fifo => "fifo",

@@ -7,12 +7,12 @@ use crate::flow::{WINDOW_COUNT, Window};
 use crate::gates::{self, AfterLast, GateEntry, Opening, Openings};
 use crate::knowable::Knowable;
 
-/// The most entries that a schedule of a run may have.
+/// The most entries of a schedule in a run.
 pub const ENTRY_COUNT: usize = 2 * WINDOW_COUNT;
-/// The gates that a traffic class can have.
+/// The most traffic classes, and so gates, of a port.
 pub const CLASS_COUNT: u32 = 16;
 
-/// The switch that a run tested, and what is known of it.
+/// The switch that a run tested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SwitchRecord {
     /// Its name in the switch file.
@@ -21,26 +21,26 @@ pub struct SwitchRecord {
     pub file_name: String,
     /// The switch file's text.
     pub file: String,
-    /// What it was.
+    /// How the switch was built.
     pub place: SwitchPlace,
-    /// The operating schedule of each port that has one, while the shaper was on.
+    /// The operating schedule of each port that has one, in phases with the shaper.
     pub ports: Vec<PortSchedule>,
     /// How the clock was synchronised.
     pub ptp: Ptp,
     /// TAI − UTC of the system clock, in s.
     pub tai_minus_utc_s: Knowable<i32>,
-    /// What a reader should know, such as a classifier that was used because the better one was missing.
+    /// Remarks for the user, such as a classifier that replaced a better one that was missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
 
-/// What a switch was.
+/// How a switch was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SwitchPlace {
-    /// Real ports: talkers and listeners were interfaces of the machine, cabled to them.
+    /// Real ports: talkers and listeners were interfaces of the machine, connected by cables.
     Ports,
-    /// Network namespaces of one machine, and virtual links.
+    /// Network namespaces of one machine and virtual links.
     Namespaces,
     /// A simulator.
     Simulator,
@@ -51,7 +51,7 @@ pub enum SwitchPlace {
 pub struct PortSchedule {
     /// The port's name in the switch file.
     pub port: String,
-    /// How it is known.
+    /// The source of the schedule.
     pub source: ScheduleSource,
     /// Its clock, such as `CLOCK_TAI`.
     pub clock: String,
@@ -61,21 +61,21 @@ pub struct PortSchedule {
     pub cycle_ns: u64,
     /// The gate control list.
     pub entries: Vec<GateEntry>,
-    /// The link's speed in bit/s as the kernel has it.
+    /// The link's speed in bit/s, from the kernel.
     pub link_bps: Knowable<u64>,
-    /// Bytes that a frame takes on the wire beyond its own.
+    /// Bytes on the wire in addition to a frame's own.
     pub overhead_bytes: u32,
 }
 
-/// How a schedule is known.
+/// The source of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleSource {
     /// Read back from the kernel.
     ReadBack,
-    /// Sent to the kernel, which accepted it and cannot show it (it shows none of more than about 880 entries).
+    /// Sent to the kernel, which accepted it but cannot show it (it shows at most about 880 entries).
     Sent,
-    /// As the switch file has it: the switch is another machine, or has no shaper that shows it.
+    /// From the switch file: the switch is another machine, or has no shaper that can be read back.
     File,
     /// Computed by a simulator.
     Simulated,
@@ -98,13 +98,13 @@ pub struct Ptp {
     pub ptp4l: Knowable<bool>,
     /// Whether phc2sys ran.
     pub phc2sys: Knowable<bool>,
-    /// Whether the kernel calls its clock synchronised (adjtimex(2) without STA_UNSYNC).
+    /// Whether the kernel considers its clock synchronised (adjtimex(2) without STA_UNSYNC).
     pub synchronised: Knowable<bool>,
     /// The kernel's estimate of the clock's error, in us (adjtimex(2), `esterror`).
     pub estimated_error_us: Knowable<u64>,
 }
 
-/// What is wrong with a switch that was read from outside; nothing if all is well.
+/// The contradiction in a switch that was read from outside; `None` if there is none.
 pub(crate) fn contradiction(switch: &SwitchRecord) -> Option<String> {
     let unsound = |port: &&PortSchedule| {
         let sum = gates::sum_ns(&port.entries);

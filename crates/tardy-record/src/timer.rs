@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::moment::CauseTrace;
 use crate::scheduling::{ClockId, Policy, Wake};
 
-/// A timer probe with the kernel's events recorded beside it.
+/// A timer probe together with the kernel's events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelPlan {
-    /// The threads, and how they wait.
+    /// The threads and how they wait.
     pub timer: TimerPlan,
-    /// Room for events that wait to be read, in KiB for each CPU.
+    /// The size of the trace buffer, in KiB per CPU.
     pub buffer_kib: u32,
-    /// Why no timerlat tracer stands beside the events as a check; absent where one does.
+    /// Why the timerlat tracer does not run as a check; absent if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_because: Option<String>,
 }
@@ -25,16 +25,17 @@ pub struct TimerPlan {
     pub wake: Wake,
     /// The clock of their deadlines.
     pub clock: ClockId,
-    /// Each deadline is put off by up to this much, at random but seeded.
+    /// Each deadline is delayed by up to this, at random with a seed.
     pub dither_ns: u64,
-    /// Scheduling policy asked for.
+    /// The requested scheduling policy.
     pub policy: Policy,
     /// Whether memory is locked.
     pub memory_locked: bool,
-    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent: left alone.
+    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent if it was left
+    /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dma_latency_us: Option<u32>,
-    /// Whether the kernel is traced for the causes of late wake-ups, and how; absent: it is not.
+    /// How the kernel is traced for the causes of late wake-ups; absent if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causes: Option<CausesPlan>,
     /// The threads.
@@ -51,20 +52,20 @@ impl TimerPlan {
 /// Tracing for the causes of late wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CausesPlan {
-    /// Wake-ups up to this late are not looked into; 0: whichever are the worst so far.
+    /// Wake-ups up to this late are not traced; 0: the worst so far are.
     pub over_ns: u64,
-    /// Room for events, in KiB for each CPU: what happened last is in it.
+    /// The size of the trace buffer, in KiB per CPU; it holds the latest events.
     pub buffer_kib: u32,
 }
 
 /// One measuring thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadPlan {
-    /// The CPU that it is for.
+    /// The CPU that it is meant for.
     pub cpu: u32,
     /// Whether it is pinned there; a deadline task is not, outside an exclusive cpuset.
     pub pinned: bool,
-    /// Real-time priority, 0 where the policy has none.
+    /// Real-time priority; 0 if the policy has none.
     pub priority: u32,
     /// From one deadline to the next.
     pub interval_ns: u64,
@@ -72,10 +73,10 @@ pub struct ThreadPlan {
     pub offset_ns: u64,
 }
 
-/// A timer thread as it really ran.
+/// A timer thread as it actually ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerSeries {
-    /// The CPU that the thread was for.
+    /// The CPU that the thread was meant for.
     pub cpu: u32,
     /// Whether it was pinned there.
     pub pinned: bool,
@@ -83,15 +84,15 @@ pub struct TimerSeries {
     pub wake: Wake,
     /// The clock of its deadlines.
     pub clock: ClockId,
-    /// The policy that it really had.
+    /// The policy that the thread actually had.
     pub policy: Policy,
-    /// The real-time priority that it really had.
+    /// The real-time priority that the thread actually had.
     pub priority: u32,
     /// From one deadline to the next.
     pub interval_ns: u64,
-    /// Missed periods as the kernel counted them (timer_getoverrun, timerfd); absent for other methods.
+    /// Missed periods as counted by the kernel (timer_getoverrun, timerfd); absent for other methods.
     pub kernel_overruns: Option<u64>,
-    /// How the kernel was traced for the causes of late wake-ups; absent where it was not.
+    /// How the kernel was traced for the causes of late wake-ups; absent if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causes: Option<CauseTrace>,
 }

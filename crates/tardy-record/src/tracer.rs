@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 /// One of the kernel's latency tracers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracerPlan {
-    /// Which.
+    /// The tracer.
     pub tracer: Tracer,
     /// The CPUs that it measures.
     pub cpus: Vec<u32>,
     /// From one reading to the next, in ns: timerlat's period, osnoise's period, hwlat's window.
     pub period_ns: u64,
-    /// How much of each period is watched, in ns: osnoise's runtime, hwlat's width; absent for timerlat.
+    /// The part of each period that is watched, in ns: osnoise's runtime, hwlat's width; absent for timerlat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_ns: Option<u64>,
-    /// Real-time priority of timerlat's user thread; absent for the others, which have none.
+    /// Real-time priority of timerlat's user thread; absent for the other tracers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Shorter gaps are not noise, in ns; absent for timerlat.
+    /// Shorter gaps are not counted, in ns; absent for timerlat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_ns: Option<u64>,
 }
@@ -29,16 +29,16 @@ pub struct TracerPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tracer {
-    /// A timer of the kernel's own, its thread, and a user thread (timerlat-tracer.rst).
+    /// A timer of the kernel, its kernel thread, and a user thread (timerlat-tracer.rst).
     Timerlat,
-    /// What takes the CPU from a thread that does not stop (osnoise-tracer.rst).
+    /// Time taken from a thread that never stops (osnoise-tracer.rst).
     Osnoise,
-    /// What takes the CPU from the kernel itself, with interrupts off (hwlat_detector.rst).
+    /// Time taken from the kernel itself with interrupts off (hwlat_detector.rst).
     Hwlat,
 }
 
 impl Tracer {
-    /// Its name in the kernel, on the command line and in recipes.
+    /// The name in the kernel, on the command line and in recipes.
     pub fn name(self) -> &'static str {
         match self {
             Self::Timerlat => "timerlat",
@@ -47,7 +47,7 @@ impl Tracer {
         }
     }
 
-    /// The kernel configuration option that brings it.
+    /// The kernel configuration option that enables it.
     pub fn config_option(self) -> &'static str {
         match self {
             Self::Timerlat => "CONFIG_TIMERLAT_TRACER",
@@ -57,35 +57,35 @@ impl Tracer {
     }
 }
 
-/// One level of wake-ups as the kernel's trace shows it.
+/// One level of wake-ups, from the kernel's trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSeries {
-    /// The CPU that the thread was for.
+    /// The CPU that the thread was meant for.
     pub cpu: u32,
-    /// Who wrote the trace.
+    /// The source of the trace.
     pub source: TraceSource,
     /// From one deadline to the next.
     pub interval_ns: u64,
-    /// Whether another series of the phase answers for the same cycles: the thread's own, or the highest level's.
+    /// Whether another series of the phase covers the same cycles: the thread's own, or that of the highest level.
     pub beside: bool,
-    /// Events that the kernel's buffers of all CPUs lost, in the whole phase.
+    /// Events that the kernel's buffers of all CPUs lost in the whole phase.
     pub lost_events: u64,
 }
 
-/// Who wrote a trace.
+/// The source of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceSource {
-    /// The kernel's timer and scheduler events, of tardy's own thread.
+    /// The kernel's timer and scheduler events for tardy's own thread.
     Events,
-    /// The timerlat tracer, of its own timer and thread.
+    /// The timerlat tracer, for its own timer and thread.
     Timerlat,
-    /// A co-kernel's own program, each level in a run of its own.
+    /// A co-kernel's program, with a separate run for each level.
     CoKernel,
 }
 
 impl TraceSource {
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -95,22 +95,22 @@ impl TraceSource {
     }
 }
 
-/// Noise, as one of the kernel's tracers finds it.
+/// Noise found by one of the kernel's tracers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseSeries {
     /// The CPU.
     pub cpu: u32,
     /// The tracer.
     pub tracer: Tracer,
-    /// From one period that is watched to the next.
+    /// From the start of one watched period to the next.
     pub period_ns: u64,
-    /// How long is watched in each.
+    /// The watched part of each period.
     pub runtime_ns: u64,
-    /// Shorter gaps did not count.
+    /// Shorter gaps were not counted.
     pub threshold_ns: u64,
-    /// The longest single gap, where the tracer tells.
+    /// The longest single gap, if the tracer reports it.
     pub longest_ns: Option<u64>,
-    /// How often each source took the CPU, such as `irq`, where the tracer tells.
+    /// How often each source, such as `irq`, took the CPU, if the tracer reports it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_source: BTreeMap<String, u64>,
 }

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 /// Flows of frames through a time-aware switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SwitchPlan {
-    /// Whether the ports have their schedules; without, every gate is open all the time.
+    /// Whether the ports have their schedules; otherwise every gate is always open.
     pub shaped: bool,
     /// The flows.
     pub flows: Vec<FlowPlan>,
 }
 
 impl SwitchPlan {
-    /// What a phase with the schedules, or without, is called.
+    /// The label of a phase with or without the schedules.
     pub fn label(shaped: bool) -> &'static str {
         if shaped { "shaped" } else { "unshaped" }
     }
