@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tardy_sys::child;
 use tardy_sys::counters::Counter;
-use tardy_sys::signals::{Exchange, Turn};
+use tardy_sys::signal_exchange::{Exchange, Turn};
 
 use super::forked_tasks;
 use super::worker::{Ended, Worker};
