@@ -72,7 +72,7 @@ impl Watcher {
 
     /// Says so where readings never came here: a machine too busy to take them is told from a complete count.
     pub(super) fn check_nothing_is_missing(&self, run: &Run) {
-        let recorded = tardy_record::samples::recorded(run);
+        let recorded = run.recorded_samples();
         let counted: u64 = self.counts.threads.iter().map(|thread| thread.cycles).sum();
         if self.counts.broken.is_none() && counted < recorded {
             let missing = recorded - counted;
