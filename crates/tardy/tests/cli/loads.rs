@@ -7,15 +7,19 @@ use serde_json::Value;
 use tardy_sys::child::{send, signal};
 
 use crate::bench::{Bench, Printed};
-use crate::killed::{counted_in, map_of, wait_until};
+use crate::killed::{least_counted_in, map_of, wait_until};
 
-/// Loads that every machine can run, and their parts: one worker, and two.
-const LOADS: [(&str, &[&str]); 2] = [("cpu", &["cpu"]), ("ipi", &["mprotect", "affinity"])];
+/// Loads that every machine can run, and their parts.
+type Tried = [(&'static str, &'static [&'static str]); 2];
+/// One worker, and two.
+const COUNTING: Tried = [("timers:4", &["timers"]), ("ipi", &["mprotect", "affinity"])];
+/// They leave the CPUs to tardy, which is to notice their ends.
+const LIGHT: Tried = [("timers:4", &["timers"]), ("cmd:sleep 1000", &["command"])];
 
-fn run_for(duration: &str) -> Vec<&str> {
+fn run_with(loads: Tried, duration: &str) -> Vec<&str> {
     let mut arguments =
         vec!["run", "--quiet", "--duration", duration, "--interval", "1ms", "-o", "a.run.json"];
-    for (name, _) in LOADS {
+    for (name, _) in loads {
         arguments.extend(["--load", name]);
     }
     arguments
@@ -24,12 +28,12 @@ fn run_for(duration: &str) -> Vec<&str> {
 #[test]
 fn loads_count_during_a_run() {
     let bench = Bench::new();
-    let printed = bench.run(&run_for("1s"));
+    let printed = bench.run(&run_with(COUNTING, "1s"));
     // On a busy machine some may slacken, which makes the run invalid.
     assert!(matches!(printed.code, Some(0 | 5)), "{}\n{}", printed.out, printed.err);
     assert!(!printed.out.contains(" died, "), "{}", printed.out);
     let run = bench.json("a.run.json");
-    for ((name, parts), load) in LOADS.iter().zip(run["loads"].as_array().unwrap()) {
+    for ((name, parts), load) in COUNTING.iter().zip(run["loads"].as_array().unwrap()) {
         assert_eq!(load["spec"], *name);
         assert_eq!(names(load), *parts);
         for part in load["parts"].as_array().unwrap() {
@@ -45,20 +49,23 @@ fn names(load: &Value) -> Vec<&str> {
 #[test]
 fn a_load_whose_worker_is_killed_makes_the_run_invalid() {
     let bench = Bench::new();
-    let tardy = bench.command(&run_for("1h")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let tardy =
+        bench.command(&run_with(LIGHT, "1h")).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
-    wait_until("readings", || std::path::Path::new(&map).exists() && counted_in(&map) > 10);
+    wait_until("readings", || std::path::Path::new(&map).exists() && least_counted_in(&map) > 10);
     let loads = children(tardy.id(), "tardy-loads")[0];
-    for part in LOADS.iter().flat_map(|(_, parts)| *parts) {
+    for part in LIGHT.iter().flat_map(|(_, parts)| *parts) {
         let name = format!("tardy-{part}");
         let workers = children(loads, &name);
         assert_eq!(workers.len(), 1, "{name}");
         send(workers[0], signal::KILL).unwrap();
-        // Its parent has noticed its end once it is not even a zombie.
         wait_until("its end", || children(loads, &name).is_empty());
     }
+    // tardy reads the loads once per second.
+    let cycles = least_counted_in(&map);
+    wait_until("three more seconds", || least_counted_in(&map) > cycles + 3_000);
     send(tardy.id(), signal::TERMINATE).unwrap();
     let printed = Printed::from(tardy.wait_with_output().unwrap()).exits(5);
     let run = bench.json("a.run.json");
@@ -69,7 +76,7 @@ fn a_load_whose_worker_is_killed_makes_the_run_invalid() {
         .iter()
         .map(|reason| reason.as_str().unwrap())
         .collect();
-    for (load, parts) in LOADS {
+    for (load, parts) in LIGHT {
         for part in parts {
             let begin = format!("load {load} ({part}) died");
             assert!(reasons.iter().any(|reason| reason.starts_with(&begin)), "{begin} in {reasons:?}");
