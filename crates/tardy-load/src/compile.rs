@@ -18,19 +18,16 @@ use tardy_sys::counters::Counter;
 use super::crew;
 use super::random::Random;
 use super::tail::Tail;
+use super::task::{BUILDS, COMPILER};
 use super::worker::{Ended, Worker};
 
-/// What POSIX calls the C compiler, near enough (`c17`); Debian's package gcc has it.
-pub(super) const COMPILER: &str = "cc";
-/// As many as in the article.
-pub(super) const BUILDS: usize = 2;
 /// Functions in a file that is made up: some tenths of a second on a PC, some seconds on a Raspberry Pi 1.
 const FUNCTIONS: usize = 12;
 /// Most files of a directory that are looked at.
 const FILES_MAX: usize = 100_000;
 
-pub(super) fn run(worker: &Worker) -> Ended {
-    let (directory, seed) = (&worker.part.argument, worker.seed);
+pub(super) fn run(worker: &Worker, directory: &str) -> Ended {
+    let seed = worker.seed;
     let files = if directory.is_empty() { Vec::new() } else { sources(Path::new(directory))? };
     crew::run(worker, BUILDS, |build| {
         let made_up = directory.is_empty();

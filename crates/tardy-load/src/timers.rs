@@ -11,23 +11,11 @@ use super::crew;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// For each CPU, unless told otherwise.
-const TIMERS: usize = 16;
-const TIMERS_MAX: usize = 512;
 /// Intervals lie between half of this and one and a half, in ns: no two are the same, and so no two stay in step.
 const INTERVAL_NS: usize = 1_000_000;
 
-/// Timers for each CPU.
-pub(super) fn count(argument: &str) -> Result<usize, String> {
-    let count = if argument.is_empty() { TIMERS } else { argument.parse().unwrap_or(0) };
-    if (1..=TIMERS_MAX).contains(&count) {
-        return Ok(count);
-    }
-    Err(format!("'{argument}' is no number of timers for each CPU; give 1 to {TIMERS_MAX}"))
-}
-
-pub(super) fn run(worker: &Worker) -> Ended {
-    let (seed, timers) = (worker.seed, count(&worker.part.argument)?);
+pub(super) fn run(worker: &Worker, timers: usize) -> Ended {
+    let seed = worker.seed;
     crew::run(worker, crew::one_per_cpu(worker), |index| expire(seed.wrapping_add(index as u64), timers))
 }
 
@@ -67,14 +55,5 @@ mod tests {
         let lasted_ns = Clock::Monotonic.now_ns() - begin;
         // Four timers whose intervals are half a millisecond at least.
         assert!(lasted_ns >= 4_000_000, "{lasted_ns}");
-    }
-
-    #[test]
-    fn numbers_are_written_like_this() {
-        assert_eq!(count(""), Ok(16));
-        assert_eq!(count("64"), Ok(64));
-        for text in ["0", "x", "513", "-1"] {
-            assert!(count(text).is_err(), "{text}");
-        }
     }
 }

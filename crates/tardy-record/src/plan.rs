@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::ForeignPlan;
+use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
 use crate::wiggle::WigglePlan;
 
@@ -68,8 +69,8 @@ pub struct PhasePlan {
     pub label: String,
     /// Which repetition of the same phase it is, from 1.
     pub round: u32,
-    /// Loads that run meanwhile, as the person wrote them; empty for none.
-    pub loads: Vec<String>,
+    /// Loads that run during the phase; empty for none.
+    pub loads: Vec<LoadSpec>,
     /// Measured but not counted, at the beginning.
     pub warmup_ns: u64,
     /// When it ends.
