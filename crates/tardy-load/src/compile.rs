@@ -17,19 +17,16 @@ use tardy_sys::counters::Counter;
 use super::forked_tasks;
 use super::random::Random;
 use super::tail::Tail;
+use super::task::{BUILDS, COMPILER};
 use super::worker::{Ended, Worker};
 
-/// The C compiler's usual name (POSIX calls it `c17`); Debian's package gcc provides it.
-pub(super) const COMPILER: &str = "cc";
-/// As in the article.
-pub(super) const BUILDS: usize = 2;
-/// Functions in a generated file: it takes tenths of a second to compile on a PC, seconds on a Raspberry Pi 1.
+/// Functions in a file that is made up: some tenths of a second on a PC, some seconds on a Raspberry Pi 1.
 const FUNCTIONS: usize = 12;
 /// Limit on the files of a directory.
 const FILES_MAX: usize = 100_000;
 
-pub(super) fn run(worker: &Worker) -> Ended {
-    let (directory, seed) = (&worker.part.argument, worker.seed);
+pub(super) fn run(worker: &Worker, directory: &str) -> Ended {
+    let seed = worker.seed;
     let files = if directory.is_empty() { Vec::new() } else { sources(Path::new(directory))? };
     forked_tasks::run(worker, BUILDS, |build| {
         let made_up = directory.is_empty();

@@ -26,11 +26,8 @@ const PAGE_BYTES: usize = 4096;
 /// Pages read back per chunk written.
 const PAGES: usize = 16;
 
-pub(super) fn run(worker: &Worker) -> Ended {
-    let directory = Path::new(match worker.part.argument.as_str() {
-        "" => DIRECTORY,
-        directory => directory,
-    });
+pub(super) fn run(worker: &Worker, directory: &str) -> Ended {
+    let directory = Path::new(if directory.is_empty() { DIRECTORY } else { directory });
     let file = unnamed_file(directory)?;
     if file_cache::is_in_memory(&file).unwrap_or(false) {
         worker.send(&Message::Remark(format!("not a disk: {} is in memory", directory.display())));

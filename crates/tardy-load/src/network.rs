@@ -17,12 +17,11 @@ use tardy_sys::signals::wait_readable;
 
 use super::messages::Message;
 use super::random::Random;
+use super::task::NETWORK_BURST_EVERY;
 use super::worker::{Ended, Worker};
 
 /// The TCP port of the article's script.
 pub const PORT: u16 = 5566;
-/// From the start of one burst to the start of the next, as in the article's script.
-pub(super) const EVERY: Duration = Duration::from_secs(7);
 const FILE_BYTES: usize = 4 << 20;
 /// Handed to the kernel at once, and therefore the granularity of the count.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -81,8 +80,8 @@ pub(super) fn first_connection(
 
 /// When the next burst begins. After a stall the schedule starts anew; missed bursts are not caught up.
 fn next_burst(last: Instant, now: Instant) -> Instant {
-    let next = last + EVERY;
-    if next + EVERY < now { now } else { next }
+    let next = last + NETWORK_BURST_EVERY;
+    if next + NETWORK_BURST_EVERY < now { now } else { next }
 }
 
 /// The other host.
@@ -203,8 +202,8 @@ mod tests {
     #[test]
     fn bursts_keep_their_schedule_and_are_not_caught_up() {
         let start = Instant::now();
-        assert_eq!(next_burst(start, start + Duration::from_secs(2)), start + EVERY);
-        assert_eq!(next_burst(start, start + Duration::from_secs(8)), start + EVERY);
+        assert_eq!(next_burst(start, start + Duration::from_secs(2)), start + NETWORK_BURST_EVERY);
+        assert_eq!(next_burst(start, start + Duration::from_secs(8)), start + NETWORK_BURST_EVERY);
         let late = start + Duration::from_secs(60);
         assert_eq!(next_burst(start, late), late);
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use super::spec::{LoadSpec, Part, parse};
+use tardy_record::load_spec::{LoadSpec, LoadSpecError, LoadTask};
 
 /// The hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "__load";
@@ -23,9 +23,9 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// All parts of all loads.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.specs.iter().flat_map(LoadSpec::parts)
+    /// All tasks of all loads.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &LoadTask> {
+        self.specs.iter().flat_map(LoadSpec::tasks)
     }
 
     /// The arguments, subcommand included.
@@ -57,7 +57,9 @@ impl Orders {
             "supervisor" => None,
             part => Some(number(Some(part), "part")?),
         };
-        let specs = rest[split + 1..].iter().map(|spec| parse(spec).map_err(|error| error.to_string()));
+        let specs = rest[split + 1..]
+            .iter()
+            .map(|spec| spec.parse().map_err(|error: LoadSpecError| error.to_string()));
         Ok(Self {
             part,
             parent: number(option("parent"), "parent")?,
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn orders_are_read_as_they_were_written() {
-        let specs = vec![parse("doload").unwrap(), parse("cmd:sh -c 'a=--; -- --peer=x'").unwrap()];
+        let specs = vec!["doload".parse().unwrap(), "cmd:sh -c 'a=--; -- --peer=x'".parse().unwrap()];
         let orders =
             Orders { part: None, parent: 7, counters: 3, seed: u64::MAX, port: 5566, peer: None, specs };
         for orders in [orders.clone(), Orders { part: Some(4), peer: Some("fe80::1".to_owned()), ..orders }] {

@@ -70,7 +70,7 @@ impl Supervisor {
                 ),
             );
         }
-        let workers = (0..orders.parts().count()).map(|part| Worker::start(orders, part));
+        let workers = (0..orders.tasks().count()).map(|task| Worker::start(orders, task));
         Ok(Self { signals, workers: workers.collect::<io::Result<_>>()? })
     }
 

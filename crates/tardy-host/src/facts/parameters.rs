@@ -17,7 +17,6 @@ use tardy_record::facts::{Fact, Kernel, UnownedParameter};
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 
 use super::SystemAnswers;
-use super::distance::is_one_slip;
 use super::kernel::major_minor;
 use super::look::not_from;
 
@@ -210,6 +209,11 @@ fn no_module(parameter: &str, module: &str, resembling: &Option<String>) -> Unow
     }
 }
 
+/// Whether `typed` becomes `known` by one letter changed, omitted, inserted, or swapped with its neighbour.
+fn is_one_slip(typed: &str, known: &str) -> bool {
+    strsim::osa_distance(typed, known) == 1
+}
+
 fn slip(parameter: &str) -> Option<UnownedParameter> {
     let name = name_of(parameter);
     if name.len() < 7 || LATENCY.contains(&name.as_str()) {
@@ -297,6 +301,22 @@ fn in_list(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_slip_is_a_letter_changed_omitted_inserted_or_swapped() {
+        for (typed, known) in [
+            ("dwg_otg", "dwc_otg"),
+            ("isolcpu", "isolcpus"),
+            ("isolcppus", "isolcpus"),
+            ("nohz_fulll", "nohz_full"),
+            ("thraedirqs", "threadirqs"),
+        ] {
+            assert!(is_one_slip(typed, known), "{typed}");
+        }
+        for (typed, known) in [("same", "same"), ("abc", "xyz"), ("", "ab"), ("dwx_otx", "dwc_otg")] {
+            assert!(!is_one_slip(typed, known), "{typed}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_cut_where_the_kernel_cuts_it() {
