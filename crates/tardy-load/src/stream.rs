@@ -20,7 +20,7 @@ const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(worker: &Worker, port: u16) -> Ended {
     let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
-    // Over loopback nobody else connects, and any free port will do.
+    // Over loopback any free port will do.
     let listener = network::listen(if peer.is_some() { port } else { 0 }, peer.is_some())?;
     let mut connection = network::first_connection(worker, &listener, peer.as_ref())?;
     let mut random = Random::new(worker.seed);
@@ -53,7 +53,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn what_is_sent_is_counted_and_a_broken_connection_is_an_error() {
+    fn sent_bytes_are_counted_and_a_broken_connection_is_an_error() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();

@@ -113,12 +113,12 @@ fn dies_with_its_worker(text: &str, parts: &[&str], victim: &str) {
     assert_eq!(own_descendants(), [], "{text}");
 }
 
-/// The child of the supervisor that does this part.
+/// The child of the load parent that does this part.
 fn worker(part: &str) -> Process {
     let name: String = format!("tardy-{part}").chars().take(15).collect();
-    let supervisor = own_descendants().into_iter().find(|process| process.name == "tardy-loads").unwrap();
+    let parent = own_descendants().into_iter().find(|process| process.name == "tardy-loads").unwrap();
     let named: Vec<Process> =
-        descendants(supervisor.pid).into_iter().filter(|process| process.name == name).collect();
+        descendants(parent.pid).into_iter().filter(|process| process.name == name).collect();
     // Tasks have their worker's name and start after it.
     named.into_iter().min_by_key(Process::started).unwrap_or_else(|| panic!("{name} does not run"))
 }
