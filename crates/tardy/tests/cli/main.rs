@@ -20,6 +20,7 @@ mod pins;
 mod pipeline;
 mod published;
 mod real_run;
+mod run_files;
 mod samples;
 mod simulate;
 mod wiggle;
