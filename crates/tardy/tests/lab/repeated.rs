@@ -6,7 +6,7 @@ use tardy_record::run::Origin;
 
 use crate::guests;
 use crate::own_modules::KERNELS;
-use crate::scripted::{Booted, Said, Scene, SharedBoot};
+use crate::scripted::{Booted, Printed, Scene, SharedBoot};
 use crate::{pins, switch, wiggle};
 
 static FIRST: SharedBoot = SharedBoot::new(KERNELS[1], scenes);
@@ -24,7 +24,7 @@ fn scenes() -> Vec<Scene> {
 }
 
 /// What a scene of the first boot printed.
-pub(crate) fn scene(name: &str) -> Option<&'static Said> {
+pub(crate) fn scene(name: &str) -> Option<&'static Printed> {
     FIRST.scene(name)
 }
 
