@@ -7,11 +7,14 @@
 
 pub mod dependency_rules;
 pub mod document_links;
+pub mod english;
 pub mod names;
 pub mod paths;
+mod prose;
 mod repository;
 mod rust_source;
 pub mod source_rules;
+mod word_list;
 
 pub use repository::{File, Repository};
 
@@ -29,5 +32,6 @@ pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     all.extend(names::check(repository));
     all.extend(document_links::check(repository));
     all.extend(paths::check(repository));
+    all.extend(english::check(repository));
     Ok(all)
 }

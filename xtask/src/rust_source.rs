@@ -19,8 +19,8 @@ pub(crate) fn code_only(text: &str) -> String {
     code
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` itself if none does.
-fn end_of_non_code(chars: &[char], at: usize) -> usize {
+/// The end of the comment or literal that begins at `at`; `at` itself if none begins there.
+pub(crate) fn end_of_non_code(chars: &[char], at: usize) -> usize {
     let next = chars.get(at + 1).copied();
     match chars[at] {
         '/' if next == Some('/') => find(chars, at, |c| c == '\n'),
