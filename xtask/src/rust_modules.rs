@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Repository;
 use crate::rust_items::{inline_modules, test_modules, without_tests};
-use crate::rust_source::{code_only, line_of, words};
+use crate::rust_source::{Lines, code_only, words};
 use crate::use_tree::{Import, imports};
 
 /// A module's place in its crate: the names from the root down. The root's is empty.
@@ -120,6 +120,7 @@ impl Modules {
 
     fn add(&mut self, root: &ModulePath, file: &str, code: &str) {
         let inline = inline_modules(code);
+        let lines = Lines::of(code);
         let module_at = |at: usize| -> ModulePath {
             let inner = inline.iter().filter(|module| module.body.contains(&at));
             root.iter().cloned().chain(inner.map(|module| module.name.clone())).collect()
@@ -129,11 +130,11 @@ impl Modules {
         }
         let imports = imports(code);
         for import in &imports {
-            self.modules.entry(module_at(import.at)).or_default().import(line_of(code, import.at), import);
+            self.modules.entry(module_at(import.at)).or_default().import(lines.line_of(import.at), import);
         }
         for (at, path) in paths(code) {
             if !imports.iter().any(|import| import.statement.contains(&at)) {
-                self.modules.entry(module_at(at)).or_default().paths.push((line_of(code, at), path));
+                self.modules.entry(module_at(at)).or_default().paths.push((lines.line_of(at), path));
             }
         }
         let words: Vec<(usize, &str)> = words(code).collect();

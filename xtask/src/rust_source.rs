@@ -114,6 +114,24 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
+/// The lines of a text, for finding many positions in it.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    pub(crate) fn of(text: &str) -> Self {
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { starts: std::iter::once(0).chain(breaks).collect() }
+    }
+
+    /// The line, counted from 1, that the byte `at` is on.
+    pub(crate) fn line_of(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+}
+
 /// A function with a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Function<'code> {
