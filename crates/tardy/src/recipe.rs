@@ -400,7 +400,7 @@ mod tests {
         for (name, _) in BUILT_IN {
             assert!(help.contains(name), "{name}");
         }
-        for load in tardy_measure::load::KNOWN.iter().filter(|load| !load.name.starts_with("sink")) {
+        for load in tardy_load::KNOWN.iter().filter(|load| !load.name.starts_with("sink")) {
             assert!(help.contains(load.word()), "{}", load.name);
         }
     }

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use tardy_measure::co_kernel::CoKernel;
-use tardy_measure::gpio::chips::ChipState;
-use tardy_measure::trace::tracefs::Offer;
+use tardy_host::co_kernel::CoKernel;
+use tardy_host::gpio::chips::ChipState;
+use tardy_host::trace::tracefs::Offer;
 use tardy_record::plan::{CausesPlan, ClockId, PhasePlan, Plan, Policy, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_record::units::{format_duration_ns, parse_duration_ns};
 use thiserror::Error;
@@ -15,7 +15,7 @@ use crate::resolve_pins::{GPIO_REACTION, GPIO_WIGGLE};
 use crate::{resolve_loads, resolve_probe};
 
 /// How many thresholds a series counts; the probe has room for so many.
-const THRESHOLD_COUNT_MAX: usize = tardy_measure::probe::cells::THRESHOLD_COUNT;
+const THRESHOLD_COUNT_MAX: usize = tardy_probe::cells::THRESHOLD_COUNT;
 /// Shorter intervals measure little but the measuring itself.
 const INTERVAL_NS_MIN: u64 = 20_000;
 /// A loop that spins until it is time for the next edge waits for no timer: there a toggle is all that there is.

@@ -9,7 +9,7 @@ use crate::resolve::{UsageError, given_twice, wrong};
 pub(crate) fn loads(recipe: &Recipe) -> Result<Vec<String>, UsageError> {
     let specs = recipe.run.load.clone().unwrap_or_default();
     for spec in &specs {
-        tardy_measure::load::parse(spec).map_err(|error| wrong("load", error))?;
+        tardy_load::parse(spec).map_err(|error| wrong("load", error))?;
     }
     if let Some(twice) = given_twice(&specs) {
         return Err(wrong("load", format!("'{twice}' is given twice; one is enough")));
@@ -23,7 +23,7 @@ pub(crate) fn loads(recipe: &Recipe) -> Result<Vec<String>, UsageError> {
 /// What each of these, such as `scheduler=500k`, asks of the loads of `phases`.
 pub(crate) fn floors(texts: &[String], phases: &[PhasePlan]) -> Result<Vec<LoadFloor>, UsageError> {
     let specs = phases.iter().flat_map(|phase| &phase.loads);
-    let parsed: Vec<_> = specs.filter_map(|spec| tardy_measure::load::parse(spec).ok()).collect();
+    let parsed: Vec<_> = specs.filter_map(|spec| tardy_load::parse(spec).ok()).collect();
     let mut parts: Vec<(&str, &str)> = parsed.iter().flat_map(|load| load.counted()).collect();
     parts.sort_unstable();
     parts.dedup();

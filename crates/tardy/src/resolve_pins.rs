@@ -1,7 +1,7 @@
 //! From `[gpio]` to the ways of answering that a reaction is measured in.
 
-use tardy_measure::gpio::chips;
-use tardy_measure::gpio::{Found, header};
+use tardy_host::gpio::chips;
+use tardy_host::gpio::{Found, header};
 use tardy_record::facts::Facts;
 use tardy_record::pins::{AnswerBy, Line, ReactionPlan, StimulusSource};
 use tardy_record::plan::{Plan, Policy, ProbePlan, TimerPlan};

@@ -1,6 +1,6 @@
 //! From `--probe` to the phases that it takes.
 
-use tardy_measure::co_kernel::CoKernel;
+use tardy_host::co_kernel::CoKernel;
 use tardy_record::Knowable;
 use tardy_record::foreign::{ForeignPlan, LatePeriods};
 use tardy_record::pins::ReactionPlan;

@@ -1,6 +1,6 @@
 //! From `[gpio]` to the stimulus that tardy makes itself.
 
-use tardy_measure::gpio::pwm;
+use tardy_host::gpio::pwm;
 use tardy_record::pins::{Line, StimulusPlan, StimulusSource};
 
 use crate::recipe::{GpioTable, Recipe};

@@ -1,6 +1,6 @@
 //! From `[gpio]` and `[timer]` to how a pin is wiggled.
 
-use tardy_measure::gpio::boards;
+use tardy_probe::gpio::registers;
 use tardy_record::plan::{NoisePlan, NoiseThread, Policy, ThreadPlan, TimerPlan, Wake};
 use tardy_record::wiggle::{Pace, Through, WigglePlan};
 
@@ -21,7 +21,7 @@ pub(crate) fn plan(
     let output = resolve_pins::line(GPIO_WIGGLE, "out", recipe.gpio.output.as_deref(), machine)?;
     let through = choice("through", recipe.gpio.through.as_deref(), Through::ALL, Through::name)?;
     if through == Through::Gpiomem {
-        boards::registers(&output).map_err(|reason| wrong("through", reason))?;
+        registers::registers(&output).map_err(|reason| wrong("through", reason))?;
     }
     let echo = match &recipe.gpio.echo {
         None => None,

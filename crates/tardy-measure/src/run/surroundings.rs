@@ -4,7 +4,7 @@ use tardy_record::load::LoadResult;
 use tardy_record::plan::PhasePlan;
 
 use super::house::House;
-use crate::load::{self, LoadContext, Loads};
+use tardy_load::{LoadContext, Loads};
 
 /// Loads that run, and the record of those that have ended.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl House<'_> {
         if plan.loads.is_empty() {
             return Ok(());
         }
-        let parsed: Result<Vec<_>, _> = plan.loads.iter().map(|spec| load::parse(spec)).collect();
+        let parsed: Result<Vec<_>, _> = plan.loads.iter().map(|spec| tardy_load::parse(spec)).collect();
         let context = LoadContext {
             seed: self.request.plan.seed,
             peer: self.request.plan.peer.clone(),

@@ -1,9 +1,9 @@
 //! `tardy gpio`: lines of GPIO chips.
 
 use anyhow::{Result, anyhow};
-use tardy_measure::facts;
-use tardy_measure::gpio::chips::{self, ChipState};
-use tardy_measure::gpio::header;
+use tardy_host::facts;
+use tardy_host::gpio::chips::{self, ChipState};
+use tardy_host::gpio::header;
 use tardy_present::latency::harmless;
 use tardy_present::table::Table;
 use tardy_sys::kernel_files::KernelFiles;

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, anyhow};
 use tardy_analyse::row;
-use tardy_measure::gpio::chips;
-use tardy_measure::gpio::{Stimulated, Stimulation, stimulate};
+use tardy_host::gpio::chips;
+use tardy_measure::pins::{Stimulated, Stimulation, stimulate};
 use tardy_present::latency::{self, count, microseconds};
 use tardy_record::Series;
 use tardy_record::pins::Line;

@@ -9,13 +9,13 @@ use crate::exit::Exit;
 /// The probe.
 pub(crate) fn probe() -> Result<Exit> {
     // The house gets the reason through the pipe; this status is for nobody.
-    let _ = tardy_measure::probe::main();
+    let _ = tardy_probe::main();
     Ok(Exit::Done)
 }
 
 /// Gives pins back once the house is gone.
 pub(crate) fn pins_guard(pins: &str) -> Result<Exit> {
-    let _ = tardy_measure::gpio::guard_main(pins);
+    let _ = tardy_measure::pins::guard_main(pins);
     Ok(Exit::Done)
 }
 
@@ -36,12 +36,12 @@ pub(crate) fn thread_cost(command: &[String], priority: u32, cycles: u64) -> Res
 
 /// timerlat's user thread.
 pub(crate) fn timerlat(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
-    let _ = tardy_measure::probe::timerlat_thread::main(house_pid, cpu, priority, file);
+    let _ = tardy_probe::timerlat_thread::main(house_pid, cpu, priority, file);
     Ok(Exit::Done)
 }
 
 /// A load's process.
 pub(crate) fn load(arguments: Vec<String>) -> Result<Exit> {
-    let _ = tardy_measure::load::worker::worker_main(arguments);
+    let _ = tardy_load::worker::worker_main(arguments);
     Ok(Exit::Done)
 }

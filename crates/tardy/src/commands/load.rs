@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tardy_measure::load::{self, LoadContext};
+use tardy_load::LoadContext;
 use tardy_record::units::parse_duration_ns;
 
 use crate::args::LoadArgs;
@@ -23,11 +23,11 @@ pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
         }
         None => arguments.name.clone(),
     };
-    let spec = load::parse(&text).map_err(|error| wrong("load", error))?;
+    let spec = tardy_load::parse(&text).map_err(|error| wrong("load", error))?;
     let exe =
         std::env::current_exe().context("tardy does not find its own program, which serves as the load")?;
     let context = LoadContext { seed: arguments.seed, peer: arguments.peer.clone(), ..LoadContext::new(exe) };
-    let results = load::run_alone(&[spec], &context, duration, &mut std::io::stderr())?;
+    let results = tardy_load::run_alone(&[spec], &context, duration, &mut std::io::stderr())?;
     let deaths: Vec<String> = results
         .iter()
         .flat_map(|result| &result.parts)

@@ -1,7 +1,7 @@
 //! `tardy restore`: what a crash left changed is put back.
 
 use anyhow::{Result, anyhow};
-use tardy_measure::journal::{Fate, Place, restore};
+use tardy_host::journal::{Fate, Place, restore};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::output;
@@ -11,7 +11,8 @@ use crate::exit::Exit;
 /// Undoes every entry of the journal whose owner is dead.
 pub(crate) fn run(arguments: &RestoreArgs) -> Result<Exit> {
     let files = KernelFiles::under(&arguments.kernel_root);
-    let entries = restore(&Place::of(&files), &files).map_err(|reason| anyhow!(reason))?;
+    let entries = restore(&Place::of(&files), &files, &tardy_measure::undo_kinds())
+        .map_err(|reason| anyhow!(reason))?;
     if entries.is_empty() {
         output::tell("nothing to restore: the journal is empty");
     }

@@ -5,13 +5,12 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::phase_lock;
-use tardy_measure::co_kernel::CoKernel;
-use tardy_measure::facts;
-use tardy_measure::gpio::chips;
-use tardy_measure::load;
+use tardy_host::co_kernel::CoKernel;
+use tardy_host::facts;
+use tardy_host::gpio::chips;
+use tardy_host::trace::tracefs::Offer;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
-use tardy_measure::trace::tracefs::Offer;
 use tardy_present::noise;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
@@ -91,7 +90,9 @@ fn present(
 /// The last phase's load must not be found to be impossible when the others are over.
 fn check_programs(plan: &Plan) -> Result<(), UsageError> {
     for load in plan.phases.iter().flat_map(|phase| &phase.loads) {
-        load::parse(load).and_then(|spec| spec.check_programs()).map_err(|error| wrong("load", error))?;
+        tardy_load::parse(load)
+            .and_then(|spec| spec.check_programs())
+            .map_err(|error| wrong("load", error))?;
     }
     Ok(())
 }

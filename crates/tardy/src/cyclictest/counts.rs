@@ -1,7 +1,7 @@
 //! What cyclictest counts of its threads, from every single reading: in whole units, with rows of one unit each.
 
 use tardy_formats::cyclictest::MIN_OF_NONE;
-use tardy_measure::probe::sample_ring::Sample;
+use tardy_probe::sample_ring::Sample;
 
 use super::options::Options;
 

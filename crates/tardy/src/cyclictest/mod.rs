@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use tardy_measure::facts;
+use tardy_host::facts;
 use tardy_measure::run::{Request, conduct};
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;

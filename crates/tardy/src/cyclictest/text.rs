@@ -88,7 +88,7 @@ pub(super) fn json(counts: &Counts, heads: &[Head], of: &Circumstances) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use tardy_measure::probe::sample_ring::Sample;
+    use tardy_probe::sample_ring::Sample;
 
     use super::*;
     use crate::cyclictest::options::Options;

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use tardy_measure::probe::order::Granted;
-use tardy_measure::probe::sample_ring::Sample;
 use tardy_measure::run::{Observer, Standing};
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::Sample;
 use tardy_record::Run;
 use tardy_record::plan::{Plan, Policy};
 use tardy_sys::signals::{self, Request};
@@ -72,7 +72,7 @@ impl Watcher {
 
     /// Says so where readings never came here: a machine too busy to take them is told from a complete count.
     pub(super) fn check_nothing_is_missing(&self, run: &Run) {
-        let recorded = tardy_record::samples::recorded(run);
+        let recorded = run.recorded_samples();
         let counted: u64 = self.counts.threads.iter().map(|thread| thread.cycles).sum();
         if self.counts.broken.is_none() && counted < recorded {
             let missing = recorded - counted;

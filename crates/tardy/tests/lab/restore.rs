@@ -4,52 +4,37 @@
 
 use std::collections::BTreeSet;
 
-use tardy_measure::journal::{Rank, Setting, ThreadRank};
-use tardy_measure::switch::Change;
+use tardy_switch::Change;
 
 use crate::guests;
 use crate::switch::machine::Guest;
 
 const OPEN_VSWITCH: &str = "openvswitch-switch";
 
-/// What the journal calls a setting. A new one does not compile here until it has a name, and fails the test until a
-/// scene has it, or [`ELSEWHERE`] says where it is tried.
-fn kind(setting: &Setting) -> &'static str {
-    match setting {
-        Setting::TraceInstance { .. } => "trace_instance",
-        Setting::File { .. } => "file",
-        Setting::Thread(_) => "thread",
-        Setting::Pin { .. } => "pin",
-        Setting::ExportedPin { .. } => "exported_pin",
-        Setting::Pwm { .. } => "pwm",
-        Setting::Network(step) => match &step.change {
-            Change::Bridge { .. } => "bridge",
-            Change::OpenVSwitch { .. } => "open_v_switch",
-            Change::OpenVSwitchPort { .. } => "open_v_switch_port",
-            Change::OpenVSwitchVlans { .. } => "open_v_switch_vlans",
-            Change::Filtering { .. } => "filtering",
-            Change::Port { .. } => "port",
-            Change::Vlans { .. } => "vlans",
-            Change::Up { .. } => "up",
-            Change::Shaper { .. } => "shaper",
-            Change::Schedule { .. } => "schedule",
-            Change::NftTable { .. } => "nft_table",
-            Change::Filters { .. } => "filters",
-            Change::IptablesRule { .. } => "iptables_rule",
-            Change::Sysctl { .. } => "sysctl",
-            Change::ReceiveStamps { .. } => "receive_stamps",
-        },
+/// What the journal calls a change of the network. A new one does not compile here until it has a name, and fails the test until a
+/// scene has it, or [`ELSEWHERE`] states where it is tried.
+fn name_of(change: &Change) -> &'static str {
+    match change {
+        Change::Bridge { .. } => "bridge",
+        Change::OpenVSwitch { .. } => "open_v_switch",
+        Change::OpenVSwitchPort { .. } => "open_v_switch_port",
+        Change::OpenVSwitchVlans { .. } => "open_v_switch_vlans",
+        Change::Filtering { .. } => "filtering",
+        Change::Port { .. } => "port",
+        Change::Vlans { .. } => "vlans",
+        Change::Up { .. } => "up",
+        Change::Shaper { .. } => "shaper",
+        Change::Schedule { .. } => "schedule",
+        Change::NftTable { .. } => "nft_table",
+        Change::Filters { .. } => "filters",
+        Change::IptablesRule { .. } => "iptables_rule",
+        Change::Sysctl { .. } => "sysctl",
+        Change::ReceiveStamps { .. } => "receive_stamps",
     }
 }
 
-/// Every name that [`kind`] gives.
-const KINDS: [&str; 21] = [
-    "trace_instance",
-    "file",
-    "thread",
-    "pin",
-    "exported_pin",
-    "pwm",
+/// Every name that [`name_of`] gives.
+const NETWORK_CHANGES: [&str; 15] = [
     "bridge",
     "open_v_switch",
     "open_v_switch_port",
@@ -134,20 +119,20 @@ fn everything_that_tardy_changes_comes_back_after_a_crash() {
         assert_eq!(part.number("restored"), 0, "{name}: tardy restore failed:\n{}", part.text());
         assert_eq!(part.number("exit status"), 0, "{name}: not as it was:\n{}", part.text());
     }
-    let wanted = KINDS.into_iter().filter(|kind| !ELSEWHERE.contains(kind)).map(str::to_owned).collect();
+    let wanted = kinds().filter(|kind| !ELSEWHERE.contains(kind)).map(str::to_owned).collect();
     assert_eq!(met, wanted, "every kind of change is crashed in some scene");
 }
 
-/// The names above are those that the journal writes.
+/// The names of all changes that tardy makes: the journal's own kinds, and those of the network in place of `network`.
+fn kinds() -> impl Iterator<Item = &'static str> {
+    let kinds = tardy_measure::undo_kinds().into_iter().map(|kind| kind.name);
+    kinds.filter(|name| *name != tardy_switch::UNDO.name).chain(NETWORK_CHANGES)
+}
+
 #[test]
-fn kinds_are_called_as_in_the_journal() {
-    let file = Setting::File { path: String::new(), old: String::new(), new: None };
-    let (name, rank) = (String::new(), Rank::fifo(1));
-    let thread = Setting::Thread(ThreadRank { pid: 1, start_ticks: 1, name, old: rank, new: rank });
-    let settings = [Setting::TraceInstance { path: String::new() }, file.clone(), thread];
-    for setting in settings {
-        let text = serde_json::to_value(&setting).unwrap();
-        assert_eq!(text["kind"], kind(&setting));
-    }
-    assert!(KINDS.contains(&kind(&file)));
+fn network_changes_are_named_as_in_the_journal() {
+    let change = Change::Sysctl { path: String::new(), was: String::new() };
+    let json = serde_json::to_value(&change).unwrap();
+    assert_eq!(json["change"], name_of(&change));
+    assert!(NETWORK_CHANGES.contains(&name_of(&change)));
 }

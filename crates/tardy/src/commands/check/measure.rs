@@ -5,13 +5,12 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tardy_analyse::doctor::{self as analysis, Diagnosis, Observation};
+use tardy_host::facts::SystemAnswers;
+use tardy_host::trace::tracefs::Offer as TraceOffer;
 use tardy_measure::doctor::{
     Change, Ending, Offer, Request, Standing, Steps, Subject, check_nothing_is_left, conduct, offers,
     order_of_round,
 };
-use tardy_measure::facts::SystemAnswers;
-use tardy_measure::load;
-use tardy_measure::trace::tracefs::Offer as TraceOffer;
 use tardy_present::doctor::{Done, Offered, offers as offers_text, text};
 use tardy_record::cpu_list;
 use tardy_record::plan::Plan;
@@ -80,7 +79,9 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
     }
     if flags.fake.is_none() {
         for spec in &resolved.plan.phases[0].loads {
-            load::parse(spec).and_then(|spec| spec.check_programs()).map_err(|error| wrong("load", error))?;
+            tardy_load::parse(spec)
+                .and_then(|spec| spec.check_programs())
+                .map_err(|error| wrong("load", error))?;
         }
     }
     tell_beforehand(&resolved, flags.quiet);

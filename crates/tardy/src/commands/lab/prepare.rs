@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tardy_host::trace::tracefs::Offer;
 use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
@@ -13,7 +14,6 @@ use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
-use tardy_measure::trace::tracefs::Offer;
 use tardy_record::units::parse_duration_ns;
 use tardy_sys::scheduling;
 

@@ -1,13 +1,13 @@
 //! `tardy tsn apply`: makes this machine the switch of a file.
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::journal::Place;
-use tardy_measure::switch::{
+use tardy_host::journal::Place;
+use tardy_present::tsn::check as shown;
+use tardy_record::units::format_duration_ns;
+use tardy_switch::{
     self, Applied, Leak, OpenVSwitch, Request,
     state::{Shelf, up},
 };
-use tardy_present::tsn::check as shown;
-use tardy_record::units::format_duration_ns;
 use tardy_tsn::check::{self, Finding, Kind};
 use tardy_tsn::settings;
 
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
         return exit;
     }
     let (applied, ledger) =
-        switch::apply(Some(Place::own()), &shelf, &request).map_err(|reason| anyhow!(reason))?;
+        tardy_switch::apply(Some(Place::own()), &shelf, &request).map_err(|reason| anyhow!(reason))?;
     tell(name, &applied);
     let Some(end) = end else {
         ledger.keep();
@@ -91,7 +91,7 @@ fn tell(name: &str, applied: &Applied) {
 
 /// Takes a switch back, and says so.
 pub(super) fn take_back(shelf: &Shelf, name: &str) -> Result<Exit> {
-    let undone = switch::remove(shelf, name).map_err(|reason| {
+    let undone = tardy_switch::remove(shelf, name).map_err(|reason| {
         anyhow!("not everything could be put back:\n{reason}\n'tardy tsn remove {name}' tries again")
     })?;
     let Some(undone) = undone else { bail!("no switch {name} of tardy's is up here") };

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use tardy_measure::run::result_file::is_same_place;
-use tardy_measure::switch::experiment::ObservedFrame;
 use tardy_record::plan::SwitchPlan;
+use tardy_switch::experiment::ObservedFrame;
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate::engine::{Arrival, Lost};
 use tardy_tsn::simulate::recorded::Audience;

@@ -1,7 +1,7 @@
 //! `tardy tsn remove`: takes a switch back.
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::switch::state::Shelf;
+use tardy_switch::state::Shelf;
 
 use super::apply::take_back;
 use crate::args::TsnRemoveArgs;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::switch::state::Shelf;
-use tardy_measure::switch::{self, PortView, ScheduleView, ShaperView, SwitchView};
 use tardy_record::units::format_duration_ns;
+use tardy_switch::state::Shelf;
+use tardy_switch::{PortView, ScheduleView, ShaperView, SwitchView};
 
 use crate::args::TsnShowArgs;
 use crate::commands::output;
@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
     };
     let mut views = Vec::new();
     for name in &names {
-        match switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
+        match tardy_switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
             Some(view) => views.push(view),
             None => bail!("no switch {name} of tardy's is up in this network namespace"),
         }
@@ -98,9 +98,9 @@ fn schedule_text(text: &mut String, which: &str, schedule: Option<&ScheduleView>
         format_duration_ns(schedule.cycle_ns),
         schedule.entries.len()
     );
-    for (gates, interval_ns) in schedule.entries.iter().take(ENTRIES_PRINTED) {
-        let _ =
-            writeln!(text, "      gates {gates:#06b} for {}", format_duration_ns(u64::from(*interval_ns)));
+    for entry in schedule.entries.iter().take(ENTRIES_PRINTED) {
+        let interval = format_duration_ns(u64::from(entry.interval_ns));
+        let _ = writeln!(text, "      gates {:#06b} for {interval}", entry.gates);
     }
     if let Some(more) = schedule.entries.len().checked_sub(ENTRIES_PRINTED).filter(|more| *more > 0) {
         let _ = writeln!(text, "      and {more} more (--json shows them all)");

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
-use tardy_measure::facts;
+use tardy_host::facts;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
-use tardy_measure::switch::experiment::{self, ObservedFrame, Request};
+use tardy_switch::experiment::{self, ObservedFrame, Request};
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::EndSignals;
 

@@ -3,9 +3,9 @@
 use std::os::fd::{AsFd, AsRawFd};
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::switch::state::{Shelf, up};
-use tardy_measure::switch::{Healed, Watch};
 use tardy_record::units::format_duration_ns;
+use tardy_switch::state::{Shelf, up};
+use tardy_switch::{Healed, Watch};
 use tardy_tsn::settings;
 
 use super::one_switch::{self, End};
