@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use tardy_sys::kernel_files::KernelFiles;
+
 use super::LoadError;
 use super::kinds::KNOWN;
 use super::{compile, memory, meter, scheduler, stream, timers};
@@ -192,7 +194,7 @@ impl Kind {
 /// are there, so that every process that maps the counters finds as many.
 fn possible_cpus() -> usize {
     let path = "/sys/devices/system/cpu/possible";
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = KernelFiles::real().text(path).unwrap_or_default();
     last_cpu(&text).map_or(1, |last| last + 1).min(COUNTED_CPUS_MAX)
 }
 

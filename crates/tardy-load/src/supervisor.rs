@@ -10,14 +10,12 @@ use std::os::fd::AsRawFd;
 use std::process::{ChildStdout, Command, ExitCode, Stdio};
 
 use tardy_sys::child::{self, ChildSignals, Ended, Notice};
+use tardy_sys::processes::OWN_EXECUTABLE;
 use tardy_sys::signals::wait_readable;
 
 use super::messages::{Message, MessageReader};
 use super::orders::Orders;
 use super::worker::{name_process, send};
-
-/// This executable, even when its file has been replaced meanwhile.
-const SELF: &str = "/proc/self/exe";
 
 pub(super) fn run(orders: &Orders) -> ExitCode {
     let reported = Supervisor::start(orders).and_then(|mut supervisor| supervisor.supervise(orders.parent));
@@ -126,7 +124,7 @@ impl Supervisor {
 impl Worker {
     fn start(orders: &Orders, part: usize) -> io::Result<Self> {
         let orders = Orders { part: Some(part), parent: std::process::id(), ..orders.clone() };
-        let mut command = Command::new(SELF);
+        let mut command = Command::new(OWN_EXECUTABLE);
         command.args(orders.to_arguments()).stdin(Stdio::null()).stdout(Stdio::piped());
         child::prepare(&mut command, &[orders.counters]);
         let mut child = command.spawn()?;

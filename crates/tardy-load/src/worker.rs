@@ -135,5 +135,5 @@ pub(super) fn send(part: usize, message: &Message) {
 
 /// Names the process, so that `ps` and `top` show which part it is; failure does not matter.
 pub(super) fn name_process(part: &str) {
-    let _ = std::fs::write("/proc/self/comm", format!("tardy-{part}"));
+    let _ = tardy_sys::processes::set_own_command(&format!("tardy-{part}"));
 }
