@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::ForeignPlan;
+use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
 use crate::wiggle::WigglePlan;
 
@@ -76,9 +77,9 @@ pub struct PhasePlan {
     pub label: String,
     /// The repetition of the same phase, from 1.
     pub round: u32,
-    /// The loads, as written by the user; empty for none.
-    pub loads: Vec<String>,
-    /// The time at the start that is measured but not counted.
+    /// Loads that run during the phase; empty for none.
+    pub loads: Vec<LoadSpec>,
+    /// Measured but not counted, at the beginning.
     pub warmup_ns: u64,
     /// When it ends.
     pub span: Span,

@@ -1,4 +1,4 @@
-//! The project's copy of the published results, as part of the program.
+//! The published results, which are part of the program.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -8,9 +8,9 @@ use serde::Deserialize;
 use tardy_analyse::findings::Options;
 use tardy_analyse::published::PublishedResult;
 
-const TEXT: &str = include_str!("../../../data/published.toml");
+const TEXT: &str = include_str!("../../../../data/published.toml");
 
-/// What stands before an id where a run could be named.
+/// The prefix of an id in place of a run file.
 const PREFIX: &str = "published:";
 
 /// The file.
@@ -18,16 +18,13 @@ const PREFIX: &str = "published:";
 #[serde(deny_unknown_fields)]
 struct File {
     result: Vec<PublishedResult>,
-    /// What warmth does to the boards: no result that a run could be held against.
+    /// The effect of temperature on boards; not a result to compare a run with.
     #[serde(default)]
-    #[expect(
-        dead_code,
-        reason = "its place in the file is known, so that a slip of the fingers beside it is found"
-    )]
+    #[expect(dead_code, reason = "it is declared so that unknown keys are errors")]
     ambient: Vec<toml::Table>,
 }
 
-/// Findings with the published results beside them, and nothing else asked.
+/// Options of findings: the published results, and defaults otherwise.
 pub(crate) fn options() -> Result<Options<'static>> {
     Ok(Options { published: results()?, ..Options::default() })
 }
@@ -38,11 +35,11 @@ pub(crate) fn results() -> Result<&'static [PublishedResult]> {
     if let Some(results) = RESULTS.get() {
         return Ok(results);
     }
-    let file: File = toml::from_str(TEXT).context("data/published.toml, which is part of this tardy")?;
+    let file: File = toml::from_str(TEXT).context("built-in data/published.toml")?;
     Ok(RESULTS.get_or_init(|| file.result))
 }
 
-/// The published result that `path` means, where it is `published:ID` and no file.
+/// The published result that `path` names as `published:ID`; `None` if it is a file.
 pub(crate) fn named(path: &Path) -> Option<Result<&'static PublishedResult>> {
     let id = path.to_str()?.strip_prefix(PREFIX)?;
     let find = || {
@@ -51,18 +48,18 @@ pub(crate) fn named(path: &Path) -> Option<Result<&'static PublishedResult>> {
             let near: Vec<&str> = results
                 .iter()
                 .map(|result| result.id.as_str())
-                .filter(|other| has_a_word_of(other, id))
+                .filter(|other| has_the_prefix_of(other, id))
                 .collect();
             let near =
-                if near.is_empty() { String::new() } else { format!("; there is {}", near.join(", ")) };
-            format!("no published result is called '{id}'{near}; 'tardy list --published' has all")
+                if near.is_empty() { String::new() } else { format!("; similar: {}", near.join(", ")) };
+            format!("no published result '{id}'{near}; 'tardy list --published' lists them")
         })
     };
     Some(find())
 }
 
-/// Whether the two have the first part of their names in common.
-fn has_a_word_of(one: &str, other: &str) -> bool {
+/// Whether the first parts of two ids are equal.
+fn has_the_prefix_of(one: &str, other: &str) -> bool {
     let first = |id: &str| id.split('-').next().unwrap_or_default().to_owned();
     first(one) == first(other)
 }
@@ -72,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_copy_reads_and_every_result_says_who_published_it() {
+    fn every_published_result_parses_and_has_a_source() {
         let results = results().unwrap();
         assert!(results.len() >= 31, "results were lost: {}", results.len());
         for result in results {

@@ -1,9 +1,8 @@
-//! The process over all load processes: starts them, passes on their output, and ends them when tardy ends.
+//! The parent of all load processes: starts them, forwards their messages, and ends them when tardy ends.
 //!
-//! It is asked to end by the closing of its standard input, the one signal that a SIGKILL of tardy cannot prevent; the
-//! kernel's word that the parent has died (PR_SET_PDEATHSIG) comes beside it, for the case that another child of
-//! tardy's holds the pipe open. It has a session of its own, so that a Ctrl-C or the kill of a process group, which
-//! `timeout -s KILL` does, does not take it away before its work is done.
+//! It ends when its standard input is closed, the one sign of tardy's death that SIGKILL cannot prevent; PR_SET_PDEATHSIG
+//! covers the case that another child of tardy holds the pipe open. It has its own session, so that Ctrl-C or the kill of a
+//! process group, as by `timeout -s KILL`, does not end it before it has cleaned up.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -18,37 +17,37 @@ use super::orders::Orders;
 use super::worker::{name_process, send};
 
 pub(super) fn run(orders: &Orders) -> ExitCode {
-    let reported = Supervisor::start(orders).and_then(|mut supervisor| supervisor.supervise(orders.parent));
+    let reported = LoadParent::start(orders).and_then(|mut parent| parent.watch(orders.parent));
     if let Err(error) = &reported {
-        send(0, &Message::Death(format!("the supervisor of the loads failed: {error}")));
+        send(0, &Message::Death(format!("the parent of the load processes failed: {error}")));
     }
     let leftovers = child::end_descendants().unwrap_or_default();
     if !leftovers.is_empty() {
         send(
             0,
             &Message::Remark(format!(
-                "could not be ended, for they are another user's: processes {leftovers:?}"
+                "could not be ended, because they belong to another user: processes {leftovers:?}"
             )),
         );
     }
     if reported.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-struct Supervisor {
+struct LoadParent {
     signals: ChildSignals,
     workers: Vec<Worker>,
 }
 
-/// A part's process, seen from above.
+/// A worker process.
 struct Worker {
     pid: u32,
     alive: bool,
     output: Option<ChildStdout>,
     listener: MessageReader,
-    death_told: bool,
+    death_reported: bool,
 }
 
-impl Supervisor {
+impl LoadParent {
     fn start(orders: &Orders) -> io::Result<Self> {
         name_process("loads");
         let signals = ChildSignals::catch()?;
@@ -70,12 +69,12 @@ impl Supervisor {
                 ),
             );
         }
-        let workers = (0..orders.parts().count()).map(|part| Worker::start(orders, part));
+        let workers = (0..orders.tasks().count()).map(|task| Worker::start(orders, task));
         Ok(Self { signals, workers: workers.collect::<io::Result<_>>()? })
     }
 
-    /// Passes output on until an end is asked for.
-    fn supervise(&mut self, parent: u32) -> io::Result<()> {
+    /// Forwards messages until the end is requested.
+    fn watch(&mut self, parent: u32) -> io::Result<()> {
         let control = io::stdin().as_raw_fd();
         loop {
             let mut watched = vec![control, self.signals.as_raw_fd()];
@@ -99,7 +98,7 @@ impl Supervisor {
         }
     }
 
-    /// Tells of the workers that have ended, and ends what they left behind.
+    /// Reports the workers that have ended, and ends what they left behind.
     fn reap(&mut self) -> io::Result<()> {
         while let Some(ended) = Ended::take() {
             let found = self
@@ -110,8 +109,8 @@ impl Supervisor {
             let Some((part, worker)) = found else { continue };
             worker.alive = false;
             worker.pass_on(part);
-            if !worker.death_told {
-                worker.death_told = true;
+            if !worker.death_reported {
+                worker.death_reported = true;
                 send(part, &Message::Death(ended.how.to_string()));
             }
         }
@@ -137,16 +136,16 @@ impl Worker {
             alive: true,
             output,
             listener: MessageReader::default(),
-            death_told: false,
+            death_reported: false,
         })
     }
 
-    /// Passes on what the part, which is number `part`, has said since.
+    /// Forwards what part number `part` has sent since the last call.
     fn pass_on(&mut self, part: usize) {
         let Some(pipe) = &mut self.output else { return };
         let (output, open) = self.listener.read(pipe);
         for (_, message) in output {
-            self.death_told |= matches!(message, Message::Death(_));
+            self.death_reported |= matches!(message, Message::Death(_));
             send(part, &message);
         }
         if !open {
