@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::Wake;
+use tardy_record::run::Validity;
 use tardy_record::series::Quantity;
-use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
 use crate::captures::{self, CapturedChannel};

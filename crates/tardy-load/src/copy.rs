@@ -1,12 +1,12 @@
-//! A copy from /dev/zero to /dev/null, as `dd if=/dev/zero of=/dev/null` does it.
+//! A copy from /dev/zero to /dev/null, like `dd if=/dev/zero of=/dev/null`.
 //!
-//! 512 bytes at a time, dd's default (dd(1), `bs`), which the article's script left alone: so it is a load of system
-//! calls, two for each block, and hardly one of memory bandwidth.
+//! 512 bytes at a time, dd's default (dd(1), `bs`), which the article's script did not change: a load of system calls, two per
+//! block, and hardly of memory bandwidth.
 
 use std::fs::File;
 use std::io::{Read, Write};
 
-use super::words::Word;
+use super::messages::Message;
 use super::worker::{Ended, Worker};
 
 /// dd's default block size.
@@ -25,7 +25,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
         Ok::<(), String>(())
     };
     copy_block()?;
-    worker.say(&Word::Running);
+    worker.send(&Message::Running);
     loop {
         copy_block()?;
     }

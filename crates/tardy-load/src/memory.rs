@@ -1,30 +1,32 @@
-//! Memory on every CPU: a copy for the bandwidth, and strides at random that miss every cache.
+//! Memory traffic on every CPU: copies for bandwidth, and random accesses that miss every cache.
 
 use std::hint::black_box;
 
 use tardy_sys::counters::Counter;
 
-use super::crew;
+use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// What is copied in one step.
+/// Copied in one step.
 const CHUNK_WORDS: usize = 8192;
-/// What a cache moves at once, nearly everywhere.
+/// Size of a cache line on nearly all processors.
 const LINE_WORDS: usize = 8;
-/// Lines that are touched in one step.
+/// Lines touched in one step.
 const LINES: usize = 256;
 
 pub(super) fn run(worker: &Worker, mib: usize) -> Ended {
     let seed = worker.seed;
-    crew::run(worker, crew::one_per_cpu(worker), |index| thrash(seed.wrapping_add(index as u64), mib))
+    forked_tasks::run(worker, forked_tasks::one_per_cpu(worker), |index| {
+        thrash(seed.wrapping_add(index as u64), mib)
+    })
 }
 
-/// A step copies a chunk from the first half to the second, and then changes lines anywhere.
+/// A step copies a chunk from the first half to the second, then modifies random lines.
 fn thrash(seed: u64, mib: usize) -> Result<impl FnMut(&Counter) -> Result<(), String>, String> {
     let count = mib << 17;
     let mut words: Vec<u64> = Vec::new();
-    words.try_reserve_exact(count).map_err(|_| format!("{mib} MiB for each CPU cannot be had"))?;
+    words.try_reserve_exact(count).map_err(|_| format!("{mib} MiB per CPU are not available"))?;
     words.resize(count, seed);
     let (mut random, mut chunk) = (Random::new(seed), 0);
     let (chunks, lines) = (count / 2 / CHUNK_WORDS, count / LINE_WORDS);

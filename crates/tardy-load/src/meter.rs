@@ -1,8 +1,8 @@
-//! Tools that others have written, and what they tell of their own work while it goes on.
+//! External tools, and how their output reports progress.
 //!
-//! A tool that tells only at its end (hackbench, stress-ng) is run over and over, each round for a second or two; one
-//! that tells every second (iperf3) is left to run. A tool that tells nothing is not counted as running, and a tool
-//! that fails says why before anything is measured.
+//! A tool that reports only at its end (hackbench, stress-ng) is run repeatedly, one or two seconds each time; one that reports
+//! every second (iperf3) is left running. A tool that reports nothing does not count as running, and a tool that fails gives its
+//! reason before anything is measured.
 
 use tardy_record::load_spec::{LoadTask, is_iperf3_server};
 
@@ -26,17 +26,17 @@ pub(super) fn command_line(task: &LoadTask) -> String {
     }
 }
 
-/// Reads a tool's lines.
+/// Parses a tool's output.
 #[derive(Debug)]
 pub(super) struct Meter {
     task: LoadTask,
     begun: Vec<u8>,
-    /// hackbench: how many messages a round has, of which its first two lines tell.
+    /// hackbench: messages per round, from its first two lines.
     pairs: u64,
     round: u64,
 }
 
-/// A line that is longer is none of theirs.
+/// Longer lines are not progress reports.
 const LINE_BYTES_MAX: usize = 4096;
 
 impl Meter {
@@ -44,7 +44,7 @@ impl Meter {
         Self { task, begun: Vec::new(), pairs: 0, round: 0 }
     }
 
-    /// Takes what the tool has written, and tells how much work that is.
+    /// Processes output and returns how much work it reports.
     pub(super) fn read(&mut self, bytes: &[u8]) -> u64 {
         let mut done: u64 = 0;
         for byte in bytes {
@@ -98,7 +98,7 @@ fn bogo_operations(line: &str) -> Option<u64> {
     (times == 5).then_some(operations)
 }
 
-/// iperf3: `[  5]   1.00-2.00   sec  1.10 GBytes  9.42 Gbits/sec …`; sums of streams and of the whole are left out.
+/// iperf3: `[  5]   1.00-2.00   sec  1.10 GBytes  9.42 Gbits/sec …`; sums over streams and over the run are skipped.
 fn bytes_of_interval(line: &str) -> Option<u64> {
     let is_extra = line.starts_with("[SUM]") || line.contains("sender") || line.contains("receiver");
     if !line.starts_with('[') || is_extra {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use tardy_record::load_spec::LoadSpec;
 
-    /// Lines of stress-ng 0.15.06, hackbench of rt-tests 2.4 and iperf3 3.12, as they came.
+    /// Captured output of stress-ng 0.15.06, hackbench of rt-tests 2.4 and iperf3 3.12.
     const STRESS_NG: &str = "\
 stress-ng: info:  [27658] setting to a 2 second run per stressor
 stress-ng: info:  [27658] dispatching hogs: 1 cpu, 1 vm
@@ -156,7 +156,7 @@ Connecting to host 127.0.0.1, port 5999
 
     fn count(load: &str, text: &str) -> u64 {
         let mut meter = Meter::new(task(load));
-        // A pipe may cut anywhere.
+        // A pipe may split it anywhere.
         text.as_bytes().chunks(7).map(|bytes| meter.read(bytes)).sum()
     }
 

@@ -1,11 +1,10 @@
-//! hackbench's groups: senders and receivers, every sender of a group sends to every receiver of it.
+//! hackbench's groups: every sender of a group sends to every receiver of it.
 //!
-//! As `hackbench` of rt-tests does it (src/hackbench/hackbench.c): processes; a socket pair of AF_UNIX stream sockets
-//! for each receiver; one write(2) and one read(2) for each message; all wait until everybody is there, then all
-//! begin. Unless told otherwise one group of 20 senders and 20 receivers with messages of 100 bytes, which is
-//! `hackbench 1`. The article's script killed it every 5 s and ran it anew, so this forks all tasks anew every 5 s. The
-//! sole difference: hackbench counts its messages beforehand and ends, these go on until they are killed, and each
-//! receiver counts what it got.
+//! As in rt-tests' `hackbench` (src/hackbench/hackbench.c): processes; a pair of AF_UNIX stream sockets per receiver; one write(2)
+//! and one read(2) per message; all start together once all are ready. The default is one group of 20 senders and 20 receivers with
+//! messages of 100 bytes, which is `hackbench 1`. The article's script killed and restarted it every 5 s, so all tasks are forked
+//! anew every 5 s here. The only difference: hackbench sends a fixed number of messages and ends, while these tasks run until they
+//! are killed, and each receiver counts what it received.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,33 +14,33 @@ use tardy_record::load_spec::SchedulerShape;
 use tardy_sys::child::ChildSignals;
 use tardy_sys::counters::Counter;
 
-use super::crew::{self, Crew, Gate};
-use super::words::Word;
+use super::forked_tasks::{self, ForkedTasks, Gate};
+use super::messages::Message;
 use super::worker::{Ended, Worker};
 
-/// From the beginning of the groups to their kill, as in the article's script.
+/// From the start of the groups until they are killed, as in the article's script.
 const GROUP_LIFE: Duration = Duration::from_secs(5);
 pub(super) fn run(worker: &Worker, shape: SchedulerShape) -> Ended {
-    let signals = crew::catch_signals()?;
+    let signals = forked_tasks::catch_signals()?;
     let mut running = false;
     loop {
-        let crew = start(shape, worker.counters(), &signals)?;
+        let tasks = start(shape, worker.counters(), &signals)?;
         if !running {
-            worker.say(&Word::Running);
+            worker.send(&Message::Running);
             running = true;
         }
-        crew.watch_until(Instant::now() + GROUP_LIFE)?;
-        crew.end()?;
+        tasks.watch_until(Instant::now() + GROUP_LIFE)?;
+        tasks.end()?;
     }
 }
 
-/// Forks all tasks of all groups, waits until all are there, and lets them go.
+/// Forks all tasks of all groups, waits until all are ready, and starts them.
 fn start<'a>(
     shape: SchedulerShape,
     counters: &[Counter],
     signals: &'a ChildSignals,
-) -> Result<Crew<'a>, String> {
-    let mut crew = Crew::new(signals, 2 * shape.receivers())?;
+) -> Result<ForkedTasks<'a>, String> {
+    let mut tasks = ForkedTasks::new(signals, 2 * shape.receivers())?;
     for counters in counters.chunks(shape.pairs) {
         let pair = |_| {
             UnixStream::pair()
@@ -49,14 +48,14 @@ fn start<'a>(
         };
         let pairs: Vec<_> = (0..shape.pairs).map(pair).collect::<Result<_, _>>()?;
         for (counter, (socket, _)) in counters.iter().zip(&pairs) {
-            crew.fork(|gate| receive(gate, socket, shape.message_bytes, counter))?;
+            tasks.fork(|gate| receive(gate, socket, shape.message_bytes, counter))?;
         }
         for _ in 0..shape.pairs {
-            crew.fork(|gate| send(gate, &pairs, shape.message_bytes))?;
+            tasks.fork(|gate| send(gate, &pairs, shape.message_bytes))?;
         }
     }
-    crew.begin()?;
-    Ok(crew)
+    tasks.begin()?;
+    Ok(tasks)
 }
 
 fn receive(gate: &mut Gate, mut socket: &UnixStream, bytes: usize, received: &Counter) -> io::Result<()> {

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use tardy_record::load_spec::LoadTask;
 
+use super::messages::Message;
 use super::orders::Orders;
-use super::words::Word;
-use super::worker::{Ended, Worker, name_process, say};
+use super::worker::{Ended, Worker, name_process, send};
 use super::{
     affinity, command, compile, copy, cpu, datagrams, disk, listing, memory, mprotect, network, ping,
     ping_in, processes, scheduler, signalling, sink, stream, supervisor, timers,
@@ -33,7 +33,7 @@ fn work(orders: &Orders) -> ExitCode {
     let worker = match Worker::new(orders) {
         Ok(worker) => worker,
         Err(error) => {
-            say(orders.part.unwrap_or_default(), &Word::Death(error));
+            send(orders.part.unwrap_or_default(), &Message::Death(error));
             return ExitCode::FAILURE;
         }
     };
@@ -42,7 +42,7 @@ fn work(orders: &Orders) -> ExitCode {
         return command::run(&worker);
     }
     let Err(how) = do_the_work(&worker);
-    worker.say(&Word::Death(how));
+    worker.send(&Message::Death(how));
     ExitCode::FAILURE
 }
 

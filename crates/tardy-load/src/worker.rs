@@ -7,9 +7,9 @@ use tardy_record::load_spec::LoadTask;
 use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
 
+use super::messages::Message;
 use super::orders::Orders;
 use super::task;
-use super::words::Word;
 
 /// What the part's work ends with: it only ends by failing.
 pub(super) type Ended = Result<Infallible, String>;
@@ -57,19 +57,19 @@ impl Worker {
         &self.counters.all()[self.first_counter..][..task::counters(&self.task)]
     }
 
-    /// Tells the processes above.
-    pub(super) fn say(&self, word: &Word) {
-        say(self.index, word);
+    /// Sends a message to the parent.
+    pub(super) fn send(&self, message: &Message) {
+        send(self.index, message);
     }
 }
 
-/// Says it on standard output. When nobody hears it, the end has come anyway.
-pub(super) fn say(part: usize, word: &Word) {
+/// Writes the message to standard output. If the parent is gone, this process is about to end anyway.
+pub(super) fn send(part: usize, message: &Message) {
     let mut pipe = std::io::stdout().lock();
-    let _ = pipe.write_all(word.to_line(part).as_bytes()).and_then(|()| pipe.flush());
+    let _ = pipe.write_all(message.to_line(part).as_bytes()).and_then(|()| pipe.flush());
 }
 
-/// Names the process, so that `ps` and `top` tell the parts apart; a kernel that will not is no obstacle.
+/// Names the process, so that `ps` and `top` show which part it is; failure does not matter.
 pub(super) fn name_process(part: &str) {
     let _ = std::fs::write("/proc/self/comm", format!("tardy-{part}"));
 }

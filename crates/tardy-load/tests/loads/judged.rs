@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use tardy_load::Loads;
 use tardy_record::run::Phase;
-use tardy_record::validity::{Validity, judge_loads};
+use tardy_record::run::Validity;
+use tardy_record::validity::judge_loads;
 use tardy_sys::child::{send, signal};
 
 use crate::processes::{eventually, is_stopped, own_descendants};

@@ -4,7 +4,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use tardy_record::event::EventKind;
 use tardy_record::plan::{ThreadPlan, TimerPlan};
-use tardy_record::samples::{self, SamplesFile};
+use tardy_record::samples::SamplesFile;
 use tardy_sys::shared_map::{Block, SharedMap};
 
 use super::house::House;
@@ -117,7 +117,7 @@ impl House<'_> {
         let path = path.to_string_lossy().into_owned();
         let mut account = SamplesFile { path, kept: file.kept(), lost: file.lost() };
         if settled {
-            account.settle(samples::recorded(&self.run));
+            account.settle(self.run.recorded_samples());
         }
         self.run.samples = Some(account);
     }

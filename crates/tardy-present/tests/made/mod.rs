@@ -12,9 +12,9 @@ use readings::{Behaviour, Stall, timer_series};
 use tardy_record::event::{Event, EventKind};
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{ClockId, PhasePlan, Plan, Policy, ProbePlan, Span, ThreadPlan, TimerPlan, Wake};
-use tardy_record::run::{Phase, Progress, SCHEMA_VERSION, State};
+use tardy_record::run::{Phase, Progress, SCHEMA_VERSION, State, Validity};
 use tardy_record::self_cost::ThreadCost;
-use tardy_record::validity::{self, Validity};
+use tardy_record::validity;
 use tardy_record::{Run, Series};
 
 pub const SECOND: u64 = 1_000_000_000;

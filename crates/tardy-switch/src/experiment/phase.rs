@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use tardy_record::Series;
-use tardy_record::flow::{FlowRecorder, FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
+use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
+use tardy_record::flow_recorder::FlowRecorder;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;
 use tardy_tsn::network::Network;

@@ -73,7 +73,7 @@ impl Watcher {
 
     /// Reports readings that were lost because the machine was too busy to collect them.
     pub(super) fn check_nothing_is_missing(&self, run: &Run) {
-        let recorded = tardy_record::samples::recorded(run);
+        let recorded = run.recorded_samples();
         let counted: u64 = self.counts.threads.iter().map(|thread| thread.cycles).sum();
         if self.counts.broken.is_none() && counted < recorded {
             let missing = recorded - counted;

@@ -143,7 +143,7 @@ fn gates_ns(timers_ns: &[i64], seen: &[Seen], schedule: &Schedule) -> Vec<i64> {
     let late_ns = |fired_ns: &i64| {
         let mut since_ns = (fired_ns - schedule.base_time_ns.value).rem_euclid(cycle_ns);
         for entry in &schedule.entries {
-            let entry_ns = i64::from(entry.duration_ns.value);
+            let entry_ns = i64::from(entry.entry.interval_ns);
             if since_ns < entry_ns {
                 break;
             }

@@ -98,9 +98,9 @@ fn schedule_text(text: &mut String, which: &str, schedule: Option<&ScheduleView>
         format_duration_ns(schedule.cycle_ns),
         schedule.entries.len()
     );
-    for (gates, interval_ns) in schedule.entries.iter().take(ENTRIES_PRINTED) {
-        let _ =
-            writeln!(text, "      gates {gates:#06b} for {}", format_duration_ns(u64::from(*interval_ns)));
+    for entry in schedule.entries.iter().take(ENTRIES_PRINTED) {
+        let interval = format_duration_ns(u64::from(entry.interval_ns));
+        let _ = writeln!(text, "      gates {:#06b} for {interval}", entry.gates);
     }
     if let Some(more) = schedule.entries.len().checked_sub(ENTRIES_PRINTED).filter(|more| *more > 0) {
         let _ = writeln!(text, "      and {more} more (--json shows them all)");

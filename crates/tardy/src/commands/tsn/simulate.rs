@@ -6,8 +6,9 @@ use anyhow::{Result, anyhow, bail};
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::check;
-use tardy_tsn::simulate::of_network::{WiringError, wire};
+use tardy_tsn::simulate::of_network::wire;
 use tardy_tsn::simulate::recorded::{self, Request};
+use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
 use super::frames::{Frames, List};

@@ -1,34 +1,35 @@
-//! A flow's series from arrivals that come one by one: of a real listener, or of a simulator.
+//! Builds the series of a flow from its frames, in order of arrival, for a real listener or a simulator.
 
 use std::collections::BTreeMap;
 
-use super::phase_clock::{Place, place};
-use super::phase_histogram::PhaseCounts;
-use super::{DRIFT_COUNT, DequeueCost, FlowSeries, FrameCount, OutOfSlot, PhaseClock, PhaseSlice, Window};
-use crate::series::{Level, Quantity, SeriesKind};
+use crate::flow::{
+    DRIFT_COUNT, DequeueCost, FlowSeries, FrameCount, OutOfSlot, PhaseClock, PhaseCounts, PhaseHistogram,
+    PhaseSlice, Place, Window, place,
+};
+use crate::knowable::Knowable;
+use crate::series::{Level, Quantity, Series, SeriesKind};
 use crate::series_builder::{Reading, SeriesBuilder};
-use crate::{Knowable, Series};
 
-/// How far behind the highest sequence number a frame is still told from one that came before: a bitmap's size.
+/// How far behind the highest sequence number a duplicate is still recognised: the size of a bitmap.
 const MEMORY_FRAMES: u64 = 1 << 16;
 
 /// A frame that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number, from 0 for the talker's first.
+    /// Its sequence number, from 0 for the talker's first frame.
     pub sequence: u64,
     /// When it was sent, in ns on the schedule's clock.
     pub sent_ns: i64,
     /// When it was received, in ns on the schedule's clock.
     pub received_ns: i64,
-    /// When it was received, in ns from the start of the run; never before the arrival before it.
+    /// When it was received, in ns from the start of the run; not before the previous arrival.
     pub at_ns: u64,
-    /// Bytes that it took on the wire.
+    /// Bytes on the wire.
     pub wire_bytes: u64,
 }
 
-/// Gathers arrivals into the series of a flow. What it is of is in the [`FlowSeries`] that it is made with, whose counts
-/// it fills.
+/// Builds the series of a flow from its arrivals. The [`FlowSeries`] that it is created with describes the flow; the
+/// recorder fills in its counts.
 #[derive(Clone, Debug)]
 pub struct FlowRecorder {
     about: FlowSeries,
@@ -44,8 +45,8 @@ pub struct FlowRecorder {
 }
 
 impl FlowRecorder {
-    /// A recorder for the flow in `about`, whose phases count from `base_ns`; it counts from `start_ns` after the start of
-    /// the run, for about `planned_ns`.
+    /// Creates a recorder for the flow in `about`. Phases count from `base_ns`. Counting starts `start_ns` after the
+    /// start of the run and takes about `planned_ns`.
     pub fn new(about: FlowSeries, base_ns: i64, start_ns: u64, planned_ns: u64) -> Self {
         let clock = PhaseClock { base_ns, cycle_ns: about.cycle_ns.max(1) };
         Self {
@@ -62,7 +63,7 @@ impl FlowRecorder {
         }
     }
 
-    /// Adds a frame that arrived, in the order of arrival.
+    /// Adds a frame, in the order of arrival.
     pub fn arrived(&mut self, arrival: Arrival) {
         if self.is_duplicate(arrival.sequence) {
             self.frames.duplicated += 1;
@@ -85,17 +86,17 @@ impl FlowRecorder {
         });
     }
 
-    /// Frames received so far, each once.
+    /// The number of frames received so far, without duplicates.
     pub fn received(&self) -> u64 {
         self.frames.received
     }
 
-    /// The windows that frames are held against, such as when the schedule changes before anything arrived.
+    /// Replaces the windows, for example if the schedule changed before a frame arrived.
     pub fn windows(&self) -> &[Window] {
         &self.about.windows
     }
 
-    /// The series, of phase `phase` of the run: `sent` frames were sent in the time that is counted.
+    /// The series for phase `phase` of the run; `sent` frames were sent in the counted time.
     pub fn series(&self, phase: usize, sent: Option<u64>, cost: Option<DequeueCost>) -> Series {
         let lost = sent.map(|sent| sent.saturating_sub(self.frames.received));
         let kind = FlowSeries {
@@ -110,13 +111,13 @@ impl FlowRecorder {
         let label = kind.flow.clone();
         let kind = SeriesKind::Flow(Box::new(kind));
         let mut series = self.builder.series(label, phase, Quantity::Latency, Level::Wire, kind);
-        // More than were sent can only arrive where the talker was not asked in time.
+        // More frames than were sent arrive only if the talker's count was not available in time.
         series.tally.attempted = Knowable::from(sent.map(|sent| sent.max(self.frames.received)));
         series.tally.missed = lost.into();
         series
     }
 
-    /// Whether this number was there before; far behind the highest it is taken for new.
+    /// Whether this frame was received before. Far behind the highest number, it counts as new.
     fn is_duplicate(&mut self, sequence: u64) -> bool {
         match self.highest {
             Some(highest) if sequence <= highest => {
@@ -126,7 +127,7 @@ impl FlowRecorder {
                 }
             }
             Some(highest) => {
-                // The numbers between were not seen yet, whatever stood in their places.
+                // The numbers in between have not arrived yet, whatever their bits hold.
                 let cleared = (sequence - highest).min(MEMORY_FRAMES);
                 (0..cleared).for_each(|back| self.mark(sequence - back, false));
                 self.highest = Some(sequence);
@@ -149,7 +150,7 @@ impl FlowRecorder {
     }
 }
 
-/// Slices of the phase, of a length that is doubled when they get too many.
+/// Slices of the phase. Their length doubles when there are too many.
 #[derive(Clone, Debug)]
 struct Drift {
     start_ns: u64,
@@ -181,14 +182,14 @@ impl Drift {
         if self.slices.last().is_none_or(|last| last.index < index) {
             self.slices.push(OpenPhases { index, min_ns: u64::MAX, ..OpenPhases::default() });
         }
-        let bin_ns = super::PhaseHistogram::bin_ns_for(self.cycle_ns);
+        let bin_ns = PhaseHistogram::bin_ns_for(self.cycle_ns);
         let Some(last) = self.slices.last_mut() else { return };
         *last.counts.entry(phase_ns / bin_ns).or_default() += 1;
         last.min_ns = last.min_ns.min(phase_ns);
         last.max_ns = last.max_ns.max(phase_ns);
     }
 
-    /// Makes slices twice as long, merging neighbours.
+    /// Doubles the length of the slices by merging neighbours.
     fn halve(&mut self) {
         self.length_ns = self.length_ns.saturating_mul(2);
         let mut merged: Vec<OpenPhases> = Vec::new();
@@ -209,7 +210,7 @@ impl Drift {
     }
 
     fn so_far(&self) -> Vec<PhaseSlice> {
-        let bin_ns = super::PhaseHistogram::bin_ns_for(self.cycle_ns);
+        let bin_ns = PhaseHistogram::bin_ns_for(self.cycle_ns);
         let slice = |one: &OpenPhases| {
             let frames: u64 = one.counts.values().sum();
             let mut rest = frames / 2;
@@ -238,7 +239,7 @@ impl Drift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{PhaseHistogram, StampSource};
+    use crate::flow::StampSource;
 
     fn recorder(windows: Vec<Window>) -> FlowRecorder {
         let about = FlowSeries {
@@ -299,14 +300,14 @@ mod tests {
             Some((1, 2, 3))
         );
         assert_eq!(flow.phases.frames(), 4);
-        assert!(super::super::contradiction(flow, 4).is_none());
+        assert!(crate::flow::contradiction(flow, 4).is_none());
     }
 
     #[test]
     fn drift_is_bounded_however_long_the_run() {
         let mut recorder = recorder(Vec::new());
         for sequence in 0..20_000u64 {
-            // Each comes 10 ns later in its cycle.
+            // Each arrives 10 ns later in its cycle.
             recorder.arrived(arrival(sequence, sequence as i64 * 1_000_010));
         }
         let series = recorder.series(0, Some(20_000), None);

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{block, signal_set};
+use crate::signals::{block, signal_set};
 
 /// How many signals this process's handler has had.
 static HANDLED: AtomicU32 = AtomicU32::new(0);
