@@ -15,7 +15,8 @@ use tardy_record::{Run, file};
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Guest, Prepared, prepare, print_notices};
+use super::assemble::{Guest, Prepared, print_notices};
+use super::prepare::prepare;
 use super::results::{comparable, run_file, run_of};
 use crate::args::LabVerifyArgs;
 use crate::commands::output;
