@@ -125,7 +125,7 @@ fn verify(
         }
     }
     let verdict = match differing {
-        0 => "identical every time".to_owned(),
+        0 => "the same bytes every time".to_owned(),
         _ => format!("{differing} of them differ from the first"),
     };
     output::print(&format!("{}: {booted} boots in {rounds} rounds, {verdict}\n", guest.slug))?;
