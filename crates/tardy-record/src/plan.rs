@@ -77,9 +77,9 @@ pub struct PhasePlan {
     pub label: String,
     /// The repetition of the same phase, from 1.
     pub round: u32,
-    /// Loads that run during the phase; empty for none.
+    /// The loads; empty for none.
     pub loads: Vec<LoadSpec>,
-    /// Measured but not counted, at the beginning.
+    /// The time at the start that is measured but not counted.
     pub warmup_ns: u64,
     /// When it ends.
     pub span: Span,

@@ -17,11 +17,11 @@ use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
+use super::progress::Progress;
 use super::{origin, output, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
-use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 

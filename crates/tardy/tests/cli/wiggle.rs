@@ -129,7 +129,7 @@ fn a_dry_run_says_which_pin_will_be_driven() {
     let dry = fake("a.run.json", &["--probe", "gpio-wiggle", "--out", "WLAN_ON", "--dry-run"]);
     let printed = bench.run(&dry).exits(0);
     assert!(printed.err.contains("out: gpiochip0:28 (WLAN_ON)"), "{}", printed.err);
-    assert!(printed.err.contains("warning: the line that will be driven"), "{}", printed.err);
+    assert!(printed.err.contains("warning: gpiochip0:28 is named WLAN_ON"), "{}", printed.err);
     assert!(!bench.path("a.run.json").exists());
 }
 

@@ -9,7 +9,7 @@ use tardy_measure::run::result_file::ResultFile;
 use tardy_record::run::Origin;
 use tardy_record::{Run, file};
 
-use super::prepare::RUN_FILE;
+use super::assemble::RUN_FILE;
 use crate::commands::origin;
 
 /// The run among a guest's files, with the lab and with the host's origin. The guest's own origin is the same every time.

@@ -16,7 +16,8 @@ use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Guest, Prepared, prepare, prepare_chapters, print_notices};
+use super::assemble::{Guest, Prepared, print_notices};
+use super::prepare::{prepare, prepare_chapters};
 use super::results::{Files, run_of};
 use crate::args::LabRunArgs;
 use crate::commands::{compare as compare_command, output, report, show};

@@ -8,7 +8,7 @@ use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::orders::{self, Orders};
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
-use super::prepare::{Prepared, RUN_FILE, assemble, pace, settle};
+use super::assemble::{Prepared, RUN_FILE, assemble, pace, settle};
 use crate::args::ExperimentArgs;
 use crate::args::options::{LabOptions, RecipeFlags, RunOptions};
 use crate::commands::tsn::switch_file;

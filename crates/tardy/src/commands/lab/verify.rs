@@ -15,7 +15,8 @@ use tardy_record::{Run, file};
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Guest, Prepared, prepare, print_notices};
+use super::assemble::{Guest, Prepared, print_notices};
+use super::prepare::prepare;
 use super::results::{comparable, run_file, run_of};
 use crate::args::LabVerifyArgs;
 use crate::commands::output;
@@ -124,7 +125,7 @@ fn verify(
         }
     }
     let verdict = match differing {
-        0 => "identical every time".to_owned(),
+        0 => "the same bytes every time".to_owned(),
         _ => format!("{differing} of them differ from the first"),
     };
     output::print(&format!("{}: {booted} boots in {rounds} rounds, {verdict}\n", guest.slug))?;

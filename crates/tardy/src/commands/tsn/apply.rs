@@ -96,7 +96,7 @@ pub(super) fn remove_switch(shelf: &Shelf, name: &str) -> Result<Exit> {
     })?;
     let Some(undone) = undone else { bail!("no switch {name} of tardy is active here") };
     for what in undone {
-        output::report(&format!("restored: {what}"));
+        output::report(&format!("put back: {what}"));
     }
     Ok(Exit::Done)
 }

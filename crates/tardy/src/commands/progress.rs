@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use tardy_measure::run::{Observer, Standing};
 use tardy_record::units::format_duration_ns;
 
-use crate::commands::output;
+use super::output;
 
 /// Without a terminal, one line for this many reports.
 const REPORTS_A_LINE: u64 = 60;
