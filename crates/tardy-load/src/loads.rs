@@ -1,4 +1,4 @@
-//! The loads as the watching process sees them: started, read once a second, and ended.
+//! Running loads as the supervisor sees them: started, read once per second, and ended.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -7,30 +7,31 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tardy_record::load::{LoadResult, PartRecorder};
+use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
 use tardy_sys::signals::wait_readable;
 
+use super::messages::{Message, MessageReader};
 use super::orders::Orders;
-use super::spec::{Kind, LoadSpec};
-use super::words::{Listener, Word};
+use super::task::{self, check_programs};
 use super::{LoadError, PORT};
 
-/// How long parts may take until they run; the network part gives its peer half of that.
+/// Time for all parts to start running; the network part gives its peer half of that.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// How long processes may take to end: one that waits for a disk or a network file system cannot be killed.
+/// Time for the processes to end: one that waits for a disk or a network file system cannot be killed.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What loads need to know.
+/// The settings that loads share.
 #[derive(Clone, Debug)]
 pub struct LoadContext {
-    /// The executable whose `__load` subcommand is [`super::worker::worker_main`]: tardy itself.
+    /// The executable whose `__load` subcommand is [`super::worker_main`]: tardy itself.
     pub exe: PathBuf,
-    /// Repeats every random choice.
+    /// Seeds every random choice.
     pub seed: u64,
-    /// The other host, on which `tardy load sink` runs; without one, loopback is used.
+    /// The other host, which runs `tardy load sink`; `None` uses loopback.
     pub peer: Option<String>,
-    /// The TCP port of the network part, [`PORT`] unless a test needs another; 0 is any free one.
+    /// The TCP port of the network part: [`PORT`] unless a test needs another; 0 chooses a free one.
     pub port: u16,
 }
 
@@ -41,31 +42,31 @@ impl LoadContext {
     }
 }
 
-/// Hears what a person should know.
+/// Receives messages for the user.
 type Tell<'a> = &'a mut dyn FnMut(&str);
 
-/// Loads that run. Dropping them ends them.
+/// Running loads. Dropping them ends them.
 #[derive(Debug)]
 pub struct Loads {
-    supervisor: Option<Supervisor>,
+    parent: Option<LoadParent>,
     counters: Counters,
     loads: Vec<Load>,
     parts: Vec<Part>,
-    /// Deaths that were heard of when no time was known.
+    /// Deaths that were reported before the first reading.
     unrecorded: Vec<(usize, String)>,
-    /// Parts whose first pass was over when no time was known.
+    /// Parts whose first pass was over before the first reading.
     through_once: Vec<usize>,
     last_read_ns: u64,
 }
 
 /// The process over all load processes.
 #[derive(Debug)]
-struct Supervisor {
+struct LoadParent {
     process: Child,
     /// Its closing asks for the end.
     control: Option<ChildStdin>,
-    words: ChildStdout,
-    listener: Listener,
+    messages: ChildStdout,
+    listener: MessageReader,
 }
 
 #[derive(Debug)]
@@ -78,7 +79,7 @@ struct Load {
 #[derive(Debug)]
 struct Part {
     load: usize,
-    kind: Kind,
+    task: LoadTask,
     first_counter: usize,
     counters: usize,
     running: bool,
@@ -87,18 +88,19 @@ struct Part {
 }
 
 impl Loads {
-    /// Starts all loads, and returns once every part has really begun its work.
+    /// Starts all loads and returns once every part is working.
     ///
-    /// To be called from a process that lives as long as the loads are to: they end with it.
+    /// To be called by a process that lives as long as the loads should: they end with it.
     ///
     /// # Errors
-    /// When a program that a load runs is not installed, a process cannot be made, or a part that counts fails before it
-    /// has begun: a port in use, a peer that does not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left running.
+    /// If a program that a load runs is not installed, a process cannot be started, or a part that counts fails before it works: a port
+    /// in use, a peer that does not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left
+    /// running.
     pub fn start(specs: &[LoadSpec], context: &LoadContext) -> Result<Self, LoadError> {
         Self::start_telling(specs, context, &mut |_| {})
     }
 
-    /// As [`Self::start`]; `tell` hears what a person who waits should know.
+    /// As [`Self::start`]; `tell` receives messages for the waiting user.
     ///
     /// # Errors
     /// As [`Self::start`]'s.
@@ -107,19 +109,24 @@ impl Loads {
         context: &LoadContext,
         tell: Tell<'_>,
     ) -> Result<Self, LoadError> {
-        let working: Vec<LoadSpec> = specs.iter().filter(|spec| !spec.parts().is_empty()).cloned().collect();
+        if let Some(LoadSpec::Unrecognised(text)) =
+            specs.iter().find(|spec| matches!(spec, LoadSpec::Unrecognised(_)))
+        {
+            return Err(LoadError::Unrecognised { text: text.clone() });
+        }
+        let working: Vec<LoadSpec> = specs.iter().filter(|spec| !spec.is_none()).cloned().collect();
         if let (true, Some(other)) = (working.len() < specs.len(), working.first()) {
             return Err(LoadError::NoneAmongOthers { other: other.text().to_owned() });
         }
         for spec in &working {
-            spec.check_programs()?;
+            check_programs(spec)?;
         }
         let fail = |what, source| LoadError::Start { what, path: context.exe.clone(), source };
-        let count = working.iter().flat_map(LoadSpec::parts).map(super::spec::Part::counters).sum();
+        let count = working.iter().flat_map(LoadSpec::tasks).map(task::counters).sum();
         let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
         let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
         let mut started = Self {
-            supervisor: None,
+            parent: None,
             counters,
             loads,
             parts,
@@ -128,9 +135,9 @@ impl Loads {
             last_read_ns: 0,
         };
         if !working.is_empty() {
-            let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
-            started.supervisor =
-                Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
+            let parent = LoadParent::start(working, context, started.counters.as_raw_fd());
+            started.parent =
+                Some(parent.map_err(|error| fail("the parent of the load processes does not start", error))?);
             started.wait_until_running(tell)?;
         }
         Ok(started)
@@ -140,19 +147,20 @@ impl Loads {
         let deadline = Instant::now() + START_PATIENCE;
         while self.parts.iter().any(|part| !part.running && part.alive) {
             let left = deadline.saturating_duration_since(Instant::now());
-            self.wait_for_words(left);
-            self.hear(tell);
-            let died = |(part, _): &&(usize, String)| self.parts[*part].kind != Kind::Command;
+            self.wait_for_message(left);
+            self.process_messages(tell);
+            let died =
+                |(part, _): &&(usize, String)| !matches!(self.parts[*part].task, LoadTask::Command { .. });
             if let Some((part, how)) = self.unrecorded.iter().find(died) {
                 let (part, how) = (&self.parts[*part], how.clone());
                 return Err(LoadError::DidNotStart {
                     spec: self.loads[part.load].spec.clone(),
-                    part: part.kind.name(),
+                    part: part.task.name(),
                     how,
                 });
             }
             if left.is_zero() {
-                let late = self.parts.iter().filter(|part| !part.running).map(|part| part.kind.name());
+                let late = self.parts.iter().filter(|part| !part.running).map(|part| part.task.name());
                 let (parts, seconds) = (late.collect::<Vec<_>>().join(", "), START_PATIENCE.as_secs());
                 return Err(LoadError::TooSlow { parts, seconds });
             }
@@ -161,7 +169,7 @@ impl Loads {
     }
 
     /// From now on, until [`Self::end_phase`], readings belong to the counted part of the phase with this index.
-    /// `now_ns` counts from the start of the run, as in all calls here.
+    /// `now_ns` counts from the start of the run, in all calls here.
     pub fn begin_phase(&mut self, phase: usize, now_ns: u64) {
         for load in &mut self.loads {
             load.phases = Some((load.phases.map_or(phase, |(first, _)| first), phase));
@@ -172,7 +180,7 @@ impl Loads {
         self.read(now_ns);
     }
 
-    /// The counted part of the phase has ended.
+    /// Ends the counted part of the phase.
     pub fn end_phase(&mut self, now_ns: u64) {
         self.read(now_ns);
         for part in &mut self.parts {
@@ -180,11 +188,10 @@ impl Loads {
         }
     }
 
-    /// Records what every part has done so far, and which have died. About once a second; takes no longer than a look
-    /// at memory and a pipe.
+    /// Records each part's count and deaths. To be called about once per second; it only looks at memory and a pipe.
     pub fn read(&mut self, now_ns: u64) {
         self.last_read_ns = now_ns;
-        self.hear(&mut |_| {});
+        self.process_messages(&mut |_| {});
         self.record_deaths();
         let all = self.counters.all();
         for part in &mut self.parts {
@@ -195,10 +202,10 @@ impl Loads {
         }
     }
 
-    /// The rates of the last second or so: for each part its load, name, unit and work per second.
+    /// The rates over the last second or so: for each part its load, name, unit and work per second.
     pub(super) fn latest(&self) -> impl Iterator<Item = (&str, &'static str, u64, bool)> {
         let all = self.counters.all();
-        self.parts.iter().map(|part| (part.kind.name(), part.kind.unit(), done(part, all), part.alive))
+        self.parts.iter().map(|part| (part.task.name(), part.task.unit(), done(part, all), part.alive))
     }
 
     /// Whether any part lives.
@@ -206,7 +213,7 @@ impl Loads {
         self.parts.iter().any(|part| part.alive)
     }
 
-    /// What was achieved so far, for a checkpoint.
+    /// The results so far, for a checkpoint.
     pub fn snapshot(&self) -> Vec<LoadResult> {
         let parts_of = |load| self.parts.iter().filter(move |part| part.load == load);
         let result = |(index, load): (usize, &Load)| LoadResult {
@@ -219,67 +226,66 @@ impl Loads {
         self.loads.iter().enumerate().map(result).collect()
     }
 
-    /// Ends all loads, waits until nothing of them is left, and returns what they achieved.
+    /// Ends all loads, waits until no process of theirs is left, and returns the results.
     ///
-    /// What will not end within 30 s (a process that waits for a dead disk cannot be killed) is remarked on.
+    /// A process that does not end within 30 s (one that waits for a dead disk cannot be killed) is noted in a remark.
     pub fn stop(mut self) -> Vec<LoadResult> {
         self.end();
         self.snapshot()
     }
 
     fn end(&mut self) {
-        let Some(supervisor) = &mut self.supervisor else { return };
-        supervisor.control = None;
+        let Some(parent) = &mut self.parent else { return };
+        parent.control = None;
         let deadline = Instant::now() + END_PATIENCE;
-        while self.supervisor.is_some() {
+        while self.parent.is_some() {
             let left = deadline.saturating_duration_since(Instant::now());
-            self.wait_for_words(left);
-            self.hear(&mut |_| {});
-            if left.is_zero() && self.supervisor.take().is_some() {
+            self.wait_for_message(left);
+            self.process_messages(&mut |_| {});
+            if left.is_zero() && self.parent.take().is_some() {
                 let seconds = END_PATIENCE.as_secs();
                 self.remark(
                     0,
-                    format!("load processes were still there {seconds} s after their end was asked for"),
+                    format!("load processes were still running {seconds} s after they were told to end"),
                 );
             }
         }
         self.record_deaths();
     }
 
-    /// Waits until somebody has said something, at most for `patience`.
-    fn wait_for_words(&self, patience: Duration) {
-        if let Some(supervisor) = &self.supervisor {
-            // An error ends the wait early; the caller waits by the clock.
-            let _ = wait_readable(&[supervisor.words.as_raw_fd()], patience.as_nanos() as u64);
+    /// Waits for a message, at most for `patience`.
+    fn wait_for_message(&self, patience: Duration) {
+        if let Some(parent) = &self.parent {
+            // An error ends the wait early; the caller checks the time.
+            let _ = wait_readable(&[parent.messages.as_raw_fd()], patience.as_nanos() as u64);
         }
     }
 
-    /// Takes in what was said since the last time.
-    fn hear(&mut self, tell: Tell<'_>) {
-        let Some(supervisor) = &mut self.supervisor else { return };
-        let (words, open) = supervisor.listener.hear(&mut supervisor.words);
-        for (part, word) in words {
-            match word {
-                Word::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
-                Word::FirstPassOver => self.through_once.push(part),
-                Word::Notice(text) => tell(&text),
-                Word::Remark(text) => self.remark(part, text),
-                Word::Death(how) => self.died(part, how),
+    /// Processes the messages that have come since the last call.
+    fn process_messages(&mut self, tell: Tell<'_>) {
+        let Some(parent) = &mut self.parent else { return };
+        let (messages, open) = parent.listener.read(&mut parent.messages);
+        for (part, message) in messages {
+            match message {
+                Message::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
+                Message::FirstPassOver => self.through_once.push(part),
+                Message::Notice(text) => tell(&text),
+                Message::Remark(text) => self.remark(part, text),
+                Message::Death(how) => self.died(part, how),
             }
         }
         if !open {
-            self.supervisor_ended();
+            self.parent_ended();
         }
     }
 
-    /// The supervisor has closed its end of the pipe, which only its exit does.
-    fn supervisor_ended(&mut self) {
-        let Some(mut supervisor) = self.supervisor.take() else { return };
-        let how =
-            supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        if supervisor.control.is_some() {
+    /// The parent has closed its end of the pipe, which only its exit does.
+    fn parent_ended(&mut self) {
+        let Some(mut parent) = self.parent.take() else { return };
+        let how = parent.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        if parent.control.is_some() {
             for part in 0..self.parts.len() {
-                self.died(part, format!("the supervisor of the loads ended: {how}"));
+                self.died(part, format!("the parent of the load processes ended: {how}"));
             }
         }
     }
@@ -311,12 +317,12 @@ impl Drop for Loads {
     }
 }
 
-/// What a part has done so far, in all.
+/// A part's total so far.
 fn done(part: &Part, all: &[Counter]) -> u64 {
     all[part.first_counter..][..part.counters].iter().fold(0, |sum, counter| sum.wrapping_add(counter.get()))
 }
 
-impl Supervisor {
+impl LoadParent {
     fn start(specs: Vec<LoadSpec>, context: &LoadContext, counters: i32) -> io::Result<Self> {
         let orders = Orders {
             part: None,
@@ -331,10 +337,10 @@ impl Supervisor {
         command.args(orders.to_arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
         child::prepare(&mut command, &[counters]);
         let mut process = command.spawn()?;
-        let (control, words) = (process.stdin.take(), process.stdout.take());
-        let words = words.ok_or_else(|| io::Error::other("it has no standard output"))?;
-        child::do_not_wait_on(&words)?;
-        Ok(Self { process, control, words, listener: Listener::default() })
+        let (control, messages) = (process.stdin.take(), process.stdout.take());
+        let messages = messages.ok_or_else(|| io::Error::other("it has no standard output"))?;
+        child::do_not_wait_on(&messages)?;
+        Ok(Self { process, control, messages, listener: MessageReader::default() })
     }
 }
 
@@ -349,16 +355,15 @@ impl Part {
         let mut first_counter = 0;
         let mut parts = Vec::new();
         for (load, spec) in specs.iter().enumerate() {
-            for part in spec.parts() {
-                let kind = part.kind;
-                let mut recorder = PartRecorder::new(kind.name(), kind.unit(), kind.burst_every_ns());
-                if kind.has_first_pass() {
+            for task in spec.tasks() {
+                let mut recorder = PartRecorder::new(task.name(), task.unit(), task::burst_every_ns(task));
+                if task::has_first_pass(task) {
                     recorder.begin_first_pass();
                 }
-                let counters = part.counters();
+                let counters = task::counters(task);
                 parts.push(Self {
                     load,
-                    kind,
+                    task: task.clone(),
                     first_counter,
                     counters,
                     running: false,

@@ -14,7 +14,7 @@ use tardy_record::plan::{NoiseThread, Policy};
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::wiggle::{EdgeSeries, Seen};
-use tardy_record::{Run, Series, samples, validity};
+use tardy_record::{Run, Series, validity};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
 
@@ -238,7 +238,7 @@ fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened 
     run.progress.state = State::CutShort;
     // What waited in the rings is not added to the samples file: its name comes from a run file that anyone may have written,
     // and must not be trusted for writing. Lost is at most what the supervisor had not taken yet.
-    let recorded = samples::recorded(&run);
+    let recorded = run.recorded_samples();
     if let Some(samples) = &mut run.samples {
         samples.settle(recorded);
     }

@@ -1,8 +1,8 @@
 //! The interface that the caller's own connection runs over, which is not cut off unless told.
 
-use std::fs;
 use std::net::IpAddr;
 
+use tardy_sys::processes::{self, ProcessState};
 use tardy_sys::{links, network};
 
 /// How many parents up a shell's environment is looked for: sudo, a shell or two, sshd's child.
@@ -23,12 +23,13 @@ fn server_address() -> Option<IpAddr> {
     }
     let mut pid = std::os::unix::process::parent_id();
     for _ in 0..GENERATIONS {
-        if let Some(address) =
-            fs::read(format!("/proc/{pid}/environ")).ok().and_then(|all| in_environment(&all))
-        {
+        if let Some(address) = processes::environment_of(pid).and_then(|all| in_environment(&all)) {
             return Some(address);
         }
-        pid = parent_of(pid).filter(|pid| *pid > 1)?;
+        pid = ProcessState::of(pid)?.parent;
+        if pid <= 1 {
+            return None;
+        }
     }
     None
 }
@@ -44,12 +45,6 @@ fn third_word(connection: &str) -> Option<IpAddr> {
     connection.split(' ').nth(2)?.split('%').next()?.parse().ok()
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name may hold blanks and brackets; the last bracket ends it. The parent is the 4th field.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +55,5 @@ mod tests {
         assert_eq!(in_environment(environment), "10.0.0.1".parse().ok());
         assert_eq!(third_word("fe80::2%eth0 1 fe80::1%eth0 22"), "fe80::1".parse().ok());
         assert_eq!(third_word("nonsense"), None);
-        assert!(parent_of(std::process::id()).is_some_and(|pid| pid == std::os::unix::process::parent_id()));
     }
 }

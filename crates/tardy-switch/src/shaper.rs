@@ -1,6 +1,7 @@
 //! A port's shaper from the file to the kernel, and whether what the kernel shows is what was asked for.
 
 use serde::{Deserialize, Serialize};
+use tardy_record::gates::{GateEntry, GateOperation};
 use tardy_sys::taprio::{self, ClassMap, ClassOption, Entry, Schedule, Shown};
 use tardy_tsn::settings::Taprio;
 
@@ -14,7 +15,8 @@ pub struct ShaperRecord {
     base_time_ns: i64,
     cycle_time_ns: i64,
     cycle_time_extension_ns: i64,
-    /// Command, gates and interval.
+    /// Command, gates and interval of each entry, as the kernel has them: another program's shaper may use commands
+    /// that tardy does not know.
     entries: Vec<(u8, u32, u32)>,
     clock_id: Option<i32>,
     flags: u32,
@@ -87,11 +89,6 @@ pub const HANDLE: u16 = 0x7514;
 /// A shaper as the kernel is told.
 pub fn to_kernel(taprio: &Taprio) -> taprio::Taprio {
     let queues = taprio.queues.iter().map(|one| taprio::Queues { count: one.count, first: one.offset });
-    let entries = taprio.entries.iter().map(|entry| Entry {
-        command: entry.command,
-        gates: entry.gate_mask,
-        interval_ns: entry.interval_ns,
-    });
     let limited = taprio.max_sdu.iter().enumerate().filter(|(_, max_sdu)| **max_sdu != 0);
     taprio::Taprio {
         handle: HANDLE,
@@ -101,7 +98,7 @@ pub fn to_kernel(taprio: &Taprio) -> taprio::Taprio {
             base_time_ns: taprio.base_time_ns,
             cycle_time_ns: taprio.cycle_time_ns.unwrap_or(0),
             cycle_time_extension_ns: taprio.cycle_time_extension_ns.unwrap_or(0),
-            entries: entries.collect(),
+            entries: taprio.entries.iter().map(to_kernel_entry).collect(),
         },
         clock_id: taprio.clockid,
         flags: taprio.flags,
@@ -110,6 +107,20 @@ pub fn to_kernel(taprio: &Taprio) -> taprio::Taprio {
             .map(|(class, max_sdu)| ClassOption { class: class as u32, max_sdu: *max_sdu, preemptible: None })
             .collect(),
     }
+}
+
+fn to_kernel_entry(entry: &GateEntry) -> Entry {
+    Entry { command: entry.operation.command(), gates: entry.gates, interval_ns: entry.interval_ns }
+}
+
+/// The gate control list of a schedule that the kernel shows. A command that tardy does not know counts as SetGateStates.
+pub(crate) fn gate_entries(schedule: &Schedule) -> Vec<GateEntry> {
+    let of_kernel = |entry: &Entry| GateEntry {
+        operation: GateOperation::of_command(entry.command).unwrap_or_default(),
+        gates: entry.gates,
+        interval_ns: entry.interval_ns,
+    };
+    schedule.entries.iter().map(of_kernel).collect()
 }
 
 /// Whether the shaper that the kernel shows is `wanted`, or will be once its base time has come.

@@ -1,12 +1,13 @@
 //! What a switch is just now, as the kernel has it.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use tardy_record::gates::GateEntry;
 use tardy_sys::taprio::{self, Shown};
 use tardy_sys::{links, qdiscs};
 
 use super::gate_timers;
 use super::open_vswitch::OpenVSwitch;
-use super::shaper::{HANDLE, ShaperRecord};
+use super::shaper::{HANDLE, ShaperRecord, gate_entries};
 use super::state::{Shelf, SwitchState};
 use super::step::{Change, Step};
 
@@ -79,8 +80,13 @@ pub struct ScheduleView {
     pub base_time_ns: i64,
     /// Length of the cycle, in ns.
     pub cycle_ns: u64,
-    /// Gates, a bit for each class, and for how long, in ns.
-    pub entries: Vec<(u32, u32)>,
+    /// The gate control list; in JSON a pair of gates and interval for each entry.
+    #[serde(serialize_with = "as_pairs")]
+    pub entries: Vec<GateEntry>,
+}
+
+fn as_pairs<S: Serializer>(entries: &[GateEntry], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(entries.iter().map(|entry| (entry.gates, entry.interval_ns)))
 }
 
 /// The switch `name` just now; nothing if no such switch of tardy's is up in this network namespace.
@@ -179,7 +185,7 @@ fn seen(shown: &Shown) -> ShaperView {
     let schedule = |schedule: &taprio::Schedule| ScheduleView {
         base_time_ns: schedule.base_time_ns,
         cycle_ns: taprio::cycle_ns(schedule),
-        entries: schedule.entries.iter().map(|entry| (entry.gates, entry.interval_ns)).collect(),
+        entries: gate_entries(schedule),
     };
     ShaperView::Shown {
         clock_id: shown.clock_id,

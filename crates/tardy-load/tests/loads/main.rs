@@ -1,9 +1,9 @@
 //! Loads on this machine: every part makes progress, and nothing of any load outlives tardy.
 //!
-//! Without the usual harness, because load processes are this executable, started anew, and because loads that ran
-//! beside each other would disturb each other's rates: the tests run one after the other.
+//! Without the usual harness: load processes are this executable, and the tests run one after the other, because loads
+//! disturb each other's rates.
 //!
-//! The road not taken: a binary of its own for the processes, which would be built and installed with tardy.
+//! Rejected: a separate binary for the processes, which would be built and installed with tardy.
 
 mod built_in;
 mod ends;
@@ -18,7 +18,8 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tardy_load::{LoadContext, LoadSpec, parse, run_alone, worker};
+use tardy_load::{LoadContext, run_alone, worker_main};
+use tardy_record::load_spec::LoadSpec;
 
 /// A test and its name.
 type Test = (&'static str, fn());
@@ -26,7 +27,7 @@ type Test = (&'static str, fn());
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("__load") => worker::worker_main(arguments[1..].to_vec()),
+        Some("__load") => worker_main(arguments[1..].to_vec()),
         Some("alone") => alone(&arguments[1..]),
         _ => run_tests(&arguments),
     }
@@ -53,11 +54,11 @@ fn context() -> LoadContext {
 }
 
 fn specs<S: AsRef<str>>(texts: &[S]) -> Vec<LoadSpec> {
-    texts.iter().map(|text| parse(text.as_ref()).unwrap_or_else(|error| panic!("{error}"))).collect()
+    texts.iter().map(|text| text.as_ref().parse().unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Runs the tests whose names hold one of the words that do not begin with a dash; with `--ignored` those that run
-/// for long; with `--list` only names them.
+/// Runs the tests whose names contain one of the arguments without a dash. `--ignored` runs those that take long, `--list`
+/// only lists them.
 fn run_tests(arguments: &[String]) -> ExitCode {
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);

@@ -1,4 +1,4 @@
-//! The run file while the run goes on: at any moment the disk holds a complete, valid run.
+//! The run file while the run goes on: at every moment the disk holds a complete, valid run.
 
 use tardy_record::{Run, file};
 
@@ -16,13 +16,13 @@ pub(crate) struct RunFile {
 }
 
 impl RunFile {
-    /// The run file at a place that was claimed for it.
+    /// The run file at a claimed path.
     pub(crate) fn at(file: ResultFile) -> Self {
         Self { file, interval_ns: FIRST_INTERVAL_NS, due_ns: FIRST_INTERVAL_NS }
     }
 
-    /// Whether the next checkpoint is due, `now_ns` after the start of the run. They back off from every 5 s to once
-    /// a minute, since writing is load too.
+    /// Whether the next checkpoint is due, `now_ns` after the start of the run. The interval grows from 5 s to a minute,
+    /// since writing is load too.
     pub(crate) fn is_due(&mut self, now_ns: u64) -> bool {
         if now_ns < self.due_ns {
             return false;
@@ -32,12 +32,12 @@ impl RunFile {
         true
     }
 
-    /// Replaces the run file by `run`. What was there stays if this fails.
+    /// Replaces the run file by `run`. The previous content stays if this fails.
     pub(crate) fn write(&self, run: &Run) -> Result<(), ResultFileError> {
         self.file.write(file::to_text(run).as_bytes())
     }
 
-    /// Takes back what was written.
+    /// Removes what was written.
     pub(crate) fn remove(&self) {
         self.file.remove();
     }

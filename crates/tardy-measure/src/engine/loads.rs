@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tardy_load::{LoadContext, Loads};
 use tardy_record::load::LoadResult;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::PhasePlan;
 
 use super::request::Request;
@@ -56,10 +57,9 @@ impl LoadStarter for LoadProcesses {
         plan: &PhasePlan,
         mut message: &mut dyn FnMut(&str),
     ) -> Result<Box<dyn RunningLoads>, String> {
-        let parsed: Result<Vec<_>, _> = plan.loads.iter().map(|spec| tardy_load::parse(spec)).collect();
         let context =
             LoadContext { seed: self.seed, peer: self.peer.clone(), ..LoadContext::new(self.exe.clone()) };
-        let loads = parsed.and_then(|specs| Loads::start_telling(&specs, &context, &mut message));
+        let loads = Loads::start_telling(&plan.loads, &context, &mut message);
         Ok(Box::new(loads.map_err(|error| error.to_string())?))
     }
 }
@@ -90,7 +90,7 @@ impl RunningLoads for Loads {
 pub(super) struct LoadSet {
     starter: Box<dyn LoadStarter>,
     /// With the specifications that they were started by.
-    running: Option<(Vec<String>, Box<dyn RunningLoads>)>,
+    running: Option<(Vec<LoadSpec>, Box<dyn RunningLoads>)>,
     ended: Vec<LoadResult>,
 }
 

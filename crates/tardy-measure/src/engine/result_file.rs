@@ -1,7 +1,7 @@
-//! A file that is written whole or not at all, at a place that was claimed beforehand.
+//! A file that is written completely or not at all, at a path that was claimed beforehand.
 //!
-//! What is there already is never replaced unasked; a device, a pipe or a directory never at all; and a symbolic link is
-//! followed, so that the file behind it is replaced and not the link.
+//! An existing file is replaced only on request; a device, a pipe or a directory never. A symbolic link is
+//! followed, so that its target is replaced and not the link.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,37 +10,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 
-/// Why a result cannot be written to a place.
+/// Why a result cannot be written to a path.
 #[derive(Debug, Error)]
 pub enum ResultFileError {
-    /// There is something of that name already.
-    #[error("{0} exists already, and nothing is overwritten unasked; choose another name, or say --force")]
+    /// A file of that name exists.
+    #[error("{0} exists; use --force to overwrite it, or choose another name")]
     Exists(PathBuf),
-    /// There is something there that is no file.
-    #[error("{0} is not a regular file, and cannot be replaced by one; choose another name")]
+    /// What exists there is not a regular file.
+    #[error("{0} is not a regular file and cannot be replaced; choose another name")]
     NotAFile(PathBuf),
-    /// The disk or its rights.
-    #[error("{path} cannot be written: {source}; choose another place")]
+    /// The disk or its permissions.
+    #[error("{path} cannot be written: {source}; choose another path")]
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// A claimed place.
+/// A claimed path.
 #[derive(Debug)]
 pub struct ResultFile {
     path: PathBuf,
     target: PathBuf,
     temporary: PathBuf,
-    /// Whether what is at the target may be replaced: unasked only once it is ours.
+    /// Whether the target may be replaced: by force, or because this run has written it.
     may_replace: AtomicBool,
 }
 
 impl ResultFile {
-    /// Makes sure that `path` can be written, without touching what is there.
+    /// Checks that `path` can be written, without touching what exists there.
     pub fn claim(path: &Path, force: bool) -> Result<Self, ResultFileError> {
         let fail = |source| ResultFileError::Io { path: path.to_owned(), source };
         let target = match path.symlink_metadata() {
@@ -61,18 +61,18 @@ impl ResultFile {
         hidden.push(name);
         hidden.push(format!(".{}.tmp", std::process::id()));
         let temporary = target.with_file_name(hidden);
-        // What a dead process of the same id left there may be another name of its result.
+        // A killed process of the same id may have left it, as another name of its result.
         let _ = fs::remove_file(&temporary);
         OpenOptions::new().write(true).create(true).truncate(true).open(&temporary).map_err(fail)?;
         Ok(Self { path: path.to_owned(), target, temporary, may_replace: AtomicBool::new(force) })
     }
 
-    /// The place, as it was named.
+    /// The path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Replaces the file by `text`. What was there stays if this fails.
+    /// Replaces the file by `text`. The previous content stays if this fails.
     pub fn write(&self, text: &[u8]) -> Result<(), ResultFileError> {
         self.write_whole(text).map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => ResultFileError::Exists(self.path.clone()),
@@ -89,8 +89,8 @@ impl ResultFile {
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
     }
 
-    /// The first time, another run may have written a file of this name since the place was claimed: a link does not
-    /// replace it, where the file system has links.
+    /// Another run may have written a file of this name since the path was claimed. The first time, a hard link therefore
+    /// puts the file in place, which replaces nothing, if the file system has links.
     fn put_in_place(&self) -> io::Result<()> {
         if !self.may_replace.load(Ordering::Relaxed) {
             match fs::hard_link(&self.temporary, &self.target) {
@@ -99,14 +99,14 @@ impl ResultFile {
             }
         }
         fs::rename(&self.temporary, &self.target)?;
-        // Of two names of one file rename(2) leaves both.
+        // rename(2) leaves both names if they are of the same file.
         match fs::remove_file(&self.temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Takes back what was written.
+    /// Removes what was written.
     pub fn remove(&self) {
         let _ = fs::remove_file(&self.target);
     }
@@ -114,12 +114,12 @@ impl ResultFile {
 
 impl Drop for ResultFile {
     fn drop(&mut self) {
-        // It is there only if the last write failed, or none was tried.
+        // It exists only if the last write failed, or none was tried.
         let _ = fs::remove_file(&self.temporary);
     }
 }
 
-/// Whether two names mean the same file, whether or not it is there yet.
+/// Whether two paths name the same file, which need not exist yet.
 pub fn is_same_place(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_that_claim_a_place_the_second_to_write_is_refused() {
+    fn the_second_of_two_claims_cannot_overwrite_the_first() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.run.json");
         let (one, other) =
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_overwritten_unasked() {
+    fn an_existing_file_is_overwritten_only_by_force() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.run.json");
         fs::write(&path, "precious").unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_stays_a_link() {
+    fn the_target_of_a_link_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let (file, link) = (directory.path().join("file"), directory.path().join("link"));
         fs::write(&file, "old").unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unwritable_place_is_known_beforehand() {
+    fn an_unwritable_path_is_noticed_when_claimed() {
         let error = ResultFile::claim(Path::new("/proc/nowhere/a.run.json"), false).unwrap_err();
         assert!(error.to_string().contains("/proc/nowhere/a.run.json cannot be written"), "{error}");
     }

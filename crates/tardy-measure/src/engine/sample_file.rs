@@ -1,11 +1,11 @@
 //! The file of single samples (docs/samples.md): CSV with a header line, so that `pandas.read_csv` opens it as it is.
 //!
-//! Every write call ends with a line's end, so that the file holds whole lines whatever becomes of this process. Once
-//! a write has failed nothing more is written, even if there is room again: a file that ends early is true as far as
-//! it goes, and one with a hole in it is not.
+//! Every write ends at the end of a line, so that the file holds complete lines even if this process is killed. After a
+//! write has failed nothing more is written, even if there is room again: a file that ends early is correct up to its end,
+//! and one with a hole is not.
 //!
-//! The road not taken: Parquet or a binary format. A fifth of the size, but no person can look at it, nothing in the
-//! standard tools reads it while it grows, and a reader would be a dependency of ours.
+//! The road not taken: Parquet or a binary format. It would have a fifth of the size, but no standard tool shows it while it
+//! grows, and a reader would be another dependency.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -24,23 +24,21 @@ const WRITE_BYTES: usize = 4096;
 /// Longer than any line: five numbers of 20 digits and what separates them.
 const LINE_BYTES: usize = 5 * 21;
 
-/// Why a samples file cannot be had.
+/// Why there is no samples file.
 #[derive(Debug, Error)]
 pub enum SampleFileError {
-    /// There is something of that name already.
-    #[error(
-        "{0} exists already, and a samples file is never overwritten unasked; choose another --samples, or say --force"
-    )]
+    /// A file of that name exists.
+    #[error("{0} exists; use --force to overwrite it, or choose another --samples")]
     Exists(PathBuf),
-    /// It would be the run file.
-    #[error("{0} is the run file already, and the samples are a file of their own; choose another --samples")]
+    /// It is the run file.
+    #[error("{0} is also the run file; choose another --samples")]
     RunFile(PathBuf),
-    /// The disk or its rights.
-    #[error("{path} cannot be written: {source}; choose another place with --samples")]
+    /// The disk or its permissions.
+    #[error("{path} cannot be written: {source}; choose another --samples")]
     Io {
         /// The samples file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
@@ -62,20 +60,20 @@ pub(crate) struct SampleFile {
     path: PathBuf,
     file: File,
     is_new: bool,
-    /// Lines that wait for the next write call, all of them whole.
+    /// Complete lines that wait for the next write.
     waiting: String,
     waiting_lines: u64,
-    /// Bytes in the file, all of them whole lines.
+    /// Bytes in the file, all of complete lines.
     written_bytes: u64,
     kept: u64,
     lost: u64,
     failed: bool,
-    /// Whether a ring has been full, and it has been said.
+    /// Whether a ring has been full, which is reported once.
     overrun: bool,
 }
 
 impl SampleFile {
-    /// Makes sure that `path` may be written beside `run_file`, and touches nothing.
+    /// Checks that `path` may be written next to `run_file`, and touches nothing.
     pub(crate) fn check(path: &Path, run_file: &Path, force: bool) -> Result<(), SampleFileError> {
         if is_same_place(path, run_file) {
             return Err(SampleFileError::RunFile(path.to_owned()));
@@ -86,7 +84,7 @@ impl SampleFile {
         Ok(())
     }
 
-    /// The account of a file of which nothing is written yet.
+    /// A file in which nothing is written yet.
     fn over(path: PathBuf, file: File, is_new: bool) -> Self {
         Self {
             path,
@@ -102,7 +100,7 @@ impl SampleFile {
         }
     }
 
-    /// Makes the file, with its header line and no more.
+    /// Creates the file with its header line.
     pub(crate) fn create(path: &Path, force: bool) -> Result<Self, SampleFileError> {
         let fail = |source| SampleFileError::Io { path: path.to_owned(), source };
         let is_new = path.symlink_metadata().is_err();
@@ -122,7 +120,7 @@ impl SampleFile {
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        // Whoever writes into a pipe or a device on purpose has nothing there to replace.
+        // A pipe or a device has no content to replace.
         if self.file.metadata()?.is_file() {
             self.file.set_len(0)?;
         }
@@ -131,7 +129,7 @@ impl SampleFile {
         Ok(())
     }
 
-    /// Takes the file back: nothing was measured.
+    /// Removes the file, since nothing was measured.
     pub(crate) fn discard(&self) {
         if self.is_new {
             let _ = fs::remove_file(&self.path);
@@ -148,26 +146,26 @@ impl SampleFile {
         self.lost
     }
 
-    /// Counts samples that never came here, because a ring was full.
+    /// Counts samples that were lost because a ring was full.
     ///
     /// # Errors
-    /// With words for a person, the first time.
+    /// A message for the user, the first time.
     pub(crate) fn add_lost(&mut self, count: u64) -> Result<(), String> {
         self.lost += count;
         if std::mem::replace(&mut self.overrun, true) {
             return Ok(());
         }
         Err(format!(
-            "samples come faster than {} takes them, and {count} could not be kept; they are counted, and the \
-             measurement goes on. A faster disk, fewer CPUs or a longer --interval would keep them",
+            "samples come faster than {} can be written: {count} were lost, and are counted as such; the measurement goes \
+             on. Use a faster disk, fewer CPUs or a longer --interval",
             self.path.display()
         ))
     }
 
-    /// Adds a line, and writes once enough of them wait.
+    /// Adds a line, and writes if enough of them wait.
     ///
     /// # Errors
-    /// With words for a person, the first time that a write fails. From then on samples are counted as lost.
+    /// A message for the user, the first time that a write fails. From then on samples are counted as lost.
     pub(crate) fn add(&mut self, owner: Owner, sample: Sample) -> Result<(), String> {
         if self.failed {
             self.lost += 1;
@@ -203,25 +201,25 @@ impl SampleFile {
 
     fn give_up(&mut self, error: &io::Error) -> String {
         self.failed = true;
-        // Part of a line may have found room. A pipe cannot be cut, and takes no part of a page either.
+        // A part of a line may have been written. A pipe cannot be truncated, but takes a page completely or not.
         let _ = self.file.set_len(self.written_bytes);
         format!(
-            "{} cannot be written any more ({error}): it ends after {} samples, and those that follow are counted \
-             but not kept; the measurement goes on",
+            "{} can no longer be written ({error}): it ends after {} samples, and later ones are counted as lost; the \
+             measurement goes on",
             self.path.display(),
             self.kept
         )
     }
 
-    /// Makes sure that the file is on its disk.
+    /// Syncs the file to its disk.
     ///
     /// # Errors
-    /// With words for a person, if the disk took lines and could not keep them.
+    /// A message for the user, if the disk could not keep lines that it had accepted.
     pub(crate) fn sync(&self) -> Result<(), String> {
         match self.file.sync_all() {
             // A pipe or a device has nothing to sync.
             Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(format!(
-                "{} was written but is not safe on its disk ({error}): count its lines, and believe those",
+                "{} could not be synced to its disk ({error}); count its lines before relying on it",
                 self.path.display()
             )),
             _ => Ok(()),
@@ -229,7 +227,7 @@ impl SampleFile {
     }
 }
 
-/// Writes `text`; also says how many bytes of whole lines of it were written.
+/// Writes `text`. Also returns how many bytes of complete lines were written.
 fn write_lines(file: &mut impl Write, text: &[u8]) -> (usize, io::Result<()>) {
     let mut done = 0;
     while done < text.len() {
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_at_every_moment() {
+    fn the_file_holds_complete_lines_at_every_moment() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.csv");
         let mut file = SampleFile::create(&path, false).unwrap();
@@ -291,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_said_once_and_all_that_follows_is_lost() {
+    fn a_full_disk_is_reported_once_and_later_samples_are_lost() {
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
         let mut file = SampleFile::over("/dev/full".into(), full, false);
         let mut said = Vec::new();
@@ -301,11 +299,11 @@ mod tests {
         said.extend(file.write().err());
         assert_eq!((file.kept(), file.lost()), (0, 1000));
         assert_eq!(said.len(), 1);
-        assert!(said[0].starts_with("/dev/full cannot be written any more (No space left"), "{}", said[0]);
+        assert!(said[0].starts_with("/dev/full can no longer be written (No space left"), "{}", said[0]);
     }
 
     #[test]
-    fn what_a_disk_takes_of_a_line_is_not_a_line() {
+    fn a_part_of_a_line_does_not_count_as_a_line() {
         struct Nearly(usize);
         impl Write for Nearly {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -329,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_overwritten_unasked() {
+    fn an_existing_file_is_overwritten_only_by_force() {
         let directory = tempfile::tempdir().unwrap();
         let (path, run_file) = (directory.path().join("a.csv"), directory.path().join("a.run.json"));
         SampleFile::check(&path, &run_file, false).unwrap();
@@ -344,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_run_file_is_not_the_samples_file_under_another_name_either() {
+    fn the_run_file_is_recognised_under_another_name() {
         let directory = tempfile::tempdir().unwrap();
         let run_file = directory.path().join("a");
         let other_name = directory.path().join(".").join("a");

@@ -8,7 +8,7 @@ use tardy_record::Run;
 use tardy_record::event::{self, Event, EventKind};
 use tardy_record::plan::PhasePlan;
 use tardy_record::run::State;
-use tardy_record::samples::{self, SamplesFile};
+use tardy_record::samples::SamplesFile;
 use tardy_record::self_cost::ThreadCost;
 use tardy_record::validity;
 use tardy_sys::kernel_files::KernelFiles;
@@ -173,7 +173,7 @@ impl<'r> Supervisor<'r> {
         let path = path.to_string_lossy().into_owned();
         let mut account = SamplesFile { path, kept: file.kept(), lost: file.lost() };
         if settled {
-            account.settle(samples::recorded(&self.run));
+            account.settle(self.run.recorded_samples());
         }
         self.run.samples = Some(account);
     }
@@ -233,7 +233,7 @@ impl<'r> Supervisor<'r> {
         let place = std::path::Path::new("/dev/shm").join(format!("tardy-{}.run.json", self.run.origin.id));
         match std::fs::write(&place, tardy_record::file::to_text(&self.run)) {
             Ok(()) => format!(
-                "{error}. The complete run is in {} instead; move it before the next boot",
+                "{error}. The whole run is in {} instead; move it before the next boot",
                 place.display()
             ),
             Err(second) => {

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tardy_record::Knowable;
-use tardy_record::switch::{GateEntry, PortSchedule, ScheduleSource};
+use tardy_record::gates;
+use tardy_record::switch::{PortSchedule, ScheduleSource};
 use tardy_sys::clock::monotonic_ns;
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::links::{self, LinkInfo};
 use tardy_sys::network::Namespace;
 use tardy_sys::qdiscs::Etf;
@@ -19,6 +21,7 @@ use super::flow_paths;
 use super::machine::{self, Cabled};
 use super::own_open_vswitch::OwnOpenVSwitch;
 use crate::missing::explained;
+use crate::shaper;
 use crate::state::Shelf;
 use crate::{Applied, OpenVSwitch, Request, apply};
 
@@ -126,7 +129,7 @@ impl Scene {
                 ledger.keep();
                 wait_for_ports(switch, &request.open_vswitch)?;
                 let ports = if shaped { &switch.ports[..] } else { &[] };
-                Ok((applied, ports.iter().filter_map(schedule_of).collect::<Vec<_>>()))
+                Ok((applied, ports.iter().filter_map(|port| schedule_of(switch, port)).collect::<Vec<_>>()))
             })??;
             let Applied { remarks, .. } = applied;
             self.remarks.extend(remarks);
@@ -229,8 +232,9 @@ fn namespaces(count: usize) -> Result<Vec<Namespace>, String> {
     for namespace in &made {
         inside(namespace, || {
             // Neighbour discovery would send frames of its own in between.
-            let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-            let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+            let files = KernelFiles::real();
+            let _ = files.write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+            let _ = files.write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         })?;
     }
     Ok(made)
@@ -367,39 +371,24 @@ fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
 }
 
 /// The schedule that runs on a port, as the kernel shows it, or as it was sent where the kernel cannot show it.
-pub(super) fn schedule_of(port: &Port) -> Option<PortSchedule> {
+pub(super) fn schedule_of(switch: &Switch, port: &Port) -> Option<PortSchedule> {
     let schedule = port.schedule.as_ref()?;
     let name = &port.interface.value;
     let shown = taprio::shown(name).ok().flatten().and_then(|shown| shown.operating.or(shown.admin));
-    let sent = || taprio::Schedule {
-        base_time_ns: schedule.base_time_ns.value,
-        cycle_time_ns: schedule.cycle_ns().cast_signed(),
-        cycle_time_extension_ns: 0,
-        entries: schedule
-            .entries
-            .iter()
-            .map(|entry| taprio::Entry {
-                command: 0,
-                gates: entry.gate_mask.value,
-                interval_ns: entry.duration_ns.value,
-            })
-            .collect(),
-    };
     let source = if shown.is_some() { ScheduleSource::ReadBack } else { ScheduleSource::Sent };
-    let runs = shown.unwrap_or_else(sent);
-    let sum: u64 = runs.entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
+    let runs = match shown {
+        Some(shown) => shown,
+        None => shaper::to_kernel(&settings::taprio_of(switch, port)?).schedule,
+    };
+    let entries = shaper::gate_entries(&runs);
     Some(PortSchedule {
         port: name.clone(),
         source,
         clock: schedule.clock.as_ref().map_or("CLOCK_TAI", |clock| clock.value.name()).to_owned(),
         base_ns: runs.base_time_ns,
         // The kernel's software goes by the sum of the entries where the cycle is said to be longer.
-        cycle_ns: taprio::cycle_ns(&runs).min(sum),
-        entries: runs
-            .entries
-            .iter()
-            .map(|entry| GateEntry { gates: entry.gates, interval_ns: entry.interval_ns })
-            .collect(),
+        cycle_ns: taprio::cycle_ns(&runs).min(gates::sum_ns(&entries)),
+        entries,
         link_bps: match links::speed_mbps(name) {
             Ok(Some(mbps)) => Knowable::Known(u64::from(mbps) * 1_000_000),
             _ => Knowable::Unknown,

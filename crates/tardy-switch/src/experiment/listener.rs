@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tardy_record::flow::{Arrival, FlowRecorder};
+use tardy_record::flow_recorder::{Arrival, FlowRecorder};
 use tardy_sys::packet::{PacketSocket, Received};
 use tardy_sys::signals::wait_readable;
 use tardy_tsn::simulate::engine::Arrival as FrameArrival;

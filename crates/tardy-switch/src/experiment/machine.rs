@@ -109,9 +109,10 @@ fn about_flows(network: &Network, hosts: &[Option<Cabled>]) -> Vec<String> {
 
 /// The schedules of the switches' ports: read from the kernel where they are here and have a shaper, else the file's.
 pub(super) fn schedules(network: &Network) -> Vec<PortSchedule> {
-    let ports = network.switches.iter().flat_map(|switch| &switch.ports);
-    let of_port = |port| {
-        let mut schedule = schedule_of(port)?;
+    let ports =
+        network.switches.iter().flat_map(|switch| switch.ports.iter().map(move |port| (switch, port)));
+    let of_port = |(switch, port)| {
+        let mut schedule = schedule_of(switch, port)?;
         if schedule.source == ScheduleSource::Sent {
             schedule.source = ScheduleSource::File;
         }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use tardy_record::Series;
-use tardy_record::flow::{FlowRecorder, FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
+use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
+use tardy_record::flow_recorder::FlowRecorder;
 use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;

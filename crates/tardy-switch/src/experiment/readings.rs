@@ -1,10 +1,8 @@
 //! What is read of the clock's keepers.
 
-use std::fs;
-
 use tardy_record::Knowable;
 use tardy_record::switch::Ptp;
-use tardy_sys::clock_discipline;
+use tardy_sys::{clock_discipline, processes};
 
 /// Whether ptp4l and phc2sys run, and what the kernel thinks of its clock.
 pub(super) fn ptp() -> Ptp {
@@ -20,12 +18,7 @@ pub(super) fn ptp() -> Ptp {
     }
 }
 
-/// The names of all commands that run; nothing where /proc is not to be had.
+/// The command names of all processes; `None` if /proc cannot be listed.
 fn commands() -> Option<Vec<String>> {
-    let entries = fs::read_dir("/proc").ok()?;
-    let command = |entry: fs::DirEntry| {
-        entry.file_name().to_str()?.parse::<u32>().ok()?;
-        Some(fs::read_to_string(entry.path().join("comm")).ok()?.trim_end().to_owned())
-    };
-    Some(entries.flatten().filter_map(command).collect())
+    Some(processes::all().ok()?.into_iter().filter_map(processes::command_of).collect())
 }

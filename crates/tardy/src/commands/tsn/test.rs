@@ -1,4 +1,4 @@
-//! `tardy tsn test`: sends the flows through the switch, and records when they arrive.
+//! `tardy tsn test`: sends the flows through the switch and records their arrivals.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -13,22 +13,21 @@ use tardy_switch::experiment::{self, ObservedFrame, Test};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::frames::{Frames, List};
-use super::switch_file::SwitchFile;
-use super::{one_switch, switch_file};
+use super::switch_file::{self, SwitchFile};
 use crate::args::TsnTestArgs;
 use crate::commands::{origin, output, show};
 use crate::exit::Exit;
 
-/// Tests, writes the run file, and shows it.
+/// Tests the switch, writes the run file and shows it.
 pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     if file.network.flows.is_empty() {
-        bail!("{} has no flow, and there is nothing to send", file.name);
+        bail!("{} has no [[flow]], so there is nothing to send; see docs/tsn.md", file.name);
     }
     let request = request(arguments, &file)?;
     let path = &request.output;
     if arguments.frames.as_ref().is_some_and(|frames| is_same_place(frames, path)) {
-        bail!("{} is given twice; choose another --frames", path.display());
+        bail!("{} is also the run file; choose another --frames", path.display());
     }
     let network = file.network.clone();
     let frames =
@@ -44,7 +43,7 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     };
     frames.map_or(Ok(()), Frames::finish)?;
     show::print(&run, arguments.json)?;
-    output::tell(&format!("run file {}", path.display()));
+    output::report(&format!("run file {}", path.display()));
     match trouble {
         Some(trouble) => bail!("{trouble}"),
         None => Ok(Exit::of_run(&run)),
@@ -53,7 +52,7 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
 
 fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
     let started = SystemTime::now();
-    let duration_ns = one_switch::for_ns(&arguments.duration)?;
+    let duration_ns = arguments.duration.ns();
     Ok(Request {
         plan: experiment::plan(&file.network, &file.name, duration_ns, &phases(arguments)),
         facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
@@ -62,7 +61,7 @@ fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
         samples: None,
         reports_samples: false,
         force: arguments.force,
-        exe: std::env::current_exe().context("tardy does not find its own program, which serves as loads")?,
+        exe: std::env::current_exe().context("cannot find the path of this program, which runs the loads")?,
         kernel_root: PathBuf::from("/"),
         fake: None,
         measures_in_process: true,
@@ -89,13 +88,13 @@ impl Listener for Messages {
 
     fn message(&mut self, text: &str) {
         if !self.quiet {
-            output::tell(text);
+            output::report(text);
         }
     }
 }
 
-/// With the shaper and then without, unless one of them is asked for. A switch that is up already is as it is: with its
-/// shaper, unless the caller says otherwise.
+/// With the shaper and then without, unless one of them is requested. An active switch is tested as it is: with its shaper,
+/// unless a flag says otherwise.
 fn phases(arguments: &TsnTestArgs) -> Vec<bool> {
     match (arguments.with_shaper, arguments.without_shaper) {
         (true, _) => vec![true],
@@ -105,10 +104,10 @@ fn phases(arguments: &TsnTestArgs) -> Vec<bool> {
     }
 }
 
-/// A name that is free: another run may have been started in the same second.
+/// An unused name: another run may have started in the same second.
 fn default_output(started: SystemTime) -> PathBuf {
     let stamp = origin::stamp(started);
     let numbered = (2..).map(|number| format!("tardy-tsn-{stamp}-{number}.run.json"));
     let mut names = std::iter::once(format!("tardy-tsn-{stamp}.run.json")).chain(numbered).map(PathBuf::from);
-    names.find(|name| name.symlink_metadata().is_err()).expect("there is no end of numbers")
+    names.find(|name| name.symlink_metadata().is_err()).expect("numbers do not end")
 }
