@@ -216,13 +216,13 @@ fn number(files: &KernelFiles, path: &str, new: &str) -> Looked {
     Ok(Steps { now: format!("{name} {now}"), becomes: new.to_owned(), steps, may_be_partial: false })
 }
 
-/// Since Linux 6.12 the fair server replaces throttling, and the change could not be undone completely: after
+/// Since Linux 6.12 the fair server replaces it, and the change could not be undone completely: after
 /// sched_rt_runtime_us has been −1, the kernel has lost count of the fair servers' share, and refuses (EBUSY) every
 /// other setting of theirs until the next boot. Seen with 6.12.117-rt in the lab.
 fn throttling(files: &KernelFiles) -> Looked {
     let release = files.text("/proc/sys/kernel/osrelease").ok();
     if release.and_then(|release| major_minor(&release)).is_some_and(|version| version >= (6, 12)) {
-        return Err(missing("since Linux 6.12 the fair server replaces throttling"));
+        return Err(missing("since Linux 6.12 the fair server replaces it"));
     }
     number(files, "/proc/sys/kernel/sched_rt_runtime_us", "-1")
 }
