@@ -7,7 +7,7 @@ use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity}
 use tardy_record::facts::{Facts, Row};
 use tardy_record::units::format_duration_ns;
 
-use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
+use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
 /// Where the value of a fact begins.
 const VALUE_COLUMN: usize = 31;
@@ -17,25 +17,25 @@ const TICKS: &str = "ticks a second";
 
 /// The whole text, with a line break at its end; `colour` adds ANSI escapes.
 pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
-    let mut paper = Paper::new(colour);
-    headline(readiness, &mut paper);
+    let mut out = TerminalText::new(colour);
+    headline(readiness, &mut out);
     for finding in &readiness.findings {
-        paper.text.push('\n');
-        print_finding(finding, &mut paper);
+        out.text.push('\n');
+        print_finding(finding, &mut out);
     }
     let mut section = "";
     for row in facts.rows() {
         if row.section != section {
             section = row.section;
-            paper.text.push('\n');
-            paper.line(&section.to_uppercase(), Style::Bold);
+            out.text.push('\n');
+            out.line(&section.to_uppercase(), Style::Bold);
         }
-        print_row(&row, &mut paper);
+        print_row(&row, &mut out);
         if row.name == TICKS {
-            in_step(facts).into_iter().for_each(|row| print_row(&row, &mut paper));
+            in_step(facts).into_iter().for_each(|row| print_row(&row, &mut out));
         }
     }
-    paper.text
+    out.text
 }
 
 /// Which timers are in step with the kernel's tick, and so meet it always or never (docs/noise.md).
@@ -51,13 +51,13 @@ fn in_step(facts: &Facts) -> Option<Row> {
     })
 }
 
-fn headline(readiness: &Readiness, paper: &mut Paper) {
+fn headline(readiness: &Readiness, out: &mut TerminalText) {
     let style = if readiness.real_time.get() == Some(true) { Style::Good } else { Style::Bad };
     for line in wrapped(&readiness.headline, WIDTH) {
-        paper.line(&line, style);
+        out.line(&line, style);
     }
     for line in wrapped(&verdict(readiness), WIDTH) {
-        paper.line(&line, Style::Plain);
+        out.line(&line, Style::Plain);
     }
 }
 
@@ -82,7 +82,7 @@ fn verdict(readiness: &Readiness) -> String {
     format!("{ready} for real-time work: {found}.")
 }
 
-fn print_finding(finding: &Finding, paper: &mut Paper) {
+fn print_finding(finding: &Finding, out: &mut TerminalText) {
     let (word, style) = match finding.severity {
         Severity::Blocks => ("BLOCKS", Style::Bad),
         Severity::Hurts => ("HURTS", Style::Middling),
@@ -90,24 +90,24 @@ fn print_finding(finding: &Finding, paper: &mut Paper) {
     };
     let mut lines = wrapped(&finding.what, WIDTH - INDENT).into_iter();
     let first = lines.next().unwrap_or_default();
-    paper.styled(&format!("{word:INDENT$}"), style);
-    paper.line(&first, Style::Bold);
+    out.styled(&format!("{word:INDENT$}"), style);
+    out.line(&first, Style::Bold);
     for line in lines {
-        paper.indented(&line, Style::Bold);
+        out.indented(&line, Style::Bold);
     }
     for line in wrapped(&finding.why, WIDTH - INDENT) {
-        paper.indented(&line, Style::Plain);
+        out.indented(&line, Style::Plain);
     }
     for line in wrapped(&format!("Seen in: {}", finding.source), WIDTH - INDENT) {
-        paper.indented(&line, Style::Faint);
+        out.indented(&line, Style::Faint);
     }
-    print_remedy("", &finding.remedy, paper);
+    print_remedy("", &finding.remedy, out);
     for other in &finding.alternatives {
-        print_remedy("or ", other, paper);
+        print_remedy("or ", other, out);
     }
 }
 
-fn print_remedy(or: &str, remedy: &Remedy, paper: &mut Paper) {
+fn print_remedy(or: &str, remedy: &Remedy, out: &mut TerminalText) {
     let what_to_do = match remedy.kind {
         RemedyKind::Command => "run as root",
         RemedyKind::KernelOption => "build the kernel with",
@@ -115,15 +115,15 @@ fn print_remedy(or: &str, remedy: &Remedy, paper: &mut Paper) {
         RemedyKind::RemoveBootParameter => "boot without",
         RemedyKind::HostCommand => "on the host, as root",
     };
-    paper.indented(&format!("{or}{what_to_do}:  {}", printable(&remedy.text)), Style::Remedy);
+    out.indented(&format!("{or}{what_to_do}:  {}", printable(&remedy.text)), Style::Remedy);
 }
 
-fn print_row(row: &Row, paper: &mut Paper) {
+fn print_row(row: &Row, out: &mut TerminalText) {
     let mut lines = wrapped(&format!("{} [{}]", row.value, row.how), WIDTH - VALUE_COLUMN).into_iter();
     let name = format!("  {:width$}", row.name, width = VALUE_COLUMN - 2);
-    paper.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
+    out.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
     for line in lines {
-        paper.line(&format!("{:VALUE_COLUMN$}{line}", ""), Style::Plain);
+        out.line(&format!("{:VALUE_COLUMN$}{line}", ""), Style::Plain);
     }
 }
 

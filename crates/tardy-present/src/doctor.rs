@@ -3,8 +3,8 @@
 use tardy_analyse::doctor::{Compared, Diagnosis, Effect, Verdict};
 
 use crate::latency::microseconds;
-use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
 use crate::table::Table;
+use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
 /// Where what is said of a change begins.
 const COLUMN: usize = 20;
@@ -33,42 +33,42 @@ pub struct Done {
 
 /// The changes that there are.
 pub fn offers(offered: &[Offered], colour: bool) -> String {
-    let mut paper = Paper::new(colour);
-    print_offers(offered, &mut paper);
-    paper.text
+    let mut out = TerminalText::new(colour);
+    print_offers(offered, &mut out);
+    out.text
 }
 
 /// What the trials say, the best first.
 pub fn text(done: &Done, diagnosis: &Diagnosis, colour: bool) -> String {
-    let mut paper = Paper::new(colour);
-    headline(done, diagnosis, &mut paper);
+    let mut out = TerminalText::new(colour);
+    headline(done, diagnosis, &mut out);
     if !diagnosis.effects.is_empty() {
-        paper.text.push('\n');
-        table(diagnosis).lines(WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Plain));
+        out.text.push('\n');
+        table(diagnosis).lines(WIDTH).into_iter().for_each(|line| out.line(&line, Style::Plain));
         for effect in &diagnosis.effects {
-            paper.text.push('\n');
-            print_effect(effect, done, diagnosis, &mut paper);
+            out.text.push('\n');
+            print_effect(effect, done, diagnosis, &mut out);
         }
-        paper.text.push('\n');
+        out.text.push('\n');
         let legend = format!(
             "A ratio is the middle one of those of the rounds and of their pairs (Hodges-Lehmann), and not that of the two medians; below 1 is earlier with the change; in brackets its 95 % interval. p is the probability that a \
              change which does nothing comes out as far from 1, corrected for {} tests at once (signed ranks, Holm). \
              docs/check.md says more.",
             diagnosis.tests
         );
-        wrapped(&legend, WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Faint));
+        wrapped(&legend, WIDTH).into_iter().for_each(|line| out.line(&line, Style::Faint));
     }
     let is_tried = |one: &&Offered| diagnosis.effects.iter().any(|effect| effect.change == one.name);
     let (_, others): (Vec<&Offered>, Vec<&Offered>) = done.offered.iter().partition(is_tried);
     if !others.is_empty() {
-        paper.text.push('\n');
-        paper.line("NOT TRIED", Style::Bold);
-        others.into_iter().for_each(|one| print_offer(one, &mut paper));
+        out.text.push('\n');
+        out.line("NOT TRIED", Style::Bold);
+        others.into_iter().for_each(|one| print_offer(one, &mut out));
     }
-    paper.text
+    out.text
 }
 
-fn headline(done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
+fn headline(done: &Done, diagnosis: &Diagnosis, out: &mut TerminalText) {
     let helped: Vec<&str> = of_verdict(diagnosis, Verdict::Helps);
     let harmed: Vec<&str> = of_verdict(diagnosis, Verdict::Harms);
     let (line, style) = match (helped.is_empty(), harmed.is_empty()) {
@@ -79,7 +79,7 @@ fn headline(done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
         }
         (true, true) => ("No change made a difference that can be told from chance".to_owned(), Style::Bold),
     };
-    wrapped(&line, WIDTH).into_iter().for_each(|line| paper.line(&line, style));
+    wrapped(&line, WIDTH).into_iter().for_each(|line| out.line(&line, style));
     let (had, least) = (diagnosis.rounds, diagnosis.least_rounds);
     let mut sentences = vec![format!("{}; each change against the baseline of its own round.", done.trials)];
     if done.interrupted {
@@ -92,7 +92,7 @@ fn headline(done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
     if let Some(reason) = diagnosis.left_out.first() {
         sentences.push(format!("Baselines were left out: {reason}."));
     }
-    wrapped(&sentences.join(" "), WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Plain));
+    wrapped(&sentences.join(" "), WIDTH).into_iter().for_each(|line| out.line(&line, Style::Plain));
 }
 
 fn of_verdict(diagnosis: &Diagnosis, verdict: Verdict) -> Vec<&str> {
@@ -144,9 +144,9 @@ fn in_words(effect: &Effect, least: usize) -> (String, Style) {
     }
 }
 
-fn print_effect(effect: &Effect, done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
+fn print_effect(effect: &Effect, done: &Done, diagnosis: &Diagnosis, out: &mut TerminalText) {
     let (words, style) = in_words(effect, diagnosis.least_rounds);
-    paper.line(&format!("{}: {words}", printable(&effect.change)), style);
+    out.line(&format!("{}: {words}", printable(&effect.change)), style);
     let tried = done.offered.iter().find(|one| one.name == effect.change);
     let mut paragraphs: Vec<String> = tried.map(|one| one.what.clone()).into_iter().collect();
     let of = |name: &str, compared: &Compared| {
@@ -169,7 +169,7 @@ fn print_effect(effect: &Effect, done: &Done, diagnosis: &Diagnosis, paper: &mut
         paragraphs.push(format!("left out: {reason}"));
     }
     for paragraph in paragraphs {
-        wrapped(&paragraph, WIDTH - INDENT).into_iter().for_each(|line| paper.indented(&line, Style::Plain));
+        wrapped(&paragraph, WIDTH - INDENT).into_iter().for_each(|line| out.indented(&line, Style::Plain));
     }
 }
 
@@ -183,17 +183,17 @@ fn probability(p: f64) -> String {
     }
 }
 
-fn print_offers(offered: &[Offered], paper: &mut Paper) {
-    offered.iter().for_each(|one| print_offer(one, paper));
+fn print_offers(offered: &[Offered], out: &mut TerminalText) {
+    offered.iter().for_each(|one| print_offer(one, out));
 }
 
-fn print_offer(one: &Offered, paper: &mut Paper) {
+fn print_offer(one: &Offered, out: &mut TerminalText) {
     let what = format!("{}: {}", one.standing, one.what);
     let mut lines = wrapped(&what, WIDTH - COLUMN).into_iter();
     let name = format!("  {:width$}", printable(&one.name), width = COLUMN - 2);
-    paper.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
+    out.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
     for line in lines {
-        paper.line(&format!("{:COLUMN$}{line}", ""), Style::Plain);
+        out.line(&format!("{:COLUMN$}{line}", ""), Style::Plain);
     }
 }
 

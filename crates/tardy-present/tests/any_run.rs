@@ -57,9 +57,9 @@ proptest! {
         let run = holding(histogram);
         prop_assert!(tardy_record::file::check(&run).is_ok());
         let options = Options { width, limit_ns: limit, ..Options::default() };
-        finite(&plot::latency_svg(&[&run], &options))?;
+        finite(&tardy_present::latency_plot::svg(&[&run], &options))?;
         finite(&plot::exceedance::draw("e", &curve::curves(&[&run]), &options))?;
-        finite(&plot::timeline::draw("t", &run, &options))?;
+        finite(&plot::timeline::draw("t", &run, "highest latency", &options))?;
         finite(&plot::heat::draw("h", &run, &options).unwrap_or_default())?;
     }
 
@@ -80,6 +80,6 @@ proptest! {
         let series = &mut run.environment.series[0];
         series.at_ns = (0..values.len() as u64).collect();
         series.values = values;
-        finite(&plot::timeline::draw("t", &run, &Options::default()))?;
+        finite(&plot::timeline::draw("t", &run, "highest latency", &Options::default()))?;
     }
 }

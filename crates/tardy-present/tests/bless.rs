@@ -35,12 +35,15 @@ fn gallery() {
     for (name, run) in made::all() {
         for width in [860.0, 360.0] {
             let options = Options { width, limit_ns: run.plan.limit_ns, ..Options::default() };
-            write(format!("latency-{name}-{width}.svg"), plot::latency_svg(&[&run], &options));
+            write(format!("latency-{name}-{width}.svg"), tardy_present::latency_plot::svg(&[&run], &options));
             write(
                 format!("exceedance-{name}-{width}.svg"),
                 plot::exceedance::draw("e", &curve::curves(&[&run]), &options),
             );
-            write(format!("timeline-{name}-{width}.svg"), plot::timeline::draw("t", &run, &options));
+            write(
+                format!("timeline-{name}-{width}.svg"),
+                plot::timeline::draw("t", &run, "highest latency", &options),
+            );
             let flows = tardy_analyse::flows::of(&run);
             if let Some(cycle) = plot::cycle::draw("c", &run, &flows, &options) {
                 write(format!("cycle-{name}-{width}.svg"), cycle);

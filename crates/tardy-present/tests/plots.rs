@@ -10,12 +10,12 @@ fn latency_plots() {
     for name in ["standard", "rt", "wakes", "cut-short", "nothing-yet"] {
         insta::assert_snapshot!(
             format!("latency-{name}"),
-            plot::latency_svg(&[&run(name)], &Options::default())
+            tardy_present::latency_plot::svg(&[&run(name)], &Options::default())
         );
     }
-    let both = plot::latency_svg(&[&run("standard"), &run("rt")], &Options::default());
+    let both = tardy_present::latency_plot::svg(&[&run("standard"), &run("rt")], &Options::default());
     insta::assert_snapshot!("latency-standard-rt", both);
-    let marked = plot::latency_svg(&[&run("lab-realtime"), &run("lab-rt")], &Options::default());
+    let marked = tardy_present::latency_plot::svg(&[&run("lab-realtime"), &run("lab-rt")], &Options::default());
     insta::assert_snapshot!("latency-lab-realtime-rt", marked);
 }
 

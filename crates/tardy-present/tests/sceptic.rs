@@ -55,9 +55,14 @@ fn an_unpinned_thread_is_not_named_after_a_cpu() {
     assert!(text.contains("on 2 unpinned threads under doload"), "{text}");
     assert!(text.contains("late on any thread"), "{text}");
     assert!(!page.contains("timer, cpu") && !page.contains("<th scope=\"row\">cpu 0"));
-    let timeline = plot::timeline::draw("t", &run, &plot::Options { width: 360.0, ..Default::default() });
+    let timeline = plot::timeline::draw(
+        "t",
+        &run,
+        "highest latency",
+        &plot::Options { width: 360.0, ..Default::default() },
+    );
     assert!(timeline.contains(">thread 0, unpinned<"), "{timeline}");
-    assert!(plot::latency_svg(&[&run], &plot::Options::default()).contains("thread 0, unpinned"));
+    assert!(tardy_present::latency_plot::svg(&[&run], &plot::Options::default()).contains("thread 0, unpinned"));
     let pinned = shown(&recorded::run("rt"));
     assert!(!pinned.contains("unpinned") && !pinned.contains("infers"));
 }

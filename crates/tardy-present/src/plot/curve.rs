@@ -62,7 +62,7 @@ fn lines<'a>(runs: &[&'a Run]) -> Vec<(String, Vec<&'a Series>)> {
             let of_phase = |phase: usize| drawn_of(run).filter(|series| series.phase == phase).collect();
             let labels: Vec<String> = run.phases.iter().map(|phase| phase.label.clone()).collect();
             let phases: Vec<usize> = (0..labels.len()).collect();
-            let labels = name::told_apart(&labels, &phases);
+            let labels = name::distinct(&labels, &phases);
             labels.into_iter().zip(phases).map(|(label, phase)| (label, of_phase(phase))).collect()
         }
         [run] => run.own_series().map(|series| (name::of(series), vec![series])).collect(),
@@ -99,10 +99,9 @@ fn lines<'a>(runs: &[&'a Run]) -> Vec<(String, Vec<&'a Series>)> {
 /// there are latencies these are drawn, and the others have plots or tables of their own.
 fn drawn_of(run: &Run) -> impl Iterator<Item = &Series> {
     let readings = Readings::of_runs(&[run]);
-    let is_latency = |readings| !matches!(readings, Readings::Gaps | Readings::Toggles);
     run.own_series().filter(move |series| {
         let of_it = Readings::of(series);
-        of_it == readings || is_latency(of_it) && is_latency(readings)
+        of_it.shares_axis_with(readings)
     })
 }
 

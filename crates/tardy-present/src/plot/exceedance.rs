@@ -3,7 +3,6 @@
 //! The histogram hides what matters most, the tail, under its own height; here the tail has the larger half of the
 //! page, and a limit reads as a share.
 
-use tardy_analyse::name::Readings;
 use tardy_record::units::format_duration_ns;
 
 use super::Options;
@@ -26,10 +25,9 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     let (x, y) = scales(curves, options, &area);
     area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(8), latency_label);
-    let is_length = matches!(options.readings, Readings::Gaps | Readings::Toggles);
-    let late = if is_length { "long" } else { "late" };
-    area.name_y(&mut svg, &format!("share of {} at least this {late}", options.readings.name()));
-    area.name_x(&mut svg, super::axis_name(options.readings));
+    let (readings, degree) = (options.readings.name(), options.words.degree);
+    area.name_y(&mut svg, &format!("share of {readings} at least this {degree}"));
+    area.name_x(&mut svg, options.words.axis);
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));
@@ -43,10 +41,10 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
         id,
         width: options.width,
         height,
-        title: "How rare is late",
+        title: options.words.tail,
         description: &format!(
-            "Share of {} at least as late as each latency, both axes logarithmic. {}",
-            options.readings.name(),
+            "Share of {readings} {}; both axes are logarithmic. {}",
+            options.words.exceeding,
             described.join("; ")
         ),
         standalone: options.standalone,

@@ -47,7 +47,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
     }
-    area.name_y(&mut svg, super::axis_name(options.readings));
+    area.name_y(&mut svg, options.words.axis);
     area.name_x(&mut svg, "time from the start");
     area.mark(&mut svg, options.mark);
     key(&mut svg, &area, most, options.readings.name());

@@ -5,13 +5,12 @@
 //! nearly all values have been, and what lies beyond is written at its end. Columns are a power of two of ns wide,
 //! because recorded bins nest in such columns and no count has to be split.
 
-use tardy_analyse::name::Readings;
 use tardy_analyse::quantile::{LEVELS, Level, edges_of_rank};
 use tardy_record::units::format_duration_ns;
-use tardy_record::{Bin, Histogram, Run};
+use tardy_record::{Bin, Histogram};
 
 use super::Options;
-use super::curve::{self, COLOURS, Curve, curves};
+use super::curve::{self, COLOURS, Curve};
 use super::frame::{Area, count_label, latency_label, spread, text_width};
 use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
@@ -27,20 +26,6 @@ const BODY_SHOWN: f64 = 10.0;
 
 /// Two names up to this wide (in pixels) stand beside the curves on a phone, longer ones below the plot.
 const LABEL_BESIDE: f64 = 60.0;
-
-/// The latency plot of `runs`.
-pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
-    let title = match runs {
-        [run] => run.headline(),
-        runs => format!("Latency of {} runs", runs.len()),
-    };
-    let options = Options {
-        mark: options.mark.or_else(|| super::mark(runs)),
-        readings: Readings::of_runs(runs),
-        ..*options
-    };
-    draw("latency", &title, &curves(runs), &options)
-}
 
 /// The latency plot of some curves, with an id and a title.
 pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> String {
@@ -64,7 +49,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
     area.horizontal_grid(&mut svg, &y, &y.ticks(9), count_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(if options.narrow() { 5 } else { 9 }), latency_label);
     area.name_y(&mut svg, &format!("{} per {}", options.readings.name(), typeset(column)));
-    area.name_x(&mut svg, super::axis_name(options.readings));
+    area.name_x(&mut svg, options.words.axis);
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));

@@ -24,7 +24,7 @@ use tardy_analyse::lab;
 use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
-pub use latency::latency_svg;
+use crate::words::{LATENCY, Words};
 
 /// The style sheet that all plots share.
 pub const STYLE: &str = include_str!("plot.css");
@@ -43,6 +43,8 @@ pub struct Options {
     pub mark: Option<&'static str>,
     /// What is counted.
     pub readings: Readings,
+    /// Words for that.
+    pub words: &'static Words,
     /// Whether the plot stands alone and so brings its style sheet with it.
     pub standalone: bool,
 }
@@ -55,6 +57,7 @@ impl Default for Options {
             latency_max_ns: None,
             mark: None,
             readings: Readings::default(),
+            words: &LATENCY,
             standalone: true,
         }
     }
@@ -64,16 +67,6 @@ impl Options {
     /// Whether there is room for little: a phone.
     pub fn narrow(&self) -> bool {
         self.width < 560.0
-    }
-}
-
-/// What the values of readings are called on an axis.
-pub(crate) fn axis_name(readings: Readings) -> &'static str {
-    match readings {
-        Readings::Gaps => "length of the gap, µs",
-        Readings::Intervals => "between edges, µs",
-        Readings::Toggles => "time of a toggle, µs",
-        _ => "latency, µs",
     }
 }
 

@@ -6,8 +6,8 @@
 
 use tardy_analyse::name;
 use tardy_record::Run;
+use tardy_record::Series;
 use tardy_record::event::EventKind;
-use tardy_record::series::{Quantity, Series};
 use tardy_record::units::format_duration_ns;
 
 use super::Options;
@@ -17,7 +17,6 @@ use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{harmless, short, typeset};
-use crate::notes;
 
 /// Height of the maxima.
 const MAXIMA_HEIGHT: f64 = 190.0;
@@ -29,10 +28,10 @@ const COLUMN: f64 = 1.5;
 const FLOOR_NS: f64 = 100.0;
 
 /// Maxima over time with the environment below.
-pub fn draw(id: &str, run: &Run, options: &Options) -> String {
+pub fn draw(id: &str, run: &Run, peak: &str, options: &Options) -> String {
     let mut svg = Svg::default();
     let panels = environment::panels(run);
-    let wide = !options.narrow() || run.own_series().any(notes::unpinned);
+    let wide = !options.narrow() || run.own_series().any(name::is_unpinned);
     let gutter = if wide { 118.0 } else { 70.0 };
     let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + MAXIMA_HEIGHT };
     let height =
@@ -44,7 +43,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     phases(&mut svg, run, &x, &area, height);
     area.horizontal_grid(&mut svg, &y, &y.ticks(6), latency_label);
     area.vertical_grid(&mut svg, &x, &ticks, |at| time_label(at, span));
-    area.name_y(&mut svg, maxima_name(run));
+    area.name_y(&mut svg, &format!("{peak} of each block, µs"));
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
@@ -82,27 +81,6 @@ pub fn span_ns(run: &Run) -> f64 {
     let worst = run.own_series().filter_map(|series| series.max_at_ns);
     let readings = run.environment.series.iter().filter_map(|series| series.at_ns.last().copied());
     phases.chain(slices).chain(worst).chain(readings).max().unwrap_or(0).max(1) as f64
-}
-
-/// What the maxima are of: some runs look for gaps, some for late wake-ups, some for both.
-fn maxima_name(run: &Run) -> &'static str {
-    let gaps = |series: &Series| series.gaps().is_some();
-    if run.own_series().any(|series| series.capture().is_some() && series.quantity == Quantity::Spacing) {
-        return "longest between edges in each block, µs";
-    }
-    if run.own_series().any(|series| series.edges().is_some()) {
-        let only = run.own_series().all(|series| series.edges().is_some());
-        return if only {
-            "longest toggle of each block, µs"
-        } else {
-            "longest toggle or highest latency of each block, µs"
-        };
-    }
-    match (run.own_series().any(gaps), run.own_series().all(gaps)) {
-        (false, _) => "highest latency of each block, µs",
-        (true, true) => "longest gap of each block, µs",
-        (true, false) => "longest gap or highest latency of each block, µs",
-    }
 }
 
 fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {

@@ -1,7 +1,8 @@
 //! `tardy plot`: the latency plot on its own.
 
 use anyhow::{Context, Result, bail};
-use tardy_present::plot::{self, Options, curve};
+use tardy_present::latency_plot;
+use tardy_present::plot::{Options, curve};
 use tardy_record::Run;
 use tardy_record::units::parse_duration_ns;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         output::tell(&format!("{name} has no line: there is no distribution of it"));
     }
     let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
-    file.write(plot::latency_svg(&runs, &options).as_bytes())?;
+    file.write(latency_plot::svg(&runs, &options).as_bytes())?;
     output::tell(&format!("plot {}", arguments.output.display()));
     Ok(Exit::Done)
 }

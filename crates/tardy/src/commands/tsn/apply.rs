@@ -6,7 +6,7 @@ use tardy_measure::switch::{
     self, Applied, Leak, OpenVSwitch, Request,
     state::{Shelf, up},
 };
-use tardy_present::tsn::check as shown;
+use tardy_present::tsn_check as shown;
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::check::{self, Finding, Kind};
 use tardy_tsn::settings;
