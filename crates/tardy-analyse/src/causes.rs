@@ -105,7 +105,7 @@ pub fn hints(run: &Run) -> Vec<Hint> {
         let worst = series.worst.first().filter(|worst| worst.moment.is_none())?;
         what_stood_out(&worst.around).map(|change| Hint { series: index, outlier: 0, change: change.clone() })
     };
-    // Of a thread that roams it is unknown which CPU's counters count.
+    // It is unknown which CPU's counters apply to an unpinned thread.
     let is_of_a_cpu =
         |series: &Series| series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned);
     run.series.iter().enumerate().filter(|(_, series)| is_of_a_cpu(series)).filter_map(hint).collect()

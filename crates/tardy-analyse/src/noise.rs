@@ -52,12 +52,12 @@ pub struct CpuNoise {
     pub loop_ns: Option<f64>,
     /// The share of the time in which gaps were recorded and none could be seen.
     pub blind_share: f64,
-    /// By how much the counter's rate over the run differs from that before it, in parts per million; `None` if it
-    /// was measured only once.
+    /// The difference of the counter's rate over the run from that before it, in parts per million; `None` if it was
+    /// measured only once.
     pub rate_error_ppm: Option<f64>,
     /// Periodic sources, the largest share first.
     pub sources: Vec<Source>,
-    /// The share of the noise that belongs to none of the sources; `None` if no times were kept.
+    /// The share of the noise without a known source; `None` if no times were kept.
     pub rest_share: Option<f64>,
 }
 

@@ -50,7 +50,7 @@ pub struct Period {
     pub period_error_ns: f64,
     /// Standard deviation of its events about the comb, in ns.
     pub jitter_ns: f64,
-    /// By how much the period grows, in parts per million per second, if that is more than chance.
+    /// How much the period grows, in parts per million per second, if that exceeds chance.
     pub drift_ppm_per_s: Option<f64>,
     /// Number of its events.
     pub events: u64,

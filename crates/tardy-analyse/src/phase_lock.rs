@@ -33,7 +33,7 @@ pub struct InStep {
 /// A source that a timer is in step with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Source {
-    /// What it is; `None` if that is not known.
+    /// Its name; `None` if it is unknown.
     pub name: Option<String>,
     /// Its period, in ns.
     pub period_ns: f64,

@@ -16,7 +16,6 @@ use tardy_record::series::{Level, TraceSource};
 
 use crate::lab;
 use crate::outcome::{self, Outcome};
-use crate::wiggles;
 
 pub use circumstances::{Circumstance, Sameness, Value};
 pub use placement::{Placed, PlacedRow, place, what};
@@ -93,7 +92,7 @@ pub struct BesidePublished {
     pub matches: Vec<Match>,
     /// Ids of those of the other kind of kernel, to be compared with a run on that.
     pub of_the_other_kernel: Vec<String>,
-    /// Ids that the recipe names and it is unknown.
+    /// Unknown ids in the recipe.
     pub not_known: Vec<String>,
     /// Why the run is not compared: its numbers may not be used, or mean nothing.
     pub withheld_because: Option<String>,
@@ -110,8 +109,8 @@ pub struct Match {
     pub published: Figures,
     /// Remarks by the article or its transcriber.
     pub remarks: Vec<String>,
-    /// What corresponds to it; empty if this run measured nothing of the kind. Several, where the article does not
-    /// say which of several loads it was.
+    /// What corresponds to it; empty if this run measured nothing comparable. Several if the article does not state which
+    /// of several loads it used.
     pub ours: Vec<Ours>,
     /// Circumstance by circumstance.
     pub circumstances: Vec<Circumstance>,
@@ -152,7 +151,7 @@ pub struct Ours {
     pub max_ns: Option<i64>,
 }
 
-/// `run` beside those of `published` that its plan names; `None` if it names none.
+/// `run` next to those of `published` that its plan names; `None` if it names none.
 pub fn of(run: &Run, published: &[PublishedResult]) -> Option<BesidePublished> {
     if run.plan.published.is_empty() {
         return None;
@@ -164,7 +163,7 @@ pub fn of(run: &Run, published: &[PublishedResult]) -> Option<BesidePublished> {
             None => compared.not_known.push(id.clone()),
             // Figures of toggles have a separate table.
             Some(result)
-                if wiggles::is_fastest(result) && run.series.iter().any(|one| one.edges().is_some()) => {}
+                if is_fastest_toggle(result) && run.series.iter().any(|one| one.edges().is_some()) => {}
             Some(result) if !is_of_its_kind(run, result) => compared.of_the_other_kernel.push(id.clone()),
             Some(_) if compared.withheld_because.is_some() => {}
             Some(result) => compared.matches.push(match_of(run, result)),
@@ -215,9 +214,9 @@ pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
     }
 }
 
-/// The outcomes that measured what `published` did: by the same probe, wake method and level; of several loads the one
-/// that is the same, else those of which it is unknown, else all. A wake method that another tool's file does not say may
-/// be the same: the table of circumstances has it as unknown.
+/// The outcomes that measured what `published` did: by the same probe, wake method and level; of several loads the same one,
+/// else the unknown ones, else all. A wake method that another tool's file does not state may be the same; the table of
+/// circumstances lists it as unknown.
 fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Vec<(usize, &'a Outcome)> {
     let Some(kind) = Kind::of(published) else { return Vec::new() };
     let mut chosen: Vec<(usize, &Outcome)> =
@@ -240,6 +239,11 @@ fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Ve
     chosen
 }
 
+/// Whether a published result is of a pin that was toggled as fast as possible.
+pub(crate) fn is_fastest_toggle(published: &PublishedResult) -> bool {
+    published.probe.as_deref() == Some("gpio-wiggle") && published.wake.as_deref() == Some("busy")
+}
+
 /// The kind of measurement of a published result.
 struct Kind {
     /// Answers on a pin.
@@ -255,7 +259,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// `None` if tardy has nothing of the kind yet.
+    /// `None` if tardy has no such measurement.
     fn of(published: &PublishedResult) -> Option<Self> {
         match published.probe.as_deref() {
             None => {}
@@ -266,7 +270,7 @@ impl Kind {
             Some("gpio-reaction") => {
                 return Some(Self { reaction: true, level: Level::Wire, ..Self::default() });
             }
-            Some("gpio-wiggle") if !wiggles::is_fastest(published) => {
+            Some("gpio-wiggle") if !is_fastest_toggle(published) => {
                 let interval_ns = published.interval_us.map(|us| (us * 1000.0).round() as u64);
                 return Some(Self { wiggle: true, interval_ns, ..Self::default() });
             }

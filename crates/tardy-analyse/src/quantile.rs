@@ -49,7 +49,7 @@ impl Level {
 pub struct Quantile {
     /// Which one.
     pub level: &'static str,
-    /// Its value; `None` if there are too few values for it to mean anything but the maximum.
+    /// Its value; `None` if there are so few values that it would be the maximum.
     pub value: Option<Value>,
     /// How many values it needs.
     pub least_count: u64,
@@ -62,8 +62,8 @@ pub struct Value {
     pub lower_ns: i64,
     /// First value beyond that bin; for a bin without an end the first beyond the maximum, if that is known.
     pub upper_ns: i64,
-    /// Whether that bin has no end, as the last one of a histogram that the values outgrew: then the quantile is at least
-    /// `lower_ns`, and how much more it is unknown.
+    /// Whether that bin has no end, like the last bin of a histogram whose range the values exceed: then the quantile is at
+    /// least `lower_ns`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank

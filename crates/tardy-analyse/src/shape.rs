@@ -16,7 +16,7 @@ pub struct Shape {
     pub later: f64,
 }
 
-/// Distances from `a` to `b`; `None` if one is empty or has no distribution, or their layouts differ.
+/// Distances from `a` to `b`; `None` if one is empty or has no distribution, or if their layouts differ.
 pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
     if a.has_no_distribution() || b.has_no_distribution() {
         return None;

@@ -5,7 +5,7 @@
 //! gives the p-value without an assumption about the distribution. Differences of 0 are left out (Wilcoxon 1945); equal
 //! sizes share their mean rank, and counting uses those ranks, so the test is exact with ties too.
 //!
-//! Alternative not used: a t-test. Maxima have no normal distribution, and one stalled round would decide it.
+//! A t-test is not suitable: maxima are not normally distributed, and a single stalled round would decide it.
 
 /// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -71,7 +71,9 @@ pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Opt
         .collect();
     // Published results are of the fastest loops only.
     let is_fast = run.series.iter().any(|series| series.edges().is_some_and(|edges| !edges.beside));
-    let published = published.iter().filter(|one| is_fast && is_fastest(one) && one.toggle_ns.is_some());
+    let published = published
+        .iter()
+        .filter(|one| is_fast && published::is_fastest_toggle(one) && one.toggle_ns.is_some());
     let published = published.map(|one| PublishedWiggle {
         id: one.id.clone(),
         what: published::what(one),
@@ -81,11 +83,6 @@ pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Opt
         approx: one.approx.clone(),
     });
     (!phases.is_empty()).then(|| Wiggles { phases, published: published.collect() })
-}
-
-/// Whether a published result is of a pin that was toggled as fast as possible.
-pub(crate) fn is_fastest(published: &PublishedResult) -> bool {
-    published.probe.as_deref() == Some("gpio-wiggle") && published.wake.as_deref() == Some("busy")
 }
 
 #[cfg(test)]

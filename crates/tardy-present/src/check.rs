@@ -1,7 +1,7 @@
-//! What `tardy check` prints: the verdict first, then what stands in the way, then every fact with its source.
+//! What `tardy check` prints: the verdict, then the findings, then every fact with its source.
 //!
-//! Made for 80 columns; only commands are never broken, since people paste them. What comes from the machine is
-//! printed without control characters: a name in /etc/os-release must not move the cursor.
+//! The text is for 80 columns; commands are never broken, since they are pasted. Texts from the machine are printed without
+//! control characters: a name in /etc/os-release must not move the cursor.
 
 use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity};
 use tardy_record::facts::{Facts, Row};
@@ -9,13 +9,13 @@ use tardy_record::units::format_duration_ns;
 
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
-/// Where the value of a fact begins.
+/// The column in which the value of a fact begins.
 const VALUE_COLUMN: usize = 31;
 
-/// The fact behind which stands what timers it disturbs.
+/// The fact that is followed by the timers in step with it.
 const TICKS: &str = "ticks a second";
 
-/// The whole text, with a line break at its end; `colour` adds ANSI escapes.
+/// The whole text, with ANSI escapes if `colour` is set. Ends with a newline.
 pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
     let mut out = TerminalText::new(colour);
     headline(readiness, &mut out);
@@ -38,7 +38,7 @@ pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
     out.text
 }
 
-/// Which timers are in step with the kernel's tick, and so meet it always or never (docs/noise.md).
+/// Timers in step with the kernel's tick, which meet it always or never (docs/noise.md).
 fn in_step(facts: &Facts) -> Option<Row> {
     let hz = u64::from(*facts.kernel.hz.get().filter(|hz| **hz > 0)?);
     let tick_ns = 1_000_000_000 / hz;
@@ -46,7 +46,7 @@ fn in_step(facts: &Facts) -> Option<Row> {
     Some(Row {
         section: "kernel",
         name: "timers in step with them",
-        value: format!("{timers} and other small ratios; --dither ends it"),
+        value: format!("{timers} and other small ratios; --dither prevents it"),
         how: "CONFIG_HZ".to_owned(),
     })
 }
@@ -77,7 +77,7 @@ fn verdict(readiness: &Readiness) -> String {
         },
     )
     .collect();
-    let found = if parts.is_empty() { "nothing stands in the way".to_owned() } else { parts.join(", ") };
+    let found = if parts.is_empty() { "nothing prevents it".to_owned() } else { parts.join(", ") };
     let ready = if readiness.ready { "Ready" } else { "Not ready" };
     format!("{ready} for real-time work: {found}.")
 }
@@ -134,7 +134,7 @@ mod tests {
     use tardy_record::facts::Fact;
 
     #[test]
-    fn the_first_line_says_what_the_kernel_is() {
+    fn the_first_line_states_the_kind_of_kernel() {
         let mut facts = Facts::default();
         facts.kernel.release = Fact::known("6.1.0".into(), "uname -r");
         facts.kernel.real_time = Fact::known(false, "uname -v");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_in_step_with_the_tick_are_told() {
+    fn timers_in_step_with_the_tick_are_listed() {
         let mut facts = Facts::default();
         facts.kernel.hz = Fact::known(250, "test");
         let text = text(&facts, &judge(&facts), false);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_from_outside_does_not_steer_the_terminal() {
+    fn control_characters_in_names_are_replaced() {
         let mut facts = Facts::default();
         facts.machine.distribution = Fact::known("evil\u{1b}[2J\u{7}linux".into(), "/etc/os-release");
         let plain = text(&facts, &judge(&facts), false);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_only_where_they_are_wanted_and_end() {
+    fn colours_are_optional_and_reset() {
         let facts = Facts::default();
         let coloured = text(&facts, &judge(&facts), true);
         assert_eq!(coloured.matches("\u{1b}[0m").count() * 2, coloured.matches("\u{1b}[").count());

@@ -140,7 +140,7 @@ pub(crate) fn sides(circumstance: &Circumstance) -> [String; 2] {
         [] => none.to_owned(),
         values => values.iter().map(value).collect::<Vec<_>>().join("; "),
     };
-    [side(&circumstance.published, "not given"), side(&circumstance.ours, "unknown")]
+    [side(&circumstance.published, "not given"), side(&circumstance.ours, "not known")]
 }
 
 fn value(value: &Value) -> String {

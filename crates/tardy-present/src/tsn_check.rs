@@ -1,11 +1,11 @@
-//! What `tardy tsn check` prints: a verdict, then each finding with its line, what happens on the wire, and what to write.
+//! What `tardy tsn check` prints: a verdict, then each finding with its line, its effect on the wire, and the correction.
 
 use tardy_tsn::check::{Finding, Kind};
 use tardy_tsn::placed::Span;
 
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
-/// The whole text, with a line break at its end; `colour` adds ANSI escapes. `name` is the file's, `text` what is in it.
+/// The whole text for the file `name` with the content `text`, with ANSI escapes if `colour` is set. Ends with a newline.
 pub fn text(name: &str, text: &str, findings: &[Finding], colour: bool) -> String {
     let mut out = TerminalText::new(colour);
     headline(name, findings, &mut out);
@@ -40,7 +40,7 @@ fn headline(name: &str, findings: &[Finding], out: &mut TerminalText) {
     }
 }
 
-/// `1 thing goes`, `3 things go`.
+/// `1 problem`, `3 problems`.
 fn things(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 thing {one}") } else { format!("{count} things {many}") }
 }
@@ -65,7 +65,7 @@ fn print_finding(name: &str, text: &str, finding: &Finding, out: &mut TerminalTe
     );
     excerpt(text, finding.span, line, style, out);
     if let Kind::Refused { errno, message } = &finding.kind {
-        for line in wrapped(&format!("The kernel says: {message} ({errno})"), WIDTH - INDENT) {
+        for line in wrapped(&format!("The kernel reports: {message} ({errno})"), WIDTH - INDENT) {
             out.indented(&line, Style::Plain);
         }
     }
@@ -77,15 +77,15 @@ fn print_finding(name: &str, text: &str, finding: &Finding, out: &mut TerminalTe
     }
 }
 
-/// The line of the file with a mark under the place.
+/// The line of the file, with a mark under the position.
 fn excerpt(text: &str, span: Span, line: usize, style: Style, out: &mut TerminalText) {
     let Some(source) = text.lines().nth(line - 1) else { return };
     let number = line.to_string();
     let room = WIDTH - INDENT - number.len() - 3;
-    // Tabs would move the mark away from its place.
+    // Tabs would displace the mark.
     let source = printable(&source.replace('\t', " "));
     let column = span.line_and_column(text).1 - 1;
-    // A place far to the right is shown with the end of what comes before it.
+    // A position far to the right is shown with the end of the text before it.
     let skipped = if column >= room { column - room / 2 } else { 0 };
     let shown: String = source.chars().skip(skipped).take(room).collect();
     out.indented(&format!("{number} | {}", shown.trim_end()), Style::Plain);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_shown_around_the_place() {
+    fn a_long_line_is_shown_around_the_position() {
         let list = "  { open = [\"blue\"], for = \"500us\" }, { open = [\"red\"], for = \"500us\" }, { open = \"none\", for = \"10ns\" }, ";
         let (head, rest) = TWO_FLOWS.split_once("  { open = [\"blue\"]").unwrap();
         let (_, tail) = rest.split_once("\n]").unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_only_where_they_are_wanted_and_end() {
+    fn colours_are_optional_and_reset() {
         assert!(!shown(TWO_FLOWS, false).contains('\u{1b}'));
         let coloured = shown(TWO_FLOWS, true);
         assert_eq!(coloured.matches("\u{1b}[0m").count() * 2, coloured.matches("\u{1b}[").count());

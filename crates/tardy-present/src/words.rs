@@ -5,8 +5,8 @@
 pub struct Words {
     /// Heading of the section that shows the distribution.
     pub distribution: &'static str,
-    /// What a plot of the distribution shows of the readings, as in "How many wake-ups *were how late*".
-    pub counted: &'static str,
+    /// What is measured of a reading: `latency`, `length`.
+    pub quantity: &'static str,
     /// Heading of the section that shows the tail.
     pub tail: &'static str,
     /// What a plot of the tail shows of the readings, as in "The share of wake-ups *at least as late as each latency*".
@@ -28,7 +28,7 @@ pub struct Words {
 /// Words for latencies of wake-ups.
 pub const LATENCY: Words = Words {
     distribution: "How late",
-    counted: "were how late",
+    quantity: "latency",
     tail: "How rare is late",
     exceeding: "at least as late as each latency",
     degree: "late",

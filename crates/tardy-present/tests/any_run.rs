@@ -1,4 +1,4 @@
-//! Whatever a run holds, it is shown: no panic, no number that is none.
+//! Any run is shown, without a panic and without NaN.
 
 mod recorded;
 
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn any_histogram_is_told(histogram in histograms(), limit_ns in prop_oneof![Just(None), (0u64..u64::MAX).prop_map(Some)], width in 0usize..200) {
+    fn any_histogram_is_summarised(histogram in histograms(), limit_ns in prop_oneof![Just(None), (0u64..u64::MAX).prop_map(Some)], width in 0usize..200) {
         let mut run = holding(histogram);
         run.validity.valid = true;
         let options = findings::Options { limit_ns, ..findings::Options::default() };

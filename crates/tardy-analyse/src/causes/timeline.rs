@@ -17,7 +17,7 @@ pub enum Occupant {
     Irq {
         /// The interrupt's number.
         irq: u32,
-        /// The handler's name; empty if its beginning was not seen.
+        /// The handler's name; empty if its beginning was not traced.
         name: String,
     },
     /// A soft interrupt.
@@ -32,7 +32,7 @@ pub enum Occupant {
     },
     /// A timer's function.
     TimerFunction {
-        /// Its name; empty if its beginning was not seen.
+        /// Its name; empty if its beginning was not traced.
         function: String,
         /// Whether it ran in a soft interrupt instead of the timer's interrupt.
         soft: bool,
@@ -74,7 +74,7 @@ pub struct Stretch {
 pub struct Timeline {
     /// Contiguous stretches, in order.
     pub stretches: Vec<Stretch>,
-    /// When the thread's timer was served; `None` if the trace does not show it.
+    /// When the thread's timer fired; `None` if the trace does not show it.
     pub fired_ns: Option<i64>,
     /// When the thread was woken.
     pub ready_ns: Option<i64>,

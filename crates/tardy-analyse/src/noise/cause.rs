@@ -34,11 +34,11 @@ const TICKS_MAX: u32 = 10;
 /// The probable cause of a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cause {
-    /// In words; `None` if there is nothing to go by.
+    /// Its name; `None` if it is unknown.
     pub name: Option<String>,
     /// Its certainty.
     pub certainty: Certainty,
-    /// The interrupt line whose rate is the source's, as `39 dwc_otg`; `None` if none has it.
+    /// The interrupt line with the same rate, such as `39 dwc_otg`; `None` if no line has it.
     pub interrupt: Option<String>,
 }
 
@@ -99,7 +99,7 @@ fn kernels_stop(run: &Run, gaps: &GapSeries, period: &Period) -> Option<String> 
     })
 }
 
-/// Ticks per second, if the period is a tick's, and whether the kernel is known to have that many.
+/// Ticks per second, if the period is that of a tick, and whether the kernel is known to have this rate.
 fn tick(run: &Run, period: &Period) -> Option<(u32, bool)> {
     match run.facts.kernel.hz.get() {
         Some(hz) => is_about(period, 1e9 / f64::from((*hz).max(1))).then_some((*hz, true)),

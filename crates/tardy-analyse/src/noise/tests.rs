@@ -112,7 +112,7 @@ fn the_kernels_configuration_confirms_and_excludes_a_tick() {
     run.facts.kernel.hz = Fact::known(250, "test");
     assert_eq!(cause(&run), ("CONFIG_HZ=250 tick".into(), Certainty::Found));
     run.facts.kernel.hz = Fact::known(1000, "test");
-    assert_eq!(cause(&run), ("each 4 ticks of CONFIG_HZ=1000".into(), Certainty::Guess));
+    assert_eq!(cause(&run), ("every 4 ticks of CONFIG_HZ=1000".into(), Certainty::Guess));
     run.facts.kernel.hz = Fact::known(300, "test");
     assert_eq!(cause(&run), (String::new(), Certainty::Unknown));
 }

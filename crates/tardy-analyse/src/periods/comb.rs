@@ -124,7 +124,7 @@ impl Comb {
         self.events as f64 * self.hit_share()
     }
 
-    /// By how much the period grows, in parts per million per second, if that is more than chance.
+    /// How much the period grows, in parts per million per second, if that exceeds chance.
     pub(super) fn drift_ppm_per_s(&self) -> Option<f64> {
         // The k-th distance is period + curvature · (2k + 1); there are 1e9 / period of them per second.
         let exceeds_chance = self.curvature_ns.abs() > DRIFT_SIGMA * self.curvature_error_ns;
@@ -141,7 +141,7 @@ impl Comb {
         (tooth, since - self.period_ns * tooth - self.curvature_ns * tooth * tooth)
     }
 
-    /// Fitted anew to those of `times` on its teeth; `None` if there are too few.
+    /// The comb fitted again to those of `times` on its teeth; `None` if there are too few.
     fn refitted(&self, times: &[u64]) -> Option<Self> {
         let full_ns = full_reach_ns(self.period_ns);
         let near = times.iter().map(|at| (*at as f64, self.nearest(*at as f64)));

@@ -19,9 +19,9 @@ const ABOUT: f64 = 0.1;
 pub struct Circumstance {
     /// Its name.
     pub name: &'static str,
-    /// As published; empty if it is not given.
+    /// As published; empty if it is not stated.
     pub published: Vec<Value>,
-    /// Here; empty if it is not known.
+    /// Here; empty if it is unknown.
     pub ours: Vec<Value>,
     /// Whether they are the same.
     pub sameness: Sameness,

@@ -88,7 +88,7 @@ fn not_fully_preemptible(facts: &Facts) -> Option<Finding> {
     let model =
         kernel.preemption.get().filter(|model| !matches!(model, Preemption::Rt | Preemption::Full))?;
     let remedy = if kernel.preempt_dynamic.get() == Some(&true) {
-        // Where the mode was read from debugfs it is mounted; elsewhere it is unknown.
+        // If the mode was read from debugfs, debugfs is mounted; otherwise it is unknown.
         let mounted = kernel.preemption.how.starts_with("/sys/kernel/debug");
         let mount = if mounted { "" } else { "mount -t debugfs none /sys/kernel/debug; " };
         Remedy::command(format!("{mount}echo full > /sys/kernel/debug/sched/preempt"))

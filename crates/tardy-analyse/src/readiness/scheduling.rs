@@ -29,7 +29,7 @@ fn no_priority(facts: &Facts) -> Option<Finding> {
     let (severity, what, why) = match allowed {
         0 => (
             Severity::Blocks,
-            "This user may not use real-time priorities".to_owned(),
+            "This user may not use any real-time priority".to_owned(),
             "Without one a task waits for all others, and only SCHED_OTHER can be measured.",
         ),
         allowed => (
@@ -82,7 +82,7 @@ fn little_memory(facts: &Facts) -> Option<Finding> {
     Some(finding)
 }
 
-/// How long real-time tasks may run in which time, in us, before the kernel stops them; `None` if it does not.
+/// How long real-time tasks may run, and out of which time, in us, before the kernel stops them; `None` if it does not.
 ///
 /// Since 6.12 only real-time groups read the limit; the fair server has replaced it.
 pub(crate) fn throttle(facts: &Facts) -> Option<(i64, i64)> {
@@ -105,7 +105,7 @@ fn throttling(facts: &Facts) -> Option<Finding> {
     ))
 }
 
-/// How long the fair server may run in which time, in ns; `None` if there is none, or none is known.
+/// How long the fair server may run, and out of which time, in ns; `None` if there is none, or if it is unknown.
 pub(crate) fn fair_share(facts: &Facts) -> Option<(u64, u64)> {
     let servers = facts.scheduling.fair_server.get()?;
     let server = servers.0.values().find(|server| server.runtime_ns > 0)?;

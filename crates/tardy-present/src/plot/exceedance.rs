@@ -1,7 +1,7 @@
-//! How rare is late: the share of wake-ups at least as late as each latency, 1 − CDF, both axes logarithmic.
+//! The tail: the share of wake-ups at least as late as each latency, 1 − CDF, both axes logarithmic.
 //!
-//! The histogram hides what matters most, the tail, under its own height; here the tail has the larger half of the
-//! page, and a limit reads as a share.
+//! A histogram hides the tail, which matters most; here the tail has the larger half of the plot, and a limit reads as a
+//! share.
 
 use tardy_record::units::format_duration_ns;
 
@@ -14,7 +14,7 @@ use crate::latency::{count, typeset};
 
 /// Latencies below this, in ns, are drawn here: a logarithmic axis has no 0.
 const FLOOR_NS: f64 = 100.0;
-/// Between names one above the other.
+/// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
 /// The exceedance plot of some curves.
@@ -69,8 +69,8 @@ fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
 }
 
 /// Steps down through (lower edge, share of values at or above it): a bin's values count as late as its lower edge,
-/// except the very last, which is the exact maximum. Where the next bin with anything in it is far, the share falls at the
-/// end of the one before: nothing of that is as late as what lies between.
+/// except the very last, which is the exact maximum. If the next occupied bin is not adjacent, the share falls at
+/// the end of the one before.
 fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     let total = one.histogram.total() as f64;
     let mut left = one.histogram.total();
@@ -99,7 +99,7 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     polyline(points)
 }
 
-/// Writes the names into the lower left corner, where no curve comes: what is hardly late is never rare.
+/// Writes the names into the lower left corner, where no curve is.
 fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
     let mut named: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
     named.sort_by_key(|one| std::cmp::Reverse(one.max_ns));

@@ -1,8 +1,7 @@
-//! When it was late, and what went on meanwhile: maxima over time, and below them on the same time axis temperatures,
-//! frequencies, interrupts, pressure and what the loads did.
+//! Maxima over time and, below them on the same time axis, temperatures, frequencies, interrupts, pressure and the work of
+//! the loads.
 //!
-//! One drawing and not several, because the question is always "what else happened then?", and the eye answers it by
-//! going straight down.
+//! It is a single plot, because the question is "what else happened then?", which a vertical line answers.
 
 use tardy_analyse::name;
 use tardy_record::Run;
@@ -74,7 +73,7 @@ pub fn draw(id: &str, run: &Run, peak: &str, options: &Options) -> String {
     svg.finish(&head)
 }
 
-/// From the start of the run to the last that is known of it.
+/// From the start of the run to its last known event.
 pub fn span_ns(run: &Run) -> f64 {
     let phases = run.phases.iter().map(|phase| phase.end_ns.unwrap_or(phase.start_ns));
     let slices = run.own_series().filter_map(|series| series.slices.last()).map(|slice| slice.end_ns);
@@ -175,7 +174,7 @@ fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     }
 }
 
-/// A line down from the worst through everything below, for the eye to follow.
+/// A vertical line from the worst through everything below.
 fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
     let worst = run.own_series().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
     if let Some((_, at)) = worst {
@@ -183,7 +182,7 @@ fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
     }
 }
 
-/// Checkpoints as ticks under the maxima: writing the run file is load too.
+/// Checkpoints as ticks under the maxima: writing the run file is a load too.
 fn checkpoints(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
     for event in run.events.iter().filter(|event| event.kind == EventKind::Checkpoint) {
         let at = x.at(event.at_ns as f64);
@@ -218,7 +217,7 @@ fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f6
     }
 }
 
-/// At most three points a column of pixels: its first, lowest and highest.
+/// At most three points per column of pixels: its first, lowest and highest.
 fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> {
     let mut thinned: Vec<Option<(f64, f64)>> = Vec::new();
     let mut column: Option<(f64, f64, f64)> = None;
@@ -239,7 +238,7 @@ fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> 
     thinned
 }
 
-/// The time axis again below the last panel, so that nobody has to look up and count.
+/// The time axis again, below the last panel.
 fn area_end(svg: &mut Svg, area: &Area, panels: &[Panel], x: &Scale, ticks: &[f64], span: f64, height: f64) {
     if panels.is_empty() {
         area.name_x(svg, "time from the start");

@@ -21,7 +21,7 @@ const JITTER: &str = "Period jitter is each period less the median of the 2,048 
 /// Words for intervals between edges.
 const WORDS: Words = Words {
     distribution: "Between edges",
-    counted: "had which length",
+    quantity: "length",
     tail: "How rare is long",
     exceeding: "at least as long as each length",
     degree: "long",

@@ -71,10 +71,10 @@ impl Section for Distribution {
             let curves = curve::curves(&[context.run]);
             let id = page.plot_id("latency");
             let caption = format!(
-                "How many {} {}. The horizontal axis is linear and counts are on a logarithmic axis, so that a single \
+                "Number of {} by {}. The horizontal axis is linear and counts are on a logarithmic axis, so that a single \
                  late one is visible next to a million punctual ones. Ticks below the axis mark the maxima.",
                 marks.readings.name(),
-                marks.words.counted
+                marks.words.quantity
             );
             page.add(
                 Place::Plot,

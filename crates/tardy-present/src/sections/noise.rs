@@ -36,7 +36,7 @@ const MISSING: &str = "Missing: moments at which the source was due and took not
 /// Words for gaps.
 const WORDS: Words = Words {
     distribution: "Each CPU",
-    counted: "had which length",
+    quantity: "length",
     tail: "How rare is long",
     exceeding: "at least as long as each length",
     degree: "long",

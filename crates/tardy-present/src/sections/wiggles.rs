@@ -28,7 +28,7 @@ const ECHO: &str = "Echo: from one edge of the input to the next, by the time st
 /// Words for toggles.
 const WORDS: Words = Words {
     distribution: "How long a toggle took",
-    counted: "took how long",
+    quantity: "duration",
     tail: "How rare is long",
     exceeding: "that took at least each time",
     degree: "long",

@@ -27,9 +27,10 @@ impl Shown {
 
     /// The part below the first heading that has this text, up to the next section.
     pub fn section(&self, heading: &str) -> Self {
-        let found = self.html.split("<section>").find(|part| {
-            elements(part, "h2").first().is_some_and(|(_, inside)| text(inside) == heading)
-        });
+        let found = self
+            .html
+            .split("<section>")
+            .find(|part| elements(part, "h2").first().is_some_and(|(_, inside)| text(inside) == heading));
         let part = found.unwrap_or_else(|| panic!("no section '{heading}' among {:?}", self.sections()));
         Self { html: part.to_owned() }
     }
@@ -118,7 +119,9 @@ pub fn text(html: &str) -> String {
         };
     }
     plain.push_str(rest);
-    for (escape, sign) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/"), ("&amp;", "&")] {
+    for (escape, sign) in
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/"), ("&amp;", "&")]
+    {
         plain = plain.replace(escape, sign);
     }
     plain.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")

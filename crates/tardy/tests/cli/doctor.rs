@@ -295,7 +295,7 @@ fn ctrl_c_puts_everything_back_and_tells_what_there_is() {
     let status = Command::new("kill").args(["-INT", &doctor.id().to_string()]).status().unwrap();
     assert!(status.success());
     let printed = Printed::from(doctor.wait_with_output().unwrap()).exits(0);
-    assert!(unfolded(&printed.out).contains("It was ended before its time."), "{}", printed.out);
+    assert!(unfolded(&printed.out).contains("The trials were interrupted."), "{}", printed.out);
     assert_eq!(tree.files(), before);
     assert_eq!(tree.journal(), [] as [PathBuf; 0]);
 }

@@ -32,7 +32,7 @@ fn a_histogram_of_cyclictest_is_a_run_like_any_other() {
         assert!(shown.contains(expected), "{expected} is not in\n{shown}");
     }
     let compared = bench.run(&["compare", "text.run.json", "json.run.json"]).exits(0).out;
-    assert!(compared.contains("loads: unknown of both"), "{compared}");
+    assert!(compared.contains("loads: unknown for both"), "{compared}");
     bench.run(&["report", "text.run.json", "json.run.json", "-o", "both.html"]).exits(0);
     bench.run(&["report", "text.run.json", "-o", "one.html"]).exits(0);
     bench.run(&["plot", "text.run.json", "-o", "one.svg"]).exits(0);

@@ -1,4 +1,4 @@
-//! Runs of the lab: an article's two kernels, idle and loaded; one with levels; one in the host's time.
+//! Runs in the lab: an article's two kernels, idle and loaded; one with levels; one in the host's time.
 
 use tardy_record::facts::Fact;
 use tardy_record::lab::{Lab, LabClock, LabKernel, Settled};
@@ -22,7 +22,7 @@ pub fn rt() -> Run {
     run("lab-rt", true, &[])
 }
 
-/// The PREEMPT_RT kernel with the kernel's events beside the thread.
+/// The PREEMPT_RT kernel with the kernel's events recorded.
 pub fn levels() -> Run {
     let mut run = bare_lab("lab-levels", true, &[("traced", vec!["doload".to_owned()])]);
     run.plan.published =

@@ -1,4 +1,4 @@
-//! Makes runs up, the same ones every time: two machines, stalls, loads, an environment, names that an enemy chose.
+//! Generates the same synthetic runs every time: two machines, stalls, loads, an environment, hostile names.
 #![allow(unreachable_pub, dead_code)] // one module, used by several tests
 
 pub mod lab;
@@ -19,7 +19,7 @@ use tardy_record::{Run, Series};
 pub const SECOND: u64 = 1_000_000_000;
 pub const INTERVAL: u64 = 1_000_000;
 
-/// A generator of random numbers that is the same everywhere (xorshift64*).
+/// A reproducible generator of random numbers (xorshift64*).
 pub struct Random(pub u64);
 
 impl Random {
@@ -41,7 +41,7 @@ impl Random {
     }
 }
 
-/// Every made-up run, by the name of its file.
+/// Every synthetic run, by the name of its file.
 pub fn all() -> Vec<(&'static str, Run)> {
     vec![
         ("standard", standard()),
@@ -57,7 +57,7 @@ pub fn all() -> Vec<(&'static str, Run)> {
     ]
 }
 
-/// A standard kernel under doload, with stalls that swallow periods and break the limit.
+/// A standard kernel under doload, with stalls that skip periods and exceed the limit.
 pub fn standard() -> Run {
     let mut run =
         bare("standard", facts(false), &[(Wake::ClockNanosleep, 1, 60 * SECOND, vec!["doload".into()])]);

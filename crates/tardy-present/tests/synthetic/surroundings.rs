@@ -1,4 +1,4 @@
-//! What went on around the readings: loads and the environment.
+//! Loads and environment of the readings.
 
 use tardy_record::environment::{EnvSeries, Environment, Merge, SourceTotal, ThreadTime, WatcherCost};
 use tardy_record::load::{Death, LoadPart, LoadResult};
@@ -44,7 +44,7 @@ pub fn doload(seconds: u64, phase: usize, dead: Option<(String, &str)>) -> Vec<L
     vec![LoadResult { spec, first_phase: phase, last_phase: phase, parts, remarks }]
 }
 
-/// Temperature, frequency, interrupts and so on, once a second.
+/// Temperature, frequency, interrupts and so on, once per second.
 pub fn environment(seconds: u64) -> Environment {
     let mut random = Random(99);
     let mut series = Vec::new();

@@ -1,4 +1,4 @@
-//! What a sceptical reader stumbled over, so that nobody does again.
+//! Misreadings by sceptical readers, each fixed once.
 
 mod recorded;
 
@@ -19,7 +19,7 @@ fn page(runs: &[&Run]) -> String {
 }
 
 #[test]
-fn where_there_is_no_schedule_nothing_counts_as_missed() {
+fn without_a_schedule_nothing_counts_as_missed() {
     let mut run = run("rt");
     run.series[0].tally.missed = Knowable::Known(0);
     run.series[0].corrected = None;
@@ -35,7 +35,7 @@ fn where_there_is_no_schedule_nothing_counts_as_missed() {
 fn roaming() -> Run {
     let mut run = run("rt");
     for series in &mut run.series {
-        let SeriesKind::Timer(timer) = &mut series.kind else { unreachable!("made runs are of timers") };
+        let SeriesKind::Timer(timer) = &mut series.kind else { unreachable!("synthetic runs are of timers") };
         (timer.pinned, timer.wake, timer.policy, timer.priority) =
             (false, Wake::Deadline, Policy::Deadline, 0);
     }
@@ -47,13 +47,13 @@ fn an_unpinned_thread_is_not_named_after_a_cpu() {
     let run = roaming();
     let (text, page) = (shown(&run), page(&[&run]));
     let measured = text.split("tardy itself").next().unwrap();
-    for said in [measured, &page] {
-        assert!(said.contains("thread 0, unpinned") && said.contains("thread 1, unpinned"), "{said}");
-        assert!(said.contains("roams over the CPUs") && said.contains("infers it from the earliest"));
+    for shown in [measured, &page] {
+        assert!(shown.contains("thread 0, unpinned") && shown.contains("thread 1, unpinned"), "{shown}");
+        assert!(shown.contains("migrates between CPUs") && shown.contains("infers it from the earliest"));
     }
     assert!(!measured.contains("cpu 0") && !measured.contains("cpu 1"), "{measured}");
     assert!(text.contains("on 2 unpinned threads under doload"), "{text}");
-    assert!(text.contains("late on any thread"), "{text}");
+    assert!(text.contains("on any thread is late"), "{text}");
     assert!(!page.contains("timer, cpu") && !page.contains("<th scope=\"row\">cpu 0"));
     let timeline = plot::timeline::draw(
         "t",
@@ -62,7 +62,9 @@ fn an_unpinned_thread_is_not_named_after_a_cpu() {
         &plot::Options { width: 360.0, ..Default::default() },
     );
     assert!(timeline.contains(">thread 0, unpinned<"), "{timeline}");
-    assert!(tardy_present::latency_plot::svg(&[&run], &plot::Options::default()).contains("thread 0, unpinned"));
+    assert!(
+        tardy_present::latency_plot::svg(&[&run], &plot::Options::default()).contains("thread 0, unpinned")
+    );
     let pinned = shown(&recorded::run("rt"));
     assert!(!pinned.contains("unpinned") && !pinned.contains("infers"));
 }
@@ -74,15 +76,15 @@ fn one_cpu(mut run: Run) -> Run {
 }
 
 #[test]
-fn only_the_cpus_that_both_runs_have_are_compared() {
+fn only_the_cpus_of_both_runs_are_compared() {
     let (base, candidate) = (run("rt"), one_cpu(run("rt")));
     let comparison = compare::of(&[&base, &candidate]).unwrap();
     let all = comparison.candidates[0].rows.iter().find(|row| row.label == "all").unwrap();
     assert_eq!(all.base, all.candidate);
     let (text, page) = (tardy_present::compare::text(&comparison, 400), page(&[&base, &candidate]));
     assert!(text.contains("NOT COMPARABLE: CPUs: 0-1 and 1"), "{text}");
-    for said in [&text, &page] {
-        assert!(said.contains("only cpu 1, which both have") && !said.contains("all CPUs"), "{said}");
+    for shown in [&text, &page] {
+        assert!(shown.contains("only cpu 1, which both have") && !shown.contains("all CPUs"), "{shown}");
     }
     assert!(page.contains("Only cpu 1, which all runs have"));
     let curves = plot::curve::curves(&[&base, &candidate]);
@@ -90,7 +92,7 @@ fn only_the_cpus_that_both_runs_have_are_compared() {
 }
 
 #[test]
-fn a_policy_without_priorities_has_none() {
+fn a_policy_without_priorities_shows_none() {
     let text = tardy_present::compare::text(&compare::of(&[&run("rt"), &roaming()]).unwrap(), 400);
     assert!(text.contains("policy and priority: fifo 80 and deadline\n"), "{text}");
     assert!(text.contains("CPUs: 0-1 and any (2 unpinned)"), "{text}");
@@ -98,10 +100,10 @@ fn a_policy_without_priorities_has_none() {
 }
 
 #[test]
-fn spinning_does_not_hide_what_the_others_cost() {
+fn spinning_does_not_hide_the_cost_of_other_methods() {
     let mut run = run("wakes");
     let ProbePlan::Timer(timer) = &mut run.plan.phases[1].probe else {
-        unreachable!("made runs are of timers")
+        unreachable!("synthetic runs are of timers")
     };
     timer.wake = Wake::Busy;
     for cost in run.self_cost.iter_mut().filter(|cost| cost.phase == Some(1)) {
@@ -109,7 +111,7 @@ fn spinning_does_not_hide_what_the_others_cost() {
     }
     let text = shown(&run);
     assert!(text.contains(
-        "clock_nanosleep 1.87 us of CPU time a cycle, busy 1,000 us of CPU time a cycle, spinning"
+        "clock_nanosleep 1.87 us of CPU time per cycle, busy 1,000 us of CPU time per cycle, spinning"
     ));
 }
 
@@ -131,21 +133,21 @@ fn housekeeping_is_a_share_of_the_whole_run() {
 }
 
 #[test]
-fn a_stop_by_the_throttle_is_not_the_machine() {
+fn a_stop_by_the_throttle_is_attributed_to_the_kernel() {
     let mut run = run("rt");
-    run.facts.kernel.release = Fact::known("6.6.51-rt".into(), "made up");
-    run.facts.scheduling.rt_runtime_us = Fact::known(950_000, "made up");
-    run.facts.scheduling.rt_period_us = Fact::known(1_000_000, "made up");
+    run.facts.kernel.release = Fact::known("6.6.51-rt".into(), "synthetic");
+    run.facts.scheduling.rt_runtime_us = Fact::known(950_000, "synthetic");
+    run.facts.scheduling.rt_period_us = Fact::known(1_000_000, "synthetic");
     for series in &mut run.series {
-        let SeriesKind::Timer(timer) = &mut series.kind else { unreachable!("made runs are of timers") };
+        let SeriesKind::Timer(timer) = &mut series.kind else { unreachable!("synthetic runs are of timers") };
         timer.wake = Wake::Busy;
     }
-    let note = "spins for more than 950ms of each 1s: its maxima of about 50 ms are that";
-    assert!(!shown(&run).contains(note), "nothing stood still for so long");
+    let note = "spins for more than 950ms of each 1s. Its maxima of about 50 ms are caused by that rule";
+    assert!(!shown(&run).contains(note), "no thread stopped for so long");
     run.series[1].max_ns = Some(49_800_000);
     assert!(shown(&run).contains(note), "{}", shown(&run));
     assert!(page(&[&run]).contains("spins for more than 950ms of each 1s"));
-    run.facts.scheduling.rt_runtime_us = Fact::known(-1, "made up");
+    run.facts.scheduling.rt_runtime_us = Fact::known(-1, "synthetic");
     assert!(!shown(&run).contains("spins for more than"));
 }
 
@@ -154,7 +156,7 @@ fn compared(base: &Run, candidate: &Run) -> String {
 }
 
 #[test]
-fn a_run_against_itself_is_no_comparison() {
+fn a_run_is_not_compared_with_itself() {
     let rt = run("rt");
     assert!(compared(&rt, &rt).contains("the same run twice, rt"));
     assert!(page(&[&rt, &rt]).contains("the same run twice, rt"));
@@ -171,10 +173,10 @@ fn a_phase_without_series_has_no_table() {
 }
 
 #[test]
-fn phases_of_the_same_label_are_told_apart() {
+fn phases_of_the_same_label_are_numbered() {
     let mut run = run("wakes");
     for (index, phase) in run.plan.phases.iter_mut().enumerate() {
-        let ProbePlan::Timer(timer) = &mut phase.probe else { unreachable!("made runs are of timers") };
+        let ProbePlan::Timer(timer) = &mut phase.probe else { unreachable!("synthetic runs are of timers") };
         phase.label = timer.wake.name().to_owned();
         timer.dither_ns = index as u64;
         run.phases[index].label = phase.label.clone();
@@ -208,7 +210,7 @@ fn one_round_is_compared_with_the_first_of_several() {
 }
 
 #[test]
-fn a_bound_of_everything_is_none() {
+fn a_bound_of_100_percent_is_not_stated() {
     let run = run("rt");
     let options = findings::Options { limit_ns: Some(1), ..findings::Options::default() };
     let text = summary::text(&run, &findings::of(&run, &options), 400, false);

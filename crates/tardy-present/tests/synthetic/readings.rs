@@ -1,4 +1,4 @@
-//! Readings: what a thread on a machine of some behaviour would have recorded.
+//! Readings: what a thread would have recorded on a machine of given behaviour.
 
 use tardy_record::block_maxima::BlockMaxima;
 use tardy_record::fill::{fill, filled_beyond, filled_sum_ns, missed_behind};
@@ -25,9 +25,9 @@ pub struct Behaviour<'a> {
     pub base_ns: f64,
     /// Standard deviation of its logarithm.
     pub spread: f64,
-    /// How many wake-ups meet something that takes longer.
+    /// The share of wake-ups that are delayed.
     pub spike_share: f64,
-    /// How long that takes at least; its tail falls off as a power.
+    /// The least delay; the tail falls off as a power.
     pub spike_ns: f64,
     pub stalls: &'a [Stall],
 }
@@ -196,7 +196,7 @@ fn note(series: &mut Series, latency: i64, at_ns: u64, cycle: u64) {
     }
 }
 
-/// What watchers saw around the worst.
+/// What watchers recorded around the worst.
 fn explain(series: &mut Series) {
     for outlier in series.worst.iter_mut().take(5) {
         let change =

@@ -13,12 +13,12 @@ use super::machine::facts;
 use super::{Random, SECOND, bare, finish};
 
 const CYCLE_NS: u64 = 1_000_000;
-/// Each frame's time on the wire at the switch's port, and at the one that both flows come in by.
+/// Each frame's time on the wire at the switch's port, and at the ingress port of both flows.
 const FRAME_NS: u64 = 12_304;
 const CAME_IN_EVERY_NS: u64 = 39_000;
 const WIRE_BYTES: u64 = 1538;
 
-/// Blue has 800 us of each millisecond and red 200; a few frames of blue are seen a little after their slot.
+/// Blue has 800 us of each millisecond and red 200; a few frames of blue are seen shortly after their slot.
 pub fn slots() -> Run {
     let phases = [
         (Wake::ClockNanosleep, 1, 2 * SECOND, Vec::new()),
@@ -108,7 +108,7 @@ fn flow(run: &Run, phase: usize, class: u8) -> Series {
     recorder.series(phase, Some(sent), cost)
 }
 
-/// When a frame that came at `came` in the cycle may leave, if its whole time on the wire must lie in the window.
+/// When a frame that arrived at `came` in the cycle may leave, if its whole time on the wire must be in the window.
 fn window_for(window: &Window, came: u64) -> u64 {
     let fits = came + FRAME_NS < window.close_ns;
     if fits { came.max(window.open_ns) } else { window.open_ns + CYCLE_NS }
