@@ -15,7 +15,7 @@ use crate::loads::{self, LoadFindings};
 use crate::noise::{self, NoisePhase};
 use crate::phase_lock::{self, InStep};
 use crate::phases::{self, PhaseFindings};
-use crate::published::{self, BesidePublished, Placed, PublishedResult};
+use crate::published::{self, Placed, PublishedMatches, PublishedResult};
 use crate::reactions::{self, Reaction};
 use crate::rounds::{self, Rounds};
 use crate::verdict::{self, Verdict};
@@ -83,7 +83,7 @@ pub struct Findings {
     /// nothing.
     pub verdict: Option<Verdict>,
     /// The run next to the published results that its recipe repeats; `None` if it repeats none.
-    pub published: Option<BesidePublished>,
+    pub published: Option<PublishedMatches>,
     /// Its place among all published results of its kind; `None` if there are none, or its numbers may not be used.
     pub placed: Option<Placed>,
 }

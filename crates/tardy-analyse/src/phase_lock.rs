@@ -3,7 +3,7 @@
 //!
 //! A timer of interval I and a source of period P are in step as p/q if q·I = p·P for small whole p and q: then the wake-ups
 //! fall on q phases of the source, P/q apart. They stay there as long as the difference |q·I − p·P|, which adds up with every
-//! q-th wake-up, has not grown to a whole P/q by the end of the run: so the run's length says how exactly they must agree.
+//! q-th wake-up, has not grown to a whole P/q by the end of the run: so the run's length determines how exactly they must agree.
 
 use serde::Serialize;
 use tardy_record::Run;

@@ -87,7 +87,7 @@ impl PublishedResult {
 
 /// A run next to the published results that its recipe repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct BesidePublished {
+pub struct PublishedMatches {
     /// Those that it is compared with, in the recipe's order.
     pub matches: Vec<Match>,
     /// Ids of those of the other kind of kernel, to be compared with a run on that.
@@ -152,12 +152,12 @@ pub struct Ours {
 }
 
 /// `run` next to those of `published` that its plan names; `None` if it names none.
-pub fn of(run: &Run, published: &[PublishedResult]) -> Option<BesidePublished> {
+pub fn of(run: &Run, published: &[PublishedResult]) -> Option<PublishedMatches> {
     if run.plan.published.is_empty() {
         return None;
     }
     let mut compared =
-        BesidePublished { withheld_because: withheld_because(run), ..BesidePublished::default() };
+        PublishedMatches { withheld_because: withheld_because(run), ..PublishedMatches::default() };
     for id in &run.plan.published {
         match published.iter().find(|result| result.id == *id) {
             None => compared.not_known.push(id.clone()),

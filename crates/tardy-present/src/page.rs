@@ -246,7 +246,7 @@ pub enum Place {
     Limits,
     /// In the header: key numbers.
     Numbers,
-    /// A section of its own before the distribution.
+    /// A separate section before the distribution.
     Before,
     /// In the section of the distribution: its plot.
     Plot,
@@ -256,7 +256,7 @@ pub enum Place {
     Rows,
     /// In the section of the distribution: notes to its tables.
     Notes,
-    /// A section of its own after the distribution.
+    /// A separate section after the distribution.
     After,
 }
 

@@ -3,7 +3,7 @@
 mod catalogue;
 
 use tardy_analyse::published::{
-    BesidePublished, Circumstance, Figures, Match, Ours, Placed, Sameness, Value,
+    Circumstance, Figures, Match, Ours, Placed, PublishedMatches, Sameness, Value,
 };
 
 use crate::latency::{at_least, count, harmless, microseconds, rounded, short, three_digits};
@@ -73,16 +73,16 @@ fn match_rows(one: &Match) -> Vec<Vec<String>> {
 }
 
 /// Which circumstances differ, with the results to which the same applies in one note; then what was left out and why.
-pub(crate) fn notes(beside: &BesidePublished) -> Vec<String> {
+pub(crate) fn notes(compared: &PublishedMatches) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for one in &beside.matches {
+    for one in &compared.matches {
         let text = circumstances(one);
         match groups.iter_mut().find(|(known, _)| *known == text) {
             Some((_, ids)) => ids.push(&one.id),
             None => groups.push((text, vec![&one.id])),
         }
     }
-    let all = groups.len() == 1 && beside.matches.len() > 1;
+    let all = groups.len() == 1 && compared.matches.len() > 1;
     let mut notes: Vec<String> = groups
         .iter()
         .map(|(text, ids)| match all {
@@ -90,24 +90,24 @@ pub(crate) fn notes(beside: &BesidePublished) -> Vec<String> {
             false => format!("{}: {text}", harmless(&ids.join(", "))),
         })
         .collect();
-    notes.extend(left_out(beside));
+    notes.extend(left_out(compared));
     notes
 }
 
 /// Published results that this run is not compared with, and why.
-pub(crate) fn left_out(beside: &BesidePublished) -> Vec<String> {
+pub(crate) fn left_out(compared: &PublishedMatches) -> Vec<String> {
     let ids = |ids: &[String]| harmless(&ids.join(", "));
-    if let Some(why) = &beside.withheld_because {
+    if let Some(why) = &compared.withheld_because {
         let what = "This run is not compared with the published results of its recipe";
         return vec![format!("{what}: {}.", harmless(why))];
     }
     let mut notes = Vec::new();
-    if !beside.of_the_other_kernel.is_empty() {
+    if !compared.of_the_other_kernel.is_empty() {
         let kinds = "Of the other kind of kernel, to be compared with a run on that";
-        notes.push(format!("{kinds}: {}.", ids(&beside.of_the_other_kernel)));
+        notes.push(format!("{kinds}: {}.", ids(&compared.of_the_other_kernel)));
     }
-    if !beside.not_known.is_empty() {
-        notes.push(format!("Unknown to this version of tardy: {}.", ids(&beside.not_known)));
+    if !compared.not_known.is_empty() {
+        notes.push(format!("Unknown to this version of tardy: {}.", ids(&compared.not_known)));
     }
     notes
 }

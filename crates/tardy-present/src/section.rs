@@ -72,7 +72,7 @@ pub trait Measurement: Sync {
     /// is shown next to it.
     fn method(&self, run: &Run, phase: &PhaseFindings, labelled: bool) -> Option<String>;
 
-    /// The result of a phase, in one sentence; `None` if its section has sentences of its own.
+    /// The result of a phase, in one sentence; `None` if its section adds other sentences.
     fn sentence(&self, phase: &PhaseFindings) -> Option<String>;
 
     /// Whether its readings have a schedule, or could have one.
@@ -214,7 +214,7 @@ impl Text {
         }
     }
 
-    /// Adds a paragraph as a block of its own.
+    /// Adds a paragraph as a separate block.
     pub fn add_paragraph(&mut self, part: Part, style: Style, text: &str) {
         let mut block = self.block();
         block.paragraph(style, text);

@@ -3,6 +3,7 @@
 use tardy_tsn::check::{Finding, Kind};
 use tardy_tsn::placed::Span;
 
+use crate::latency::counted;
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
 /// The whole text for the file `name` with the content `text`, with ANSI escapes if `colour` is set. Ends with a newline.
@@ -17,32 +18,23 @@ pub fn text(name: &str, text: &str, findings: &[Finding], colour: bool) -> Strin
 }
 
 fn headline(name: &str, findings: &[Finding], out: &mut TerminalText) {
-    let count = |wanted: fn(&Kind) -> bool| findings.iter().filter(|finding| wanted(&finding.kind)).count();
+    let count =
+        |wanted: fn(&Kind) -> bool| findings.iter().filter(|finding| wanted(&finding.kind)).count() as u64;
     let refused = count(|kind| matches!(kind, Kind::Refused { .. }));
     let accepted = count(|kind| matches!(kind, Kind::Accepted));
     let notes = count(|kind| matches!(kind, Kind::Note));
+    let refusals = counted(refused, "setting", "settings");
+    let errors = counted(accepted, "error", "errors");
     let (verdict, style) = match (refused, accepted) {
-        (0, 0) => ("nothing is wrong with it".to_owned(), Style::Good),
-        (0, _) => {
-            let things = things(accepted, "goes", "go");
-            (format!("the kernel takes it, and {things} wrong on the wire"), Style::Middling)
-        }
-        (_, 0) => (format!("the kernel refuses {}", things(refused, "", "").trim()), Style::Bad),
-        (_, _) => {
-            let (refused, accepted) = (things(refused, "", ""), things(accepted, "goes", "go"));
-            (format!("the kernel refuses {}, and {accepted} wrong on the wire", refused.trim()), Style::Bad)
-        }
+        (0, 0) => ("no problems".to_owned(), Style::Good),
+        (0, _) => (format!("the kernel accepts it, with {errors} on the wire"), Style::Middling),
+        (_, 0) => (format!("the kernel refuses {refusals}"), Style::Bad),
+        (_, _) => (format!("the kernel refuses {refusals}, with {errors} more on the wire"), Style::Bad),
     };
-    let notes =
-        if notes == 0 { String::new() } else { format!("; {} worth knowing", things(notes, "is", "are")) };
+    let notes = if notes == 0 { String::new() } else { format!("; {}", counted(notes, "note", "notes")) };
     for line in wrapped(&format!("{name}: {verdict}{notes}."), WIDTH) {
         out.line(&line, style);
     }
-}
-
-/// `1 problem`, `3 problems`.
-fn things(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 thing {one}") } else { format!("{count} things {many}") }
 }
 
 fn print_finding(name: &str, text: &str, finding: &Finding, out: &mut TerminalText) {

@@ -76,7 +76,7 @@ pub fn place(run: &Run, published: &[PublishedResult]) -> Option<Placed> {
     Some(Placed { max_ns, label: worst.label.clone(), nearest, nearest_what: what(of), rows })
 }
 
-/// Board and kernel, as far as they are stated.
+/// Board and kernel, as stated.
 pub fn what(published: &PublishedResult) -> String {
     let board = published.board.clone().unwrap_or_else(|| "a board that is not named".to_owned());
     let co_kernel = published.xenomai.as_ref().map(|version| format!(" with Xenomai {version}"));

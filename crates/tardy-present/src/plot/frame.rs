@@ -70,9 +70,9 @@ impl Area {
         if limit_ns > x.low() && limit_ns <= x.high() {
             let at = x.at(limit_ns);
             svg.line("limit", (at, self.top), (at, self.bottom));
-            let (anchor, beside) =
+            let (anchor, offset) =
                 if at + 60.0 > self.right { (Anchor::End, -4.0) } else { (Anchor::Start, 4.0) };
-            svg.text("alarm halo", (at + beside, self.top - 3.0), anchor, name);
+            svg.text("alarm halo", (at + offset, self.top - 3.0), anchor, name);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Plots as SVG: small, reproducible to the byte, readable on light and dark backgrounds, with real text.
 //!
 //! Colours are CSS classes, never attributes: a plot on its own carries `plot.css`, one inside the report uses the
-//! page's. Every plot is drawn at its final width, so a phone gets a plot of its own instead of a shrunken one.
+//! page's. Every plot is drawn at its final width, so a phone gets a separate plot instead of a shrunken one.
 //! docs/adr/0004-own-svg-writer.md explains why no plotting library is used.
 
 pub mod curve;

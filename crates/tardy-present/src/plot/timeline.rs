@@ -168,9 +168,9 @@ fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     if let Some((max, at, _)) = worst.max_by_key(|(max, _, _)| *max) {
         let point = (x.at(at as f64), y.at(max as f64));
         svg.dot("rest", point, 2.6);
-        let (anchor, beside) =
+        let (anchor, offset) =
             if point.0 > area.right - 80.0 { (Anchor::End, -6.0) } else { (Anchor::Start, 6.0) };
-        svg.text("halo", (point.0 + beside, point.1 + 3.0), anchor, &typeset(max as f64));
+        svg.text("halo", (point.0 + offset, point.1 + 3.0), anchor, &typeset(max as f64));
     }
 }
 

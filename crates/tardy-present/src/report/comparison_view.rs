@@ -194,7 +194,7 @@ fn ratios(class: &'static str, row: &RowPair, base: &str, candidate: &str) -> Pa
 /// Every published result next to every one of several runs; `None` if no run has one.
 fn published_section(names: &[String], found: &[Findings]) -> Option<Vec<Element>> {
     let of_run = |(name, findings): (&String, &Findings)| -> Vec<Vec<String>> {
-        let matches = findings.published.iter().flat_map(|beside| &beside.matches);
+        let matches = findings.published.iter().flat_map(|compared| &compared.matches);
         matches.flat_map(|one| published_rows(name, one)).collect()
     };
     let rows: Vec<Vec<String>> = names.iter().zip(found).flat_map(of_run).collect();

@@ -93,7 +93,7 @@ fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -
         ns.map_or_else(|| none.to_owned(), |ns| microseconds(ns as f64).replace('-', "−"))
     };
     let is_of_it = |ours: &Ours| ours.outcome == index;
-    let matches = measured.findings.published.iter().flat_map(|beside| &beside.matches);
+    let matches = measured.findings.published.iter().flat_map(|compared| &compared.matches);
     let of_it = matches.filter(|one| one.ours.iter().any(is_of_it));
     let mut published: Vec<String> =
         of_it.filter_map(|one: &Match| published::highest(&one.published)).collect();

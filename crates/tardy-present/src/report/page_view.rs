@@ -39,7 +39,7 @@ struct ChapterView {
     runs: Vec<RunPage>,
 }
 
-/// One experiment, on a page of its own.
+/// One experiment, on one page.
 pub(super) fn of(sections: &[&dyn Section], runs: &[&Run], options: &findings::Options<'_>) -> PageView {
     let title = match runs {
         [run] => harmless(&run.headline()),

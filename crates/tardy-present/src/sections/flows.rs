@@ -128,7 +128,7 @@ impl Measurement for Flows {
         Some(format!("switch{every}"))
     }
 
-    /// Flows have sentences of their own.
+    /// The section adds a sentence for each flow itself.
     fn sentence(&self, _phase: &PhaseFindings) -> Option<String> {
         None
     }
@@ -226,7 +226,7 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
              takes from the gate to its listener ({}).",
             count(late),
             with_unit(flow.late.worst_ns as f64),
-            with_unit(flow.dequeue_to_receive.map_or(0, |cost| cost.max_ns) as f64),
+            with_unit(flow.dequeue_to_receive?.max_ns as f64),
         ),
         SlotVerdict::Broken => {
             let part = |frames: u64, worst_ns: u64, when: &str| {
@@ -245,7 +245,7 @@ fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
             "Whether the slot of {name} held is undecidable: {} of {of} frames arrived outside it, but a frame takes up to \
              {} from the gate to its listener, and the gate is closed for only {}.",
             count(flow.early.frames + flow.late.frames),
-            with_unit(flow.dequeue_to_receive.map_or(0, |cost| cost.max_ns) as f64),
+            with_unit(flow.dequeue_to_receive?.max_ns as f64),
             with_unit(shut_ns as f64),
         ),
         SlotVerdict::NothingCame => {

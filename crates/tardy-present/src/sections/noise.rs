@@ -29,7 +29,7 @@ const PAIR_HEADS: [&str; 5] = ["noise", "base", "candidate", "base, gaps/s", "ca
 
 const STRIP_CAPTION: &str = "The beginning of the run: each mark is a moment at which the CPU was taken away; its height is \
                              the length of the gap. Periodic noise shows as a comb.";
-const GAPS_CAPTION: &str = "How many gaps had which length; both axes are logarithmic.";
+const GAPS_CAPTION: &str = "Number of gaps by length; both axes are logarithmic.";
 const MISSING: &str = "Missing: moments at which the source was due and took nothing. A cause without 'perhaps' was confirmed \
                        by an interrupt counter with the same rate, or by the kernel's own settings.";
 
@@ -118,7 +118,7 @@ impl Measurement for Noise {
         Some(format!("a loop that reads {}, {}", gaps.counter.name(), scheduling(gaps.policy, gaps.priority)))
     }
 
-    /// Noise has sentences of its own.
+    /// The section adds sentences about noise itself.
     fn sentence(&self, _phase: &PhaseFindings) -> Option<String> {
         None
     }

@@ -17,25 +17,25 @@ impl Section for Published {
     }
 
     fn text(&self, context: &Context<'_>, text: &mut Text) {
-        let Some(beside) = &context.findings.published else { return };
+        let Some(compared) = &context.findings.published else { return };
         let mut block = text.block();
-        if !beside.matches.is_empty() {
-            block.titled_table("Compared with the published results", &published::table(&beside.matches));
+        if !compared.matches.is_empty() {
+            block.titled_table("Compared with the published results", &published::table(&compared.matches));
         }
-        block.paragraphs(Style::Faint, &published::notes(beside));
+        block.paragraphs(Style::Faint, &published::notes(compared));
         text.add(Part::Details, block);
     }
 
     fn page(&self, context: &Context<'_>, page: &mut Page) {
-        let (beside, placed) = (&context.findings.published, &context.findings.placed);
-        if beside.is_none() && placed.is_none() {
+        let (compared, placed) = (&context.findings.published, &context.findings.placed);
+        if compared.is_none() && placed.is_none() {
             return;
         }
         let mut elements = vec![heading(2, "Compared with the published results")];
         elements.extend(placed.iter().flat_map(placed_elements));
-        let matches = beside.iter().flat_map(|beside| &beside.matches).enumerate();
+        let matches = compared.iter().flat_map(|compared| &compared.matches).enumerate();
         elements.extend(matches.flat_map(|(index, one)| match_elements(one, index == 0)));
-        elements.extend(paragraphs("note", &beside.as_ref().map(published::left_out).unwrap_or_default()));
+        elements.extend(paragraphs("note", &compared.as_ref().map(published::left_out).unwrap_or_default()));
         page.add(Place::After, elements);
     }
 }
@@ -84,7 +84,7 @@ fn match_elements(one: &Match, open: bool) -> Vec<Element> {
             figures(one).into_iter().map(|row| PageRow::from(row.to_vec())).collect(),
             one.circumstances.iter().map(circumstance).collect(),
         ],
-        ..PageTable::new("beside", &["µs", "published", "here", ""], Vec::new())
+        ..PageTable::new("compared", &["µs", "published", "here", ""], Vec::new())
     };
     let summary = "Every figure and circumstance".to_owned();
     elements.push(Element::Fold { summary, open, elements: vec![Element::Table(table)] });

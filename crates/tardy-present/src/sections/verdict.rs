@@ -1,4 +1,4 @@
-//! The verdict on the limit: what was seen, what it supports, and what it is no guarantee against.
+//! The verdict on the limit: what was seen, what it supports, and what it does not guarantee.
 
 use tardy_analyse::findings::Findings;
 use tardy_analyse::verdict::Verdict as Found;

@@ -3,30 +3,30 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 /// A page as a reader sees it.
-pub struct Shown {
+pub(crate) struct Shown {
     html: String,
 }
 
 impl Shown {
     /// The part of `html` in its body, without style and script.
-    pub fn of(html: &str) -> Self {
+    pub(crate) fn of(html: &str) -> Self {
         let (_, body) = html.split_once("<body>").expect("a page has a body");
         let (body, _) = body.split_once("<script>").expect("the script is at its end");
         Self { html: body.to_owned() }
     }
 
     /// The texts of all elements of this name, in order.
-    pub fn all(&self, element: &str) -> Vec<String> {
+    pub(crate) fn all(&self, element: &str) -> Vec<String> {
         elements(&self.html, element).into_iter().map(|(_, inside)| text(inside)).collect()
     }
 
     /// The headings of sections.
-    pub fn sections(&self) -> Vec<String> {
+    pub(crate) fn sections(&self) -> Vec<String> {
         self.all("h2")
     }
 
     /// The part below the first heading that has this text, up to the next section.
-    pub fn section(&self, heading: &str) -> Self {
+    pub(crate) fn section(&self, heading: &str) -> Self {
         let found = self
             .html
             .split("<section>")
@@ -36,33 +36,33 @@ impl Shown {
     }
 
     /// The tables, each a list of rows of cells; rows of heads come first.
-    pub fn tables(&self) -> Vec<Vec<Vec<String>>> {
+    pub(crate) fn tables(&self) -> Vec<Vec<Vec<String>>> {
         elements(&self.html, "table").into_iter().map(|(_, inside)| rows(inside)).collect()
     }
 
     /// The row of any table that begins with `head`.
-    pub fn row(&self, head: &str) -> Vec<String> {
+    pub(crate) fn row(&self, head: &str) -> Vec<String> {
         let tables = self.tables();
         let found = tables.iter().flatten().find(|row| row.first().is_some_and(|cell| cell == head));
         found.unwrap_or_else(|| panic!("no row '{head}' in {tables:?}")).clone()
     }
 
     /// The judgements: class, text.
-    pub fn judgements(&self) -> Vec<(String, String)> {
+    pub(crate) fn judgements(&self) -> Vec<(String, String)> {
         let blocks = elements(&self.html, "div").into_iter();
         let judged = blocks.filter(|(tag, _)| tag.contains("class=\"verdict"));
         judged.map(|(tag, inside)| (class(tag).to_owned(), text(inside))).collect()
     }
 
     /// The key numbers: name, value with unit and note.
-    pub fn numbers(&self) -> Vec<(String, String)> {
+    pub(crate) fn numbers(&self) -> Vec<(String, String)> {
         let names = self.all("dt");
         let values = self.all("dd");
         names.into_iter().zip(values).collect()
     }
 
     /// The ids of the plots for a screen, without the ending.
-    pub fn plots(&self) -> Vec<String> {
+    pub(crate) fn plots(&self) -> Vec<String> {
         let ids = self.html.split("<svg").skip(1).filter_map(|svg| {
             let id = svg.split_once("id=\"")?.1.split_once('"')?.0;
             id.strip_suffix("-wide").map(str::to_owned)
@@ -71,7 +71,7 @@ impl Shown {
     }
 
     /// Everything outside of plots, as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         text(&self.html)
     }
 }
@@ -107,7 +107,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
 }
 
 /// The text of a piece of HTML: no plots, no tags, single spaces.
-pub fn text(html: &str) -> String {
+pub(crate) fn text(html: &str) -> String {
     let mut plain = String::new();
     let mut rest = html;
     while let Some((before, after)) = rest.split_once('<') {
