@@ -115,7 +115,7 @@ fn resolution(channel: &CapturedChannel) -> String {
 fn holes(channel: &CapturedChannel, holes: &Holes) -> String {
     let name = harmless(&channel.channel);
     let Some(longest_ns) = holes.longest_ns.filter(|_| holes.count > 0) else {
-        return format!("{name} has no hole.");
+        return format!("{name} has no holes.");
     };
     let first = format!(
         "{name} has {}, the longest of {}",

@@ -195,7 +195,7 @@ fn the_run_of_each_trial_can_be_kept_and_tells_of_its_change() {
     let arguments =
         ["--fake", "7", "--duration", "1s", "--rounds", "2", "--only", "governor,idle", "-o", "kept"];
     let printed = tree.check(&arguments).exits(0);
-    let few = "too few to tell anything from chance, 8 at least";
+    let few = "at least 8 are needed to distinguish an effect from chance";
     assert!(unfolded(&printed.out).contains(few), "{}", printed.out);
     let governor = |name: &str| {
         let run = tree.bench.json(&format!("kept/round-002-{name}.run.json"));

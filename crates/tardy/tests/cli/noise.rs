@@ -72,7 +72,10 @@ fn reports_and_comparisons_show_noise() {
         bench.run(&fake(seed, name, &["--probe", "noise", "--duration", "2s"])).exits(0);
     }
     let compared = bench.run(&["compare", "a.run.json", "b.run.json"]).exits(0).out;
-    assert!(compared.contains("candidate, gaps/s") && compared.contains("Of one gap from each"), "{compared}");
+    assert!(
+        compared.contains("candidate, gaps/s") && compared.contains("Of one gap from each"),
+        "{compared}"
+    );
     bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);
     bench.run(&["report", "a.run.json", "b.run.json", "-o", "both.html"]).exits(0);
     let page = fs::read_to_string(bench.path("a.html")).unwrap();
