@@ -35,8 +35,8 @@ fn a_capture_is_a_run_like_any_other() {
     for expected in [
         "raised to answered on the wire 60 1 31.0",
         "answer has 1 hole, the longest of 877 us.",
-        "Times between edges are known to ±1 us: the file's time scale",
-        "Of 60 edges over 61ms under a load that is unknown, 59 were answered, the latest after 618 us",
+        "Times between edges are known to ±1 us: the time scale of the file",
+        "Of 60 edges over 61ms under an unknown load, 59 were answered, the latest after 618 us",
     ] {
         assert!(shown.contains(expected), "{expected} is not in\n{shown}");
     }

@@ -2,8 +2,7 @@
 
 use anyhow::{Result, anyhow, bail};
 use tardy_host::journal::Place;
-use tardy_present::tsn::check as shown;
-use tardy_record::units::format_duration_ns;
+use tardy_present::tsn_check as shown;
 use tardy_switch::{
     self, Applied, Leak, OpenVSwitch, Request,
     state::{Shelf, up},
@@ -83,7 +82,7 @@ fn report(name: &str, applied: &Applied) {
             0 => format!("{port}: replaced while every gate was open; nothing leaked"),
             classes => format!(
                 "{port}: gates of classes {classes:#b} were open for at most {} while it was replaced",
-                format_duration_ns(*bound_ns)
+                tardy_record::units::format_duration_ns(*bound_ns)
             ),
         });
     }

@@ -61,7 +61,11 @@ fn the_watcher_restarts_gates_that_stand_still() {
     assert_eq!(counts("flapped"), (0, 0), "the kernel has mended itself: is the watcher still needed?");
     let shaper = &printed.part("waiting").json()[0]["ports"][1]["shaper"];
     assert_eq!(shaper["waiting_frames"], FRAMES, "frames wait for ever");
-    assert_eq!((&shaper["stands_still"], printed.part("waiting").status()), (&true.into(), 3), "show says so");
+    assert_eq!(
+        (&shaper["stands_still"], printed.part("waiting").status()),
+        (&true.into(), 3),
+        "show says so"
+    );
     assert_eq!(printed.part("whole").status(), 0, "{}", printed.part("whole").text());
     let no_port = printed.part("no port");
     assert!(no_port.text().contains("not a port of the bridge any more"), "{}", no_port.text());
