@@ -13,7 +13,7 @@ use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
 const VALUE_COLUMN: usize = 31;
 
 /// The fact behind which stands what timers it disturbs.
-const TICKS: &str = "ticks a second";
+const TICKS: &str = "ticks per second";
 
 /// The whole text, with a line break at its end; `colour` adds ANSI escapes.
 pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {

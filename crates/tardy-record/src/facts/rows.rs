@@ -67,7 +67,7 @@ fn kernel_rows(kernel: &Kernel, to: &mut Section<'_>) {
     let evidence: Vec<String> = kernel.preemption_evidence.iter().map(Evidence::to_string).collect();
     to.row("evidence", or_none(&evidence, "; "), "each source looked at");
     to.row("contradictions", or_none(&kernel.contradictions, "; "), "the evidence compared");
-    to.with("ticks a second", &kernel.hz, |hz| format!("{hz} Hz"));
+    to.with("ticks per second", &kernel.hz, |hz| format!("{hz} Hz"));
     to.plain("command line", &kernel.command_line);
     to.with("unowned parameters", &kernel.unowned_parameters, |list| or_none(list, "; "));
     to.with("configuration", &kernel.config, |config| format!("{} options set", config.len()));
