@@ -1,4 +1,4 @@
-//! How fast the simulator is on a switch's file, and in how much memory: the whole way to a run.
+//! Measures how fast the simulator runs a switch file, and in how much memory, including the conversion to a run.
 //!
 //! usage: network_file FILE.toml linux|standard SECONDS
 

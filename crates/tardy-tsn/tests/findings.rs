@@ -1,4 +1,4 @@
-//! Each rule provoked by one change to the article's file, and what is said about it.
+//! Each rule is provoked by one change to the article's file.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ fn in_words(findings: &[Finding]) -> String {
     words
 }
 
-/// What is written instead of what in the article's file, and the rules that answer besides those of the file itself.
+/// Replacements in the article's file, and the rules that then report in addition to those of the file itself.
 const CHANGES: &[(&str, &str, &[&str])] = &[
     ("queues = 2", "queues = 1", &["single-queue", "more-classes-than-queues", "queues-not-there"]),
     ("\"1@1\"", "\"1@4\"", &["queues-not-there"]),
@@ -233,7 +233,7 @@ fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
     let mut taprio = settings::of(&network().switches[0]).ports[1].taprio.clone().unwrap();
     (taprio.overhead, taprio.cycle_time_ns) = (0, None);
     assert_eq!(taprio.entries_max_of_tc(), 31);
-    // Such a message was seen to have 220 bytes: 16 and 20 of headers, 12 of the kind.
+    // Such a message was observed to have 220 bytes: 16 and 20 of headers, 12 of the kind.
     assert_eq!(taprio.options_bytes(), 220 - 48);
     assert_eq!(taprio.entries_max(), 3241);
     taprio.entries[0].operation = GateOperation::SetAndHold;
@@ -295,7 +295,7 @@ proptest! {
     fn merging_equal_neighbours_leaves_no_split_window(
         entries in prop::collection::vec((1u32..3, 200u32..2000), 2..8),
     ) {
-        // Only lists that open one class at a time, and do not begin in the middle of a window.
+        // Only lists that open one class at a time, and do not start in the middle of a window.
         prop_assume!(entries.first().map(|entry| entry.0) != entries.last().map(|entry| entry.0));
         let mut merged: Vec<(u32, u32)> = Vec::new();
         for (mask, us) in &entries {
@@ -306,12 +306,12 @@ proptest! {
         }
         let split = |entries: &[(u32, u32)]| rules(&file_with(entries, "100Mbit/s")).contains(&"split-window");
         prop_assert!(!split(&merged), "{merged:?}");
-        // A window of 200 us and more over two entries always admits a frame too many.
+        // A window of 200 us or more over two entries always passes a frame too many.
         prop_assert_eq!(split(&entries), merged.len() < entries.len());
     }
 }
 
-/// Everything that the rules can say is in the document.
+/// Every rule is in the document.
 #[test]
 fn the_document_names_every_rule() {
     let document = include_str!("../../../docs/tsn.md");

@@ -1,4 +1,4 @@
-//! TSNKit's instances: the same arrivals as in TSNKit's own simulator, and tables that are none.
+//! TSNKit's instances: the same arrivals as in TSNKit's own simulator, and invalid tables.
 
 use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
 use tardy_tsn::tsnkit::{self, Instance, Part};

@@ -1,9 +1,9 @@
-//! What is wrong with bridges and cables, whatever the gates do.
+//! Problems of bridges and cables that do not depend on gates.
 
 use super::{Found, Kind};
 use crate::network::{End, Network, Port, Switch};
 
-/// Rules about a switch's ports as such.
+/// Checks the ports of a switch.
 pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
     for port in &switch.ports {
         found.in_switch(switch, Some(port));
@@ -48,9 +48,10 @@ fn loopback(port: &Port, found: &mut Found<'_>) {
     );
 }
 
-/// Cables that close a ring of switches. Nothing breaks it: the bridges do not speak the spanning tree protocol.
+/// Checks for cables that form a loop of switches. Nothing breaks the loop: the bridges do not run the spanning tree
+/// protocol.
 pub(super) fn rings(network: &Network, found: &mut Found<'_>) {
-    // Switches that cables join have one number: that of the first of them.
+    // Connected switches have the same number: that of the first of them.
     let mut island: Vec<usize> = (0..network.switches.len()).collect();
     for link in &network.links {
         let (End::Port(a), End::Port(b)) = (link.a, link.b) else { continue };

@@ -9,12 +9,12 @@ use crate::transmission_time::{bytes_in, wire_ns};
 
 /// Ethernet's header, which the kernel counts and an MTU does not.
 const HEADER: u32 = 14;
-/// A gate opens late by what the timer and its thread take; tens of microseconds are common.
+/// A gate opens late by the latency of the timer and its thread; tens of microseconds are common.
 const GATE_LATENESS_NS: u64 = 20_000;
 
-/// All rules about the windows of a port's classes.
+/// Checks the windows of a port's classes.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
-    // An empty list is refused; nothing more is to be said about it.
+    // An empty list is refused; there is nothing else to report.
     if place.schedule.entries.is_empty() {
         return;
     }
@@ -56,7 +56,7 @@ fn never_open(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     );
 }
 
-/// Names of the flows that leave through this port in this class.
+/// Names of the flows that leave by this port in this class.
 fn flows_of(place: &Place<'_>, class: usize) -> Vec<String> {
     flow_sizes(place, class).map(|(name, _)| format!("flow '{name}'")).collect()
 }
@@ -69,7 +69,7 @@ fn flow_sizes<'a>(place: &'a Place<'_>, class: usize) -> impl Iterator<Item = (&
         .map(|flow| (flow.name.value.as_str(), flow.size.value))
 }
 
-/// Flows whose frames are longer than their class takes.
+/// Flows whose frames are longer than their class accepts.
 fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     let Some(max_sdu) = &place.switch.classes[class].max_sdu else { return };
     let most = max_sdu.value.saturating_add(HEADER);
@@ -89,7 +89,7 @@ fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     }
 }
 
-/// The longest frame that the class may have to carry, and whose it is.
+/// The longest frame that the class may have to carry, and its source.
 fn longest_frame(place: &Place<'_>, class: usize) -> (u32, String) {
     let longest_flow = flow_sizes(place, class).max_by_key(|(_, size)| *size);
     let limit = place.switch.classes[class].max_sdu.as_ref().map(|bytes| bytes.value.saturating_add(HEADER));
@@ -100,8 +100,8 @@ fn longest_frame(place: &Place<'_>, class: usize) -> (u32, String) {
     }
 }
 
-/// A frame must be over strictly before the gate closes (`get_packet_txtime` and `taprio_dequeue_from_txq`), and what is longer
-/// than the longest window is dropped on its way in (`taprio_update_queue_max_sdu`).
+/// The transmission of a frame must end strictly before the gate closes (`get_packet_txtime` and
+/// `taprio_dequeue_from_txq`). A frame longer than the longest window is not queued (`taprio_update_queue_max_sdu`).
 fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, found: &mut Found<'_>) {
     let (size, whose) = longest_frame(place, class);
     let needed = wire_ns(place.on_wire(size), speed);
@@ -138,8 +138,8 @@ fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, f
     }
 }
 
-/// Each entry has a budget of its own, as long as the class stays open from there on: entries that continue a window give the
-/// same time a second time (`taprio_set_budgets`).
+/// Each entry has its own budget for as long as the class stays open from there on, so entries that continue a window
+/// grant the same time again (`taprio_set_budgets`).
 fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &mut Found<'_>) {
     if window.entries.len() < 2 {
         return;
@@ -188,7 +188,7 @@ fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &
     );
 }
 
-/// The speed is said by nobody: what depends on it was not checked.
+/// Whether the speed is unknown, so that rules that need it were not checked.
 pub(super) fn is_speed_open(place: &Place<'_>) -> bool {
     place.port.speed.value == Speed::AsKernelSays && place.device.speed.is_none()
 }

@@ -1,4 +1,4 @@
-//! Flows: whether they get where they shall, in the class they shall, and whether their windows carry them.
+//! Flows: whether they reach their listener, in the intended class, and whether their windows carry them.
 
 use tardy_record::units::format_duration_ns;
 
@@ -7,12 +7,12 @@ use crate::network::{End, Flow, Network, Pace, PortId, Switch};
 use crate::settings::{self, PortVlan};
 use crate::transmission_time::bytes_in;
 
-/// Rules about the flows that come into a switch.
+/// Checks the flows that enter a switch.
 pub(super) fn of_switch(network: &Network, number: usize, ways: &Ways<'_>, found: &mut Found<'_>) {
     let switch = &network.switches[number];
     for (flow, way) in ways {
         match way {
-            // Said once, at the first switch.
+            // Reported once, at the first switch.
             None if number == 0 => no_way(network, flow, found),
             None => {}
             Some(way) => {
@@ -25,7 +25,7 @@ pub(super) fn of_switch(network: &Network, number: usize, ways: &Ways<'_>, found
     }
 }
 
-/// The flows that leave through `port`.
+/// The flows that leave by `port`.
 pub(super) fn through<'a>(ways: &Ways<'a>, port: PortId) -> Vec<&'a Flow> {
     let leaves = |way: &Option<Vec<PortId>>| way.as_ref().is_some_and(|way| way.contains(&port));
     ways.iter().filter(|(_, way)| leaves(way)).map(|(flow, _)| *flow).collect()
@@ -71,7 +71,7 @@ fn wrong_class(switch: &Switch, flow: &Flow, found: &mut Found<'_>) {
     );
 }
 
-/// A bridge that filters drops what comes or would leave in a VLAN that the port is not in.
+/// A bridge with VLAN filtering drops frames of a VLAN that the ingress or the egress port is not a member of.
 fn wrong_vlan(network: &Network, flow: &Flow, out: PortId, way: &[PortId], found: &mut Found<'_>) {
     let switch = &network.switches[out.switch];
     if switch.ports.iter().all(|port| port.vlans.is_empty()) {
@@ -108,7 +108,7 @@ fn dropped(flow: &Flow, why: &str, interface: &str, change: &str, found: &mut Fo
     );
 }
 
-/// The port through which the flow comes into the switch of `out`.
+/// The port by which the flow enters the switch of `out`.
 fn way_in(network: &Network, flow: &Flow, out: PortId, way: &[PortId]) -> Option<usize> {
     let place = way.iter().position(|port| *port == out)?;
     let from = match place.checked_sub(1) {
@@ -121,7 +121,7 @@ fn way_in(network: &Network, flow: &Flow, out: PortId, way: &[PortId]) -> Option
     }
 }
 
-/// Whether the windows of each class carry what the periodic flows bring.
+/// Checks whether the windows of each class carry its periodic flows.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     let Some(speed) = place.device.speed_for_kernel() else { return };
     let cycle = place.running_cycle_ns();
@@ -145,14 +145,14 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
         let offered: u128 = flows.iter().map(|flow| per_second(flow)).sum();
         let Some(last) = flows.iter().rfind(|flow| per_second(flow) > 0) else { continue };
         let openings = place.schedule.openings(class);
-        // Whole frames only: what is left of a window at its end is its guard band.
+        // Whole frames only: the rest of a window at its end is its guard band.
         let frame = flows.iter().map(|flow| place.on_wire(flow.size.value)).max().unwrap_or(1).max(1);
         let carried: u64 = if openings.is_always_open() {
             bytes_in(cycle, speed)
         } else {
             openings.openings.iter().map(|one| bytes_in(one.length_ns(), speed) / frame * frame).sum()
         };
-        // A class that never opens, or whose windows hold no frame, has been told already.
+        // A class that never opens, or whose windows hold no frame, is already reported.
         if carried == 0 || offered * u128::from(cycle) <= u128::from(carried) * 1_000_000_000 {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What the kernel refuses, with its place in the file and what to write instead.
+//! The kernel's refusals, with their places in the file and what to write instead.
 
 use tardy_record::units::format_duration_ns;
 
@@ -8,7 +8,7 @@ use crate::placed::Span;
 use crate::settings;
 use crate::transmission_time::wire_ns;
 
-/// Everything that the kernel refuses about one port, and what its message has no room for.
+/// Checks one port for everything that the kernel refuses, and for a message that is too long.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     let Some(taprio) = settings::taprio_of(place.switch, place.port) else { return };
     for refusal in refusals(&taprio, &place.device) {
@@ -55,7 +55,7 @@ fn rule(about: About) -> &'static str {
     }
 }
 
-/// Where, what and what to write instead.
+/// The place, the problem, and what to write instead.
 fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
     let schedule = place.schedule;
     let interface = &place.port.interface;

@@ -1,11 +1,11 @@
-//! Cycle, masks, operations and base time: the list as a list.
+//! The gate control list: cycle, masks, operations and base time.
 
 use tardy_record::gates::GateOperation;
 use tardy_record::units::format_duration_ns;
 
 use super::{Found, Machine, Place};
 
-/// All rules about a port's list.
+/// Checks a port's list.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     cycle(place, found);
     masks(place, found);
@@ -22,7 +22,7 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
         return;
     }
     if cycle.value > sum {
-        // Hardware does as the standard says: it holds the last gates.
+        // Hardware follows the standard: it holds the last gates.
         if !place.is_software() {
             return;
         }
@@ -81,7 +81,7 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
     );
 }
 
-/// What the last entry opens, as a file would have it.
+/// The classes that the last entry opens, as written in a file.
 fn last_gates(place: &Place<'_>) -> String {
     let mask = place.schedule.entries.last().map_or(0, |entry| entry.entry.gates);
     in_words(place, mask)
@@ -167,7 +167,7 @@ fn negative_base_time(place: &Place<'_>, found: &mut Found<'_>) {
     );
 }
 
-/// A base time that is still to come.
+/// Checks for a base time in the future.
 pub(super) fn future_base_time(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     let base = &place.schedule.base_time_ns;
     let Some(now) = place.schedule.clock.as_ref().and_then(|clock| machine.now_ns.get(&clock.value)) else {

@@ -1,4 +1,4 @@
-//! What is around a list: the priority map, the port's speed, the size of messages, clocks, and PTP.
+//! The context of a list: the priority map, the port's speed, the size of messages, clocks, and PTP.
 
 use tardy_record::units::format_duration_ns;
 
@@ -8,12 +8,13 @@ use crate::network::{CLASSES_MAX, Clock, Switch};
 use crate::settings;
 use crate::transmission_time::{UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
 
-/// EtherType of PTP (IEEE 1588 over Ethernet, as gPTP sends it).
+/// EtherType of PTP (IEEE 1588 over Ethernet, as used by gPTP).
 const PTP: u16 = 0x88f7;
-/// The kernel shows no qdisc whose description does not fit its message: 880 entries do, 905 do not (tried on 6.12).
+/// The kernel does not show a qdisc whose description exceeds its message: 880 entries fit, 905 do not (tested on
+/// 6.12).
 const SHOWN_ENTRIES: usize = 880;
 
-/// Rules about a switch as a whole.
+/// Checks a switch as a whole.
 pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
     if switch.ports.iter().all(|port| port.schedule.is_none()) {
         return;
@@ -54,7 +55,7 @@ fn short_map(switch: &Switch, found: &mut Found<'_>) {
     );
 }
 
-/// Rules about one port.
+/// Checks one port.
 pub(super) fn of_port(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     speed(place, found);
     sizes(place, found);
@@ -160,7 +161,7 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// `CLOCK_TAI` runs with `CLOCK_REALTIME` until somebody tells the kernel about leap seconds.
+/// `CLOCK_TAI` equals `CLOCK_REALTIME` until the kernel is told the offset.
 fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     let Some(clock) = place.schedule.clock.as_ref().filter(|clock| clock.value == Clock::Tai) else { return };
     let now = |clock| machine.now_ns.get(&clock);
@@ -181,7 +182,7 @@ fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     );
 }
 
-/// Since the gates are shut most of the time, what keeps the clocks together should have a class that knows.
+/// Gates are closed most of the time, so the protocol that synchronises the clocks needs a class that is open.
 fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
     let known = place.switch.classifiers.iter().any(|rule| rule.matches.ethertype == Some(PTP));
     let class = usize::from(place.switch.class_of_priority(0));

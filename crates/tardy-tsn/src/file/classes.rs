@@ -52,7 +52,8 @@ pub(super) fn priority_map(
     Placed::new(map, value.span)
 }
 
-/// A class by its name or number. A number beyond the classes is let through: the kernel says what it thinks of it.
+/// A class by its name or number. A number beyond the classes is accepted here: [`crate::check`] reports the kernel's
+/// answer.
 pub(super) fn class_number(
     value: &Value<'_>,
     classes: &[Class],

@@ -11,7 +11,7 @@ use crate::placed::{Placed, Span};
 
 /// Most hosts and most flows in a file.
 const MOST: usize = 65_536;
-/// What an Ethernet frame has at least without its check sequence (`ETH_ZLEN` in `linux/if_ether.h`).
+/// The shortest Ethernet frame without its check sequence (`ETH_ZLEN` in `linux/if_ether.h`).
 const FRAME_MIN: i64 = 60;
 /// `ETH_P_IP` and `ETH_P_IPV6` in `linux/if_ether.h`.
 const ETHERTYPE_IPV4: u16 = 0x0800;
@@ -91,7 +91,7 @@ fn flow(mut keys: Keys<'_>, network: &Network, problems: &mut Problems) -> Optio
     Some(Flow { name: name?, talker, listener, size, pace: pace?, marks, class, deadline_ns, span })
 }
 
-/// Adds what frames carry without anybody's saying so: addresses, a tag's priority 0, the protocol of UDP and TCP.
+/// Adds the fields that frames always carry: addresses, priority 0 of a tag, the protocol of UDP and TCP.
 fn complete(marks: &mut Marks, talker: &Host, listener: &Host) {
     marks.source_mac = talker.mac.as_deref().copied();
     marks.destination_mac = listener.mac.as_deref().copied();
@@ -127,7 +127,7 @@ fn host(
     found.map(|place| Placed::new(place, name.span))
 }
 
-/// `flat_out = true`, or `period`, and with it `offset` and `frames`.
+/// `flat_out = true`, or `period` with the optional keys `offset` and `frames`.
 fn pace(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Pace> {
     let flat_out = keys.take("flat_out").and_then(|value| value.flag(problems)).unwrap_or(false);
     let period = keys.duration("period", problems);
@@ -161,7 +161,7 @@ fn pace(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Pace
             problems.add(period.span, "a flow has a period or is flat out; write one of them".to_owned());
             None
         }
-        // A period that is wrong has been complained about.
+        // An invalid period is already reported.
         (false, None) if keys.has("period") => None,
         (false, None) => {
             problems.add(

@@ -1,4 +1,4 @@
-//! A table of the file: its keys, taken one by one, and what is wrong with them.
+//! A table of the file: its keys, read one by one, and the mistakes in them.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use super::values::{self, nearest};
 use super::{FileError, Problem};
 use crate::placed::{Placed, Span};
 
-/// What was found to be wrong so far.
+/// The mistakes found so far.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     found: Vec<(Span, String)>,
@@ -25,7 +25,7 @@ impl Problems {
         self.found.is_empty()
     }
 
-    /// One problem for each thing that is wrong, however often: a class that is missing is missing everywhere.
+    /// Reports each mistake once, with all its lines: a missing class is missing everywhere.
     pub(super) fn into_error(mut self, text: &str) -> FileError {
         self.found.sort_by_key(|(span, _)| *span);
         let mut problems: Vec<Problem> = Vec::new();
@@ -41,22 +41,22 @@ impl Problems {
     }
 }
 
-/// What the outermost table is called.
+/// The name of the outermost table.
 const FILE: &str = "the file";
 
-/// A value and the key that it stands under.
+/// A value and its key.
 pub(super) struct Value<'t> {
     pub(super) key: &'static str,
     pub(super) value: &'t DeValue<'t>,
     pub(super) span: Span,
 }
 
-/// The keys of one table. Every key that a table may have is asked for, whether it is there or not; those that nobody
-/// asked for are unknown.
+/// The keys of one table. The reader requests every key that the table can have; those that were not requested are
+/// unknown.
 pub(super) struct Keys<'t> {
     entries: Vec<(&'t str, Span, &'t Spanned<DeValue<'t>>)>,
     asked: Vec<&'static str>,
-    /// What the table is, for messages: `[[flow]]`.
+    /// The table's name in messages: `[[flow]]`.
     title: String,
     pub(super) span: Span,
 }
@@ -81,7 +81,7 @@ impl<'t> Keys<'t> {
         Some(Value { key, value: value.get_ref(), span: value.span().into() })
     }
 
-    /// Complains about every key that nobody asked for.
+    /// Reports every key that was not requested.
     pub(super) fn finish(self, problems: &mut Problems) {
         for (name, span, _) in &self.entries {
             if self.asked.contains(name) {
@@ -95,12 +95,12 @@ impl<'t> Keys<'t> {
         }
     }
 
-    /// Whether a key is there, whatever its value.
+    /// Whether a key is present, whatever its value.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|(name, ..)| *name == key)
     }
 
-    /// Complains that a key is missing; one whose value is wrong has been complained about.
+    /// Reports a missing key, unless its value was already reported as invalid.
     pub(super) fn missing(&self, key: &str, example: &str, problems: &mut Problems) {
         if self.has(key) {
             return;
@@ -135,7 +135,7 @@ impl<'t> Keys<'t> {
         self.take(key)?.number(range, problems)
     }
 
-    /// One of some words.
+    /// One of several words.
     pub(super) fn word<T: Copy>(
         &mut self,
         key: &'static str,
@@ -152,12 +152,12 @@ impl<'t> Keys<'t> {
         found.map(|(_, meaning)| Placed::new(*meaning, text.span))
     }
 
-    /// A length of time in nanoseconds.
+    /// A duration in nanoseconds.
     pub(super) fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<u64>> {
         self.take(key)?.duration(problems)
     }
 
-    /// Bits per second.
+    /// A rate in bits per second.
     pub(super) fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<u64>> {
         let value = self.take(key)?;
         value.parsed(problems, values::rate)
@@ -193,13 +193,13 @@ impl<'t> Keys<'t> {
         })
     }
 
-    /// The table under a key.
+    /// The table of a key.
     pub(super) fn table(&mut self, key: &'static str, problems: &mut Problems) -> Option<Keys<'t>> {
         let title = format!("[{key}]");
         self.take(key)?.table(title, problems)
     }
 
-    /// What stands before the keys of this table's tables in their headers.
+    /// The prefix of the headers of this table's tables.
     fn prefix(&self) -> String {
         match self.title.trim_matches(['[', ']']) {
             FILE => String::new(),
@@ -207,7 +207,7 @@ impl<'t> Keys<'t> {
         }
     }
 
-    /// The tables under a key, whether written `[key]` or `[[key]]`.
+    /// The tables of a key, whether written `[key]` or `[[key]]`.
     pub(super) fn tables(&mut self, key: &'static str, problems: &mut Problems) -> Vec<Keys<'t>> {
         let Some(value) = self.take(key) else { return Vec::new() };
         if let DeValue::Table(table) = value.value {

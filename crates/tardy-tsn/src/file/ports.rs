@@ -1,4 +1,4 @@
-//! `[[switch.port]]`, and the cables between ports.
+//! `[[switch.port]]` and the cables between ports.
 
 use super::keys::{Keys, Problems};
 use super::schedule;
@@ -6,18 +6,18 @@ use super::values::{self, nearest};
 use crate::network::{Class, End, Host, Link, Network, Port, PortId, PortVlans, Speed};
 use crate::placed::Placed;
 
-/// Most ports of a switch (`BR_MAX_PORTS` in `net/bridge/br_private.h`).
+/// The most ports of a switch (`BR_MAX_PORTS` in `net/bridge/br_private.h`).
 const PORTS_MAX: usize = 1024;
-/// Light and electricity take about 5 ns for a metre of cable.
+/// Propagation takes about 5 ns per metre of cable, electrical or optical.
 const NS_PER_METRE: u64 = 5;
 
-/// Where a port's cable leads, as written.
+/// The far end of a port's cable, as written.
 pub(super) struct CableEnd {
     port: PortId,
     to: Placed<String>,
 }
 
-/// Reads the ports of the switch that will have `place` in the network.
+/// Reads the ports of the switch with index `place`.
 pub(super) fn read(
     keys: &mut Keys<'_>,
     place: usize,
@@ -111,10 +111,10 @@ fn vlans(keys: &mut Keys<'_>, problems: &mut Problems) -> PortVlans {
     PortVlans { untagged, tagged }
 }
 
-/// Makes cables of what the ports say, and hosts of those that nothing else describes.
+/// Creates the cables that the ports name, and hosts that are not described elsewhere.
 pub(super) fn join(ends: Vec<CableEnd>, network: &mut Network, problems: &mut Problems) {
     for CableEnd { port, to } in ends {
-        // A port that could not be read has been complained about.
+        // A port that could not be read is already reported.
         if network.switches.get(port.switch).and_then(|switch| switch.ports.get(port.port)).is_none() {
             continue;
         }
@@ -125,7 +125,7 @@ pub(super) fn join(ends: Vec<CableEnd>, network: &mut Network, problems: &mut Pr
             continue;
         }
         let known = network.links.iter().any(|link| (link.a, link.b) == (b, a));
-        // Both ends of a cable may say so.
+        // Both ends of a cable may name it.
         if known {
             continue;
         }
@@ -180,7 +180,7 @@ fn end(to: &Placed<String>, network: &mut Network, problems: &mut Problems) -> O
     None
 }
 
-/// The host of that name; one that nothing describes is made.
+/// The host with this name; it is created if it is not described.
 fn host(name: &Placed<String>, network: &mut Network) -> usize {
     if let Some(known) = network.hosts.iter().position(|host| host.name.value == name.value) {
         return known;

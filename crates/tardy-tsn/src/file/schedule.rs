@@ -1,4 +1,4 @@
-//! The keys of a port that make its schedule: `gates`, `base_time`, `cycle_time` and the rest.
+//! The schedule of a port: `gates`, `base_time`, `cycle_time` and other keys.
 
 use super::classes::class_number;
 use super::keys::{Keys, Problems, Value};
@@ -8,12 +8,12 @@ use crate::network::{CLASSES_MAX, Class, Clock, Schedule, ScheduleEntry};
 use crate::placed::{Placed, Span};
 use toml::de::DeValue;
 
-/// What a frame costs beyond the bytes that the kernel counts: preamble and start delimiter, check sequence, gap.
+/// Bytes of a frame on the wire that the kernel does not count: preamble and start delimiter, check sequence, gap.
 const OVERHEAD: u32 = 24;
-/// Most entries that are read; TAPRIO's message holds about 2,300.
+/// The most entries that are read; TAPRIO's message holds about 2,300.
 const ENTRIES_MAX: usize = 65_536;
 
-/// Reads a port's schedule; a port without `gates` has none, and may have no other key of it either.
+/// Reads a port's schedule. A port without `gates` has none, and must not have its other keys.
 pub(super) fn read(keys: &mut Keys<'_>, classes: &[Class], problems: &mut Problems) -> Option<Schedule> {
     let gates = keys.take("gates");
     let span = gates.as_ref().map_or(keys.span, |gates| gates.span);
@@ -61,7 +61,7 @@ pub(super) fn read(keys: &mut Keys<'_>, classes: &[Class], problems: &mut Proble
     })
 }
 
-/// `clock`: TAI where nothing is said, and none where the file says "none".
+/// `clock`: TAI by default, and no clock for "none".
 fn clock(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Placed<Clock>> {
     let mut words: Vec<(&str, Option<Clock>)> =
         Clock::ALL.into_iter().map(|clock| (clock.word(), Some(clock))).collect();

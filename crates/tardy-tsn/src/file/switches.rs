@@ -6,17 +6,18 @@ use super::ports::{self, CableEnd};
 use crate::network::{Bridge, CLASSES_MAX, Class, Classifier, Marks, Network, Switch};
 use crate::placed::{Placed, Span};
 
-/// Most switches in a file.
+/// The most switches in a file.
 const SWITCHES_MAX: usize = 4096;
 
-/// What switches share unless they say otherwise.
+/// Settings of the file that a switch can override.
 struct Shared {
     classes: Vec<Class>,
     priority_map: Placed<Vec<Placed<u8>>>,
     classifiers: Vec<Classifier>,
 }
 
-/// Reads all switches into `network`. What their ports' cables lead to is given back: hosts are not known yet.
+/// Reads all switches into `network`. Returns the far ends of their cables, which can be resolved once the hosts are
+/// known.
 pub(super) fn read(keys: &mut Keys<'_>, network: &mut Network, problems: &mut Problems) -> Vec<CableEnd> {
     let shared = shared(keys, None, problems);
     let tables = keys.tables("switch", problems);
@@ -73,7 +74,7 @@ fn switch(
     })
 }
 
-/// Classes, priority map and classifiers of the file, or of one switch, where `otherwise` has those of the file.
+/// Classes, priority map and classifiers of the file, or of one switch with those of the file in `otherwise`.
 fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Problems) -> Shared {
     let own: Vec<Class> = keys
         .tables("class", problems)
@@ -97,7 +98,7 @@ fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Proble
     let priority_map = match (keys.take("priority_map"), otherwise) {
         (Some(map), _) => priority_map(&map, &classes, problems),
         (None, Some(shared)) => shared.priority_map.clone(),
-        // Absent: priority n is of class n, as far as there are classes; the rest of the lowest.
+        // By default priority n has class n; priorities beyond the classes have class 0.
         (None, None) => {
             let class = |priority: usize| if priority < classes.len() { priority as u8 } else { 0 };
             let map = (0..CLASSES_MAX).map(|priority| Placed::new(class(priority), keys.span)).collect();
@@ -130,7 +131,7 @@ fn classifier(mut keys: Keys<'_>, problems: &mut Problems) -> Option<Classifier>
     Some(Classifier { matches, priority: priority?.map(|priority| priority as u8), span })
 }
 
-/// What a rule asks for.
+/// The conditions of a rule.
 fn marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
     let mut marks = carried_marks(keys, problems);
     marks.source_mac = keys.mac("source_mac", problems).map(|mac| mac.value);
@@ -138,7 +139,7 @@ fn marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
     marks
 }
 
-/// What a flow's frames carry by themselves.
+/// The fields that a flow's frames carry.
 pub(super) fn carried_marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
     let span = keys.span;
     let mut number = |key, most| keys.number(key, 0..=most, problems).map(|number| number.value);

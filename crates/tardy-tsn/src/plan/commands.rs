@@ -1,5 +1,5 @@
-//! A switch as a shell script: ip, bridge, nft or its stand-ins, and tc. What is printed can be run as root, but for a
-//! gate control list that tc has no room for.
+//! A switch as a shell script with ip, bridge, nft or its replacements, and tc. The script can be run as root, except
+//! for a gate control list that is too long for tc.
 
 use std::fmt::Write;
 
@@ -9,26 +9,26 @@ use crate::classify;
 use crate::network::{Bridge, Clock};
 use crate::settings::{PortSettings, Settings, Taprio};
 
-/// The handle that tardy's own shapers have; another's would be replaced by it all the same.
+/// The handle of tardy's shapers; the script replaces another program's shaper as well.
 const HANDLE: &str = "7514:";
 
-/// What gives frames their priority.
+/// The program that gives frames their priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Classifying {
-    /// nft; its bridge family, which Open vSwitch's ports never pass, or tc there.
+    /// nft's bridge family. Ports of Open vSwitch never pass it and use tc.
     #[default]
     Nft,
-    /// tc's flower and skbedit on the way out of each port.
+    /// tc's flower and skbedit on the egress of each port.
     Tc,
-    /// iptables by way of br_netfilter: untagged and tagged IPv4 by port and DSCP alone.
+    /// iptables by way of br_netfilter: only untagged and tagged IPv4, by port and DSCP.
     Iptables,
 }
 
-/// The whole script, with the way back at its end. `warnings` are told first: who reads it should know that the kernel
-/// will refuse some of it.
+/// The whole script, with the commands that undo it at its end. `warnings` come first, as the kernel will refuse what
+/// they describe.
 ///
 /// # Errors
-/// A rule that the chosen program cannot say, in words.
+/// A message about a rule that the chosen program cannot express.
 pub fn script(settings: &Settings, classifying: Classifying, warnings: &[String]) -> Result<String, String> {
     let mut script = "#!/bin/sh\n".to_owned();
     for line in warnings.iter().flat_map(|warning| warning.lines()) {
@@ -67,7 +67,7 @@ fn bridge(settings: &Settings, script: &mut String) {
     let _ = writeln!(script, "\n# The bridge and its ports. A bridge makes its ports promiscuous by itself.");
     match settings.bridge.kind {
         Bridge::Kernel => {
-            // With filtering every membership is written out, none left to the bridge's default.
+            // With VLAN filtering every membership is written out, without the bridge's defaults.
             let filtering =
                 if settings.bridge.vlan_filtering { " vlan_filtering 1 vlan_default_pvid 0" } else { "" };
             let _ = writeln!(script, "ip link add name {name} type bridge mcast_snooping 0{filtering}");
@@ -78,8 +78,7 @@ fn bridge(settings: &Settings, script: &mut String) {
         }
         Bridge::OpenVSwitch => {
             let _ = writeln!(script, "ovs-vsctl add-br {name}");
-            // Without a record that says otherwise ovs-vswitchd takes other programs' queueing disciplines away when it
-            // starts.
+            // Without such a record ovs-vswitchd removes other programs' qdiscs when it starts.
             for port in &settings.ports {
                 let _ = writeln!(
                     script,
@@ -119,7 +118,7 @@ fn ovs_vlans(port: &PortSettings) -> String {
     words
 }
 
-/// Writes the classifier, and tells how it is taken back.
+/// Writes the classifier. Returns the commands that remove it.
 fn classifier(
     settings: &Settings,
     classifying: Classifying,

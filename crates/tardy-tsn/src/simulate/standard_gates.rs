@@ -1,9 +1,9 @@
-//! Gates as IEEE 802.1Q has them.
+//! The gates of IEEE 802.1Q.
 //!
-//! A frame may be sent while its class's gate is open, if all of it is sent before the gate closes (8.6.8.4). A list
-//! that ends before its cycle leaves the gates as its last entry set them until the next cycle, and a cycle that ends
+//! A frame can be sent while its class's gate is open, if all of it is sent before the gate closes (8.6.8.4). After a
+//! list that ends before its cycle, the gates stay as the last entry set them until the next cycle; a cycle that ends
 //! before its list cuts the list (list execute state machine, 8.6.9.2). Before the base time the gates are as
-//! AdminGateStates has them, by default all open (8.6.9.4.5), and what they are then is not known to close.
+//! AdminGateStates sets them, by default all open (8.6.9.4.5), and their closing is not known.
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
 
@@ -12,19 +12,19 @@ use super::tournament::NEVER;
 /// A stretch in which a gate is open: `[open_ns, close_ns)`, in ns of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// When it opens; [`u64::MAX`] for a gate that never does.
+    /// When it opens; [`u64::MAX`] for a gate that never opens.
     pub open_ns: u64,
-    /// When it closes; [`u64::MAX`] for a gate that never does.
+    /// When it closes; [`u64::MAX`] for a gate that never closes.
     pub close_ns: u64,
 }
 
-/// A gate control list as each class sees it.
+/// The windows of each class under a gate control list.
 #[derive(Clone, Debug)]
 pub struct Windows {
     cycle_ns: u64,
     /// When the first cycle starts, in ns of the simulation; before it all gates are open.
     start_ns: u64,
-    /// How far into a cycle the first cycle is: a schedule that has long been running.
+    /// The phase at the start of the first cycle, for a schedule that is already running.
     ahead_ns: u64,
     classes: Vec<ClassWindows>,
 }
@@ -33,7 +33,7 @@ pub struct Windows {
 enum ClassWindows {
     AlwaysOpen,
     NeverOpen,
-    /// Windows within a cycle, in ascending order; the last may go on into the next cycle.
+    /// Windows within a cycle, in ascending order; the last may continue in the next cycle.
     Some {
         windows: Vec<(u64, u64)>,
         longest_ns: u64,
@@ -41,7 +41,7 @@ enum ClassWindows {
     },
 }
 
-/// The window that was asked for last: the next is mostly it or the one behind.
+/// The last window that was found; the next lookup usually finds it or its successor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
     window: usize,
@@ -50,11 +50,11 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// To the first window that closes after `since_ns`.
+    /// Moves to the first window that closes after `since_ns`.
     #[inline]
     fn seek(&mut self, windows: &[(u64, u64)], cycle_ns: u64, since_ns: u64) {
         if since_ns < self.since_ns || since_ns.saturating_sub(self.cycle_start_ns) > 2 * cycle_ns {
-            // A cycle early, for a window that goes on from there.
+            // A cycle early, for a window that continues from there.
             (self.window, self.cycle_start_ns) = (0, (since_ns / cycle_ns).saturating_sub(1) * cycle_ns);
         }
         while windows[self.window].1 + self.cycle_start_ns <= since_ns {
@@ -81,7 +81,7 @@ impl Windows {
         Some(Self { cycle_ns, start_ns: u64::try_from(base_ns.max(0)).unwrap_or(NEVER), ahead_ns, classes })
     }
 
-    /// The opening of a class's gate that is now, or else the next. Cheapest where times do not go back.
+    /// The current opening of a class's gate, or otherwise the next. Fastest if times do not decrease.
     #[inline]
     pub fn at(&mut self, class: u8, now_ns: u64) -> Opening {
         if now_ns < self.start_ns {
@@ -91,21 +91,22 @@ impl Windows {
             ClassWindows::AlwaysOpen => Opening { open_ns: 0, close_ns: NEVER },
             ClassWindows::NeverOpen => Opening { open_ns: NEVER, close_ns: NEVER },
             ClassWindows::Some { windows, cursor, .. } => {
-                // Counted from the start of the cycle before the first, so that a window that goes on from it is seen.
+                // Counted from the start of the cycle before the first, so that a window that continues from it is
+                // found.
                 let zero_ns = self.start_ns.wrapping_sub(self.ahead_ns).wrapping_sub(self.cycle_ns);
                 let since_ns = now_ns.wrapping_sub(zero_ns);
                 cursor.seek(windows, self.cycle_ns, since_ns);
                 let (open_ns, close_ns) = windows[cursor.window];
                 let at = |ns: u64| zero_ns.wrapping_add(cursor.cycle_start_ns + ns);
-                // A window that opened before the simulation began has a time before 0.
+                // A window that opened before the start of the simulation has time 0.
                 let is_open = cursor.cycle_start_ns + open_ns <= since_ns;
                 Opening { open_ns: if is_open { 0 } else { at(open_ns) }, close_ns: at(close_ns) }
             }
         }
     }
 
-    /// When a class's gate opens again after the opening that [`Windows::at`] has just answered; [`u64::MAX`] where
-    /// it does not close.
+    /// When a class's gate opens again after the opening that [`Windows::at`] last returned; [`u64::MAX`] if it does
+    /// not close.
     pub fn opens_again_ns(&self, class: u8) -> u64 {
         let ClassWindows::Some { windows, cursor, .. } = &self.classes[usize::from(class)] else {
             return NEVER;

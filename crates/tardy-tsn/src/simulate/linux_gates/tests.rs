@@ -19,7 +19,8 @@ fn running(order: &KernelOrder) -> KernelSchedule {
     KernelSchedule::installed(order, 0).unwrap()
 }
 
-/// How many frames of `charged_bytes` a class gets out between `from_ns` and `to_ns` if the device takes them at once.
+/// The number of frames of `charged_bytes` that a class sends between `from_ns` and `to_ns` if the device takes them
+/// at once.
 fn let_out(schedule: &mut KernelSchedule, class: u8, charged_bytes: u32, from_ns: u64, to_ns: u64) -> u32 {
     let mut frames = 0;
     let mut now_ns = from_ns;
@@ -184,7 +185,7 @@ fn cycles_in_which_nobody_asks_are_leapt_over() {
 #[test]
 fn a_timer_that_was_seen_fires_when_it_did() {
     let mut schedule = KernelSchedule::installed(&order(&[(1, MS), (2, MS)]), 5_000).unwrap();
-    // The second entry's timer was seen, the third's was not: what comes next is too late to be its own.
+    // The second entry's timer was observed, the third's was not: the next observation is too late to be its own.
     schedule.fires_as_seen(vec![1_020_000, 3_500_000]);
     assert_eq!(schedule.next_change_ns(), 1_020_000);
     schedule.advance(1_019_999);
