@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::network::{CLASSES_MAX, Clock, Flow, Network, Port, PortId, Schedule, Speed, Switch};
-use crate::placed::Span;
 use crate::settings::{self, Queues, Taprio};
+use crate::span::Span;
 use crate::transmission_time::UNKNOWN_SPEED_BITS_PER_SECOND;
 
 /// What is known of a machine. All fields are optional.
@@ -155,9 +155,9 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
         for (index, port) in switch.ports.iter().enumerate() {
             let Some(schedule) = &port.schedule else { continue };
             found.in_switch(switch, Some(port));
-            let told = machine.devices.get(&port.interface.value);
+            let known = machine.devices.get(&port.interface.value);
             let flows = flows::through(&ways, PortId { switch: number, port: index });
-            let place = Place { switch, port, schedule, flows, device: device(port, told), told };
+            let place = Place { switch, port, schedule, flows, device: device(port, known), known };
             refused::of_port(&place, &mut found);
             schedule::of_port(&place, &mut found);
             classes::of_port(&place, &mut found);
@@ -171,15 +171,15 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
 }
 
 /// The kernel's first refusal of the schedule of `port`; `None` if it accepts it.
-pub fn first_refusal(switch: &Switch, port: &Port, told: Option<&Device>) -> Option<kernel::Refusal> {
+pub fn first_refusal(switch: &Switch, port: &Port, known: Option<&Device>) -> Option<kernel::Refusal> {
     let taprio = settings::taprio_of(switch, port)?;
-    kernel::refusals(&taprio, &device(port, told)).into_iter().next()
+    kernel::refusals(&taprio, &device(port, known)).into_iter().next()
 }
 
 /// The device as known from the machine, or otherwise from the file.
-fn device(port: &Port, told: Option<&Device>) -> Device {
-    let mut device = told.cloned().unwrap_or_default();
-    if told.is_none() {
+fn device(port: &Port, known: Option<&Device>) -> Device {
+    let mut device = known.cloned().unwrap_or_default();
+    if known.is_none() {
         let queues = port.queues.as_ref().map(|queues| u32::from(queues.value));
         (device.tx_queues, device.real_tx_queues) = (queues, queues);
         device.speed = match port.speed.value {
@@ -204,7 +204,7 @@ struct Place<'a> {
     /// What is known of the device from the machine or the file.
     device: Device,
     /// What is known of the device from the machine.
-    told: Option<&'a Device>,
+    known: Option<&'a Device>,
 }
 
 impl Place<'_> {
@@ -248,20 +248,20 @@ impl Found<'_> {
         self.at = (switch.name.value.clone(), port.map(|port| port.interface.value.clone()));
     }
 
-    fn add(&mut self, rule: &'static str, kind: Kind, span: Span, words: [String; 3]) {
-        let [what, effect, change] = words;
+    fn add(&mut self, rule: &'static str, kind: Kind, span: Span, texts: [String; 3]) {
+        let [what, effect, change] = texts;
         let (switch, port) = self.at.clone();
         let line = span.line(self.text);
         self.findings.push(Finding { rule, kind, what, effect, change, switch, port, line, span });
     }
 
     /// Adds a problem that the kernel accepts.
-    fn accepted(&mut self, rule: &'static str, span: Span, words: [String; 3]) {
-        self.add(rule, Kind::Accepted, span, words);
+    fn accepted(&mut self, rule: &'static str, span: Span, texts: [String; 3]) {
+        self.add(rule, Kind::Accepted, span, texts);
     }
 
     /// Adds a note.
-    fn note(&mut self, rule: &'static str, span: Span, words: [String; 3]) {
-        self.add(rule, Kind::Note, span, words);
+    fn note(&mut self, rule: &'static str, span: Span, texts: [String; 3]) {
+        self.add(rule, Kind::Note, span, texts);
     }
 }

@@ -37,10 +37,10 @@ pub fn nft(settings: &Settings) -> String {
 fn nft_conditions(marks: &Marks) -> Vec<String> {
     let mut common = String::new();
     if let Some(mac) = &marks.source_mac {
-        let _ = write!(common, "ether saddr {} ", mac_in_words(mac));
+        let _ = write!(common, "ether saddr {} ", format_mac(mac));
     }
     if let Some(mac) = &marks.destination_mac {
-        let _ = write!(common, "ether daddr {} ", mac_in_words(mac));
+        let _ = write!(common, "ether daddr {} ", format_mac(mac));
     }
     if let Some(vlan) = marks.vlan {
         let _ = write!(common, "vlan id {vlan} ");
@@ -89,11 +89,11 @@ pub fn flower(settings: &Settings) -> Vec<Vec<String>> {
         let ways = settings.classifiers.iter().flat_map(|rule| {
             flower_ways(&rule.matches)
                 .into_iter()
-                .map(move |(protocol, words)| (protocol, words, rule.priority))
+                .map(move |(protocol, options)| (protocol, options, rule.priority))
         });
-        for (index, (protocol, words, priority)) in ways.enumerate() {
+        for (index, (protocol, options, priority)) in ways.enumerate() {
             let line = format!(
-                "filter add dev {} egress pref {} protocol {protocol} flower {words}action skbedit priority {priority}",
+                "filter add dev {} egress pref {} protocol {protocol} flower {options}action skbedit priority {priority}",
                 port.interface,
                 index + 1,
             );
@@ -107,10 +107,10 @@ pub fn flower(settings: &Settings) -> Vec<Vec<String>> {
 fn flower_ways(marks: &Marks) -> Vec<(String, String)> {
     let mut common = String::new();
     if let Some(mac) = &marks.source_mac {
-        let _ = write!(common, "src_mac {} ", mac_in_words(mac));
+        let _ = write!(common, "src_mac {} ", format_mac(mac));
     }
     if let Some(mac) = &marks.destination_mac {
-        let _ = write!(common, "dst_mac {} ", mac_in_words(mac));
+        let _ = write!(common, "dst_mac {} ", format_mac(mac));
     }
     let mut tag = String::new();
     if let Some(vlan) = marks.vlan {
@@ -169,21 +169,21 @@ fn iptables_rule(rule: &ClassifierRule) -> Result<Vec<String>, String> {
             rule.priority
         ));
     }
-    let mut words = "POSTROUTING".to_owned();
+    let mut options = "POSTROUTING".to_owned();
     if let Some(port) = marks.udp_port {
-        let _ = write!(words, " -p udp --dport {port}");
+        let _ = write!(options, " -p udp --dport {port}");
     }
     if let Some(port) = marks.tcp_port {
-        let _ = write!(words, " -p tcp --dport {port}");
+        let _ = write!(options, " -p tcp --dport {port}");
     }
     if let Some(dscp) = marks.dscp {
-        let _ = write!(words, " -m dscp --dscp {dscp}");
+        let _ = write!(options, " -m dscp --dscp {dscp}");
     }
-    let _ = write!(words, " -j CLASSIFY --set-class 0:{:x}", rule.priority & 15);
-    Ok(words.split(' ').map(str::to_owned).collect())
+    let _ = write!(options, " -j CLASSIFY --set-class 0:{:x}", rule.priority & 15);
+    Ok(options.split(' ').map(str::to_owned).collect())
 }
 
-fn mac_in_words(mac: &[u8; 6]) -> String {
+fn format_mac(mac: &[u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
@@ -232,18 +232,18 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_in_the_words_of_nft() {
+    fn every_rule_as_nft_commands() {
         insta::assert_snapshot!(nft(&settings(&rules())));
     }
 
     #[test]
-    fn every_rule_in_the_words_of_tc() {
+    fn every_rule_as_tc_commands() {
         let lines: Vec<String> = flower(&settings(&rules())).iter().map(|line| line.join(" ")).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
 
     #[test]
-    fn iptables_says_what_it_can_and_what_not() {
+    fn iptables_refuses_rules_that_it_cannot_express() {
         let lines = iptables(&settings(&rules()[..1])).unwrap();
         assert_eq!(lines[0].join(" "), "POSTROUTING -p udp --dport 6666 -j CLASSIFY --set-class 0:1");
         assert!(iptables(&settings(&rules())).unwrap_err().contains("tags"));

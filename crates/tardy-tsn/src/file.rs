@@ -17,9 +17,9 @@ use std::fmt;
 use toml::de::DeTable;
 
 use crate::network::{Netns, Network, VirtualPorts};
-use crate::placed::Span;
+use crate::span::Span;
 use keys::{Keys, Problems};
-pub use values::rate_in_words;
+pub use values::format_rate;
 
 /// The largest file that is read: enough for 2,300 gate entries on each of a few dozen ports.
 pub const SIZE_MAX: u64 = 8 << 20;

@@ -145,7 +145,7 @@ mod tests {
     use crate::simulate::{Mode, Options};
 
     #[test]
-    fn every_file_is_what_it_says_and_the_kernel_takes_it() {
+    fn every_generated_file_is_valid_and_accepted_by_the_kernel() {
         let (mut flat_out, mut entry_counts) = (0, std::collections::BTreeSet::new());
         for seed in 0..300 {
             let text = file(seed);

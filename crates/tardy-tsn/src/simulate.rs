@@ -6,6 +6,7 @@
 
 pub mod agreement;
 pub mod engine;
+mod event_queue;
 pub mod linux_gates;
 pub mod of_network;
 mod path;
@@ -13,7 +14,6 @@ pub mod recorded;
 pub mod replay;
 pub mod standard_gates;
 mod talker;
-mod tournament;
 mod transmitter;
 pub mod wiring;
 

@@ -86,7 +86,7 @@ fn a_flow_passes_both_switches() {
 }
 
 #[test]
-fn classes_and_rules_of_one_switch_displace_those_of_the_file() {
+fn classes_and_rules_of_a_switch_override_those_of_the_file() {
     let own = "[[switch.class]]\nname = \"x\"\nqueues = \"2@3\"\n";
     let text = TWO_SWITCHES.replace("[[host]]", &format!("{own}[[host]]"));
     let network = parsed(&text);
@@ -159,7 +159,7 @@ const SLIPS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_slip_names_its_line_and_what_to_write() {
+fn every_mistake_is_reported_with_its_line_and_a_correction() {
     let mut golden = String::new();
     for (right, wrong) in SLIPS {
         assert!(TWO_FLOWS.contains(right), "{right:?} is not in the file any more");

@@ -114,7 +114,7 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn every_rule_speaks_when_it_should_and_only_then() {
+fn every_rule_reports_its_mistake_and_nothing_else() {
     let own = rules(TWO_FLOWS);
     let mut golden = format!("the article's file\n{}\n", in_words(&findings(TWO_FLOWS, &Machine::default())));
     for (right, wrong, wanted) in CHANGES {
@@ -159,7 +159,7 @@ fn machine(change: impl FnOnce(&mut Device)) -> Machine {
 }
 
 #[test]
-fn what_the_machine_says_counts_for_more_than_the_file() {
+fn facts_of_the_machine_override_the_file() {
     let running = Running::from(settings::of(&network().switches[0]).ports[1].taprio.as_ref().unwrap());
     let far = 4_102_444_800_000_000_000;
     let ahead = TWO_FLOWS.replace("base_time = \"0s\"", "base_time = \"4102444800.0003s\"");
@@ -229,7 +229,7 @@ fn lists_beyond_tc_beyond_the_dump_and_beyond_a_message() {
 }
 
 #[test]
-fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
+fn tc_can_send_31_entries_without_other_attributes() {
     let mut taprio = settings::of(&network().switches[0]).ports[1].taprio.clone().unwrap();
     (taprio.overhead, taprio.cycle_time_ns) = (0, None);
     assert_eq!(taprio.entries_max_of_tc(), 31);
@@ -241,7 +241,7 @@ fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
 }
 
 #[test]
-fn cables_that_close_a_ring_are_told_of() {
+fn a_loop_of_cables_is_reported() {
     let switch = |name: &str, to: &[&str]| {
         let ports: String = (to.iter().enumerate())
             .map(|(port, to)| {
@@ -276,7 +276,7 @@ fn file_with(entries: &[(u32, u32)], speed: &str) -> String {
 
 proptest! {
     #[test]
-    fn no_list_confuses_the_rules(
+    fn any_list_can_be_checked(
         entries in prop::collection::vec((0u32..8, 0u32..5000), 0..12),
         cycle in prop::option::of(0u32..20_000),
     ) {

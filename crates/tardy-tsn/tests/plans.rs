@@ -79,7 +79,7 @@ fn the_articles_switch_with_the_other_classifiers() {
 }
 
 #[test]
-fn some_of_everything_in_commands() {
+fn every_key_in_commands() {
     insta::assert_snapshot!(commands::script(&settings_of(EVERYTHING), Classifying::Nft, &[]).unwrap());
 }
 
@@ -92,7 +92,7 @@ fn open_vswitch_in_commands() {
 }
 
 #[test]
-fn a_list_that_tc_has_no_room_for_is_no_command_and_says_why() {
+fn a_list_that_is_too_long_for_tc_is_not_a_command() {
     let long = "{ open = [\"blue\"], for = \"10us\" }, { open = [\"red\"], for = \"10us\" },".repeat(20);
     let (head, rest) = TWO_FLOWS.split_once("gates = [").unwrap();
     let (_, tail) = rest.split_once("\n]").unwrap();
@@ -117,7 +117,7 @@ fn the_standards_model() {
 }
 
 #[test]
-fn what_the_standard_has_no_words_for_is_an_error() {
+fn what_the_standard_cannot_express_is_an_error() {
     let nine = EVERYTHING.replacen("[[class]]", &"[[class]]\n".repeat(7), 1);
     assert!(yang::document(&settings_of(&nine)).unwrap_err().contains("8"));
     let long = EVERYTHING.replace("cycle_time = \"1ms\"", "cycle_time = \"3s\"");
@@ -155,7 +155,7 @@ fn fed(program: &[&str], input: &str) -> Option<Result<(), String>> {
 }
 
 #[test]
-fn nft_takes_what_is_written_for_it() {
+fn nft_accepts_its_script() {
     for text in [TWO_FLOWS, EVERYTHING] {
         let script = tardy_tsn::classify::nft(&settings_of(text));
         if let Some(answer) = fed(&["nft", "--check", "--file", "-"], &script) {

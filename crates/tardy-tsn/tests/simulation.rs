@@ -109,7 +109,7 @@ fn a_window_in_two_entries_lets_out_12_in_linux_and_8_by_the_standard() {
 }
 
 #[test]
-fn veth_hands_over_a_windows_frames_at_its_opening() {
+fn veth_delivers_a_windows_frames_at_its_opening() {
     let port = gates(&[(14, 8000), (1, 2000)]);
     let text = one_switch(&port, &["period = \"100us\"\nsize = 1000\npcp = 0\nvlan = 5".to_owned()]);
     let options =
@@ -176,7 +176,7 @@ fn frames_longer_than_their_class_may_have_are_dropped() {
 }
 
 #[test]
-fn a_vlan_that_a_port_is_not_in_ends_there() {
+fn frames_end_at_a_port_outside_their_vlan() {
     let text = one_switch("tagged = [5]\nspeed = \"100Mbit/s\"", &[flat_out(0, 64), flat_out(1, 64)]);
     let text = text.replacen("to = \"t0\"", "to = \"t0\"\ntagged = [5]", 1);
     let network = network(&text.replacen("to = \"t1\"", "to = \"t1\"\ntagged = [6]", 1));
@@ -279,7 +279,7 @@ impl Audience for Heard {
 }
 
 #[test]
-fn what_does_not_arrive_is_told_of_with_the_reason() {
+fn frames_that_do_not_arrive_are_reported_with_the_reason() {
     // Twice what the port carries: the backlog when talkers stop is too much for the remaining time.
     let port = format!("speed = \"10Mbit/s\"\n{}", gates(&[(1, 1000), (0, 9000)]));
     let text = one_switch(&port, &[flat_out(0, 400)]);
@@ -474,7 +474,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_told_with_its_place() {
+fn what_cannot_be_simulated_is_reported_with_its_place() {
     let wrong = |from: &str, to: &str, mode: Mode| {
         assert!(TWO_FLOWS.contains(from));
         let text = TWO_FLOWS.replace(from, to);

@@ -1,7 +1,7 @@
 //! What `tardy tsn check` prints: a verdict, then each finding with its line, what happens on the wire, and what to write.
 
 use tardy_tsn::check::{Finding, Kind};
-use tardy_tsn::placed::Span;
+use tardy_tsn::span::Span;
 
 use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
 

@@ -40,18 +40,15 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
 fn never_open(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     let name = place.switch.class_name(class as u8);
     let flows = flows_of(place, class);
-    let who = if flows.is_empty() {
-        String::new()
-    } else {
-        format!(" With them goes all of {}.", flows.join(" and "))
-    };
+    let who =
+        if flows.is_empty() { String::new() } else { format!(" All of {} is lost.", flows.join(" and ")) };
     found.accepted(
         "class-never-opens",
         place.schedule.gates_span,
         [
             format!("the gate of {} never opens", place.class(class)),
-            format!("Its frames are not queued: each is dropped on its way into the qdisc.{who}"),
-            format!("Add \"{name}\" to an entry's open, or give its priorities another class."),
+            format!("Its frames are dropped instead of queued.{who}"),
+            format!("Add \"{name}\" to open of an entry, or assign its priorities to another class."),
         ],
     );
 }
@@ -79,10 +76,10 @@ fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
             max_sdu.span,
             [
                 format!(
-                    "{} takes frames of up to {most} bytes, and flow '{name}' sends {size}",
+                    "{} accepts frames of up to {most} bytes, and flow '{name}' sends {size}",
                     place.class(class)
                 ),
-                "Each is dropped on its way into the qdisc.".to_owned(),
+                "Each is dropped instead of queued.".to_owned(),
                 format!("Write max_sdu = {} or more, or send shorter frames.", size - HEADER),
             ],
         );
@@ -113,26 +110,23 @@ fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, f
     let (frame, slot) = (format_duration_ns(needed), format_duration_ns(longest));
     let enough = format_duration_ns((needed + GATE_LATENESS_NS).div_ceil(1000) * 1000);
     let head = format!(
-        "{}: a window of {slot} and frames of {frame} ({size} bytes of {whose}, {overhead} around them)",
+        "{}: a window of {slot} for frames of {frame} ({size} bytes from {whose}, plus {overhead})",
         place.class(class)
     );
     let change = format!("Write {enough} or more, or send shorter frames in this class.");
     if u64::from(size) > passing {
         let effect = format!(
-            "Frames of more than {passing} bytes are dropped on their way into the qdisc: they could not end before the \
-             gate closes."
+            "Frames of more than {passing} bytes are dropped instead of queued: they could not end before the gate closes."
         );
         found.accepted("window-shorter-than-frame", span, [head, effect, change]);
     } else if needed >= longest {
-        let effect = "The kernel takes such a frame in and never lets it go, since it must end before the gate closes, \
-                      not as it closes: it blocks the class for ever."
+        let effect = "The kernel queues such a frame but never sends it, since it must end before the gate closes. It blocks the class for ever."
             .to_owned();
         found.accepted("window-shorter-than-frame", span, [head, effect, change]);
     } else if longest - needed < GATE_LATENESS_NS {
         let margin = format_duration_ns(longest - needed);
         let effect = format!(
-            "If the gate's timer is more than {margin} late, which software is now and then, the frame does not fit any \
-             more and waits for the next cycle."
+            "If the gate's timer is more than {margin} late, which happens in software, the frame no longer fits and waits for the next cycle."
         );
         found.note("window-hardly-longer", span, [head, effect, change]);
     }
@@ -164,13 +158,13 @@ fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &
     let wraps = window.entries.windows(2).any(|pair| pair[1] < pair[0]);
     let slot = format_duration_ns(window.length_ns());
     let change = if same && wraps && window.entries.len() == 2 {
-        format!("Begin the list where the window begins: one entry for {slot}, and move base_time with it.")
+        format!("Start the list where the window starts, with one entry for {slot}, and adjust base_time.")
     } else if same {
         format!("Merge neighbours with the same gates: one entry for {slot}.")
     } else {
         format!(
             "Close {} at one of the boundaries inside (order the entries so that no class stays open from one to the \
-             next), or limit what it is offered to {carried} frames in {slot}.",
+             next), or limit its traffic to {carried} frames in {slot}.",
             place.class(class)
         )
     };
@@ -180,8 +174,7 @@ fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &
         [
             format!("{} stays open over {} entries", place.class(class), window.entries.len()),
             format!(
-                "The kernel grants the rest of the window anew at each entry: {admitted} frames of {size} bytes may leave \
-                 in {slot}, and the wire carries {carried}. The others wait in the device and go out in the windows behind."
+                "The kernel grants the rest of the window again at each entry: {admitted} frames of {size} bytes leave in {slot}, but the wire carries {carried}. The others wait in the device and leave in later windows."
             ),
             change,
         ],

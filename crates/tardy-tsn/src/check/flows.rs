@@ -40,7 +40,9 @@ fn no_way(network: &Network, flow: &Flow, found: &mut Found<'_>) {
         [
             format!("no cables lead from {talker} to {listener}"),
             format!("Flow '{}' does not arrive.", flow.name.value),
-            format!("Write to = \"{talker}\" and to = \"{listener}\" at the ports that they are at."),
+            format!(
+                "Write to = \"{talker}\" and to = \"{listener}\" at the ports that they are connected to."
+            ),
         ],
     );
 }
@@ -53,18 +55,18 @@ fn wrong_class(switch: &Switch, flow: &Flow, found: &mut Found<'_>) {
     }
     let priority = switch.priority_of(&flow.marks);
     let rule = switch.classifiers.iter().any(|rule| rule.matches.match_frame(&flow.marks));
-    let why = if rule { "the rules give it" } else { "no rule matches it, which leaves it with" };
+    let why = if rule { "the rules give it" } else { "no rule matches, so it has" };
     let (is, should) = (switch.class_name(class), switch.class_name(wanted.value));
     let priority_wanted = (0..16).find(|priority| switch.class_of_priority(*priority) == wanted.value);
     let change = match priority_wanted {
         Some(priority) => format!("Add a [[classify]] that matches it, with priority = {priority}."),
-        None => format!("Put \"{should}\" into priority_map first: no priority is of it."),
+        None => format!("First put \"{should}\" into priority_map: no priority has this class."),
     };
     found.accepted(
         "wrong-class",
         wanted.span,
         [
-            format!("flow '{}' comes into class {is}, not {should}", flow.name.value),
+            format!("flow '{}' gets class {is}, not {should}", flow.name.value),
             format!("Its frames leave in the windows of {is}: {why} priority {priority}."),
             change,
         ],
@@ -83,7 +85,7 @@ fn wrong_vlan(network: &Network, flow: &Flow, out: PortId, way: &[PortId], found
     let tagged = flow.marks.vlan.filter(|id| *id != 0);
     let Some(vlan) = tagged.or_else(|| into.vlans.iter().find(|vlan| vlan.pvid).map(|vlan| vlan.id)) else {
         let interface = &into.interface;
-        let why = format!("has no tag, and {interface} no VLAN for that");
+        let why = format!("has no tag, and {interface} has no pvid");
         return dropped(flow, &why, interface, "pvid = 1", found);
     };
     let member = |vlans: &[PortVlan]| vlans.iter().any(|known| known.id == vlan);
@@ -102,7 +104,7 @@ fn dropped(flow: &Flow, why: &str, interface: &str, change: &str, found: &mut Fo
         flow.span,
         [
             format!("flow '{}' {why}", flow.name.value),
-            "The bridge drops all of it.".to_owned(),
+            "The bridge drops all its frames.".to_owned(),
             format!("Write {change} at {interface}, or change the flow."),
         ],
     );
@@ -162,7 +164,7 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             let bits = u64::try_from(bytes_per_second * 8).unwrap_or(u64::MAX);
             // Three digits are enough for a comparison.
             let step = 10u64.pow(bits.max(1000).ilog10() - 3);
-            crate::file::rate_in_words((bits / step * step).max(1))
+            crate::file::format_rate((bits / step * step).max(1))
         };
         found.accepted(
             "more-than-windows-carry",
@@ -170,8 +172,7 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             [
                 format!("{} {bring} more than {} carries", names.join(" and "), place.class(class)),
                 format!(
-                    "{} with overhead come in; the windows pass {} in whole frames, {} bytes each {}. The queue fills, \
-                     then drops.",
+                    "{} with overhead arrive; the windows pass {} in whole frames, {} bytes per {}. The queue fills up and then drops frames.",
                     rate(offered),
                     rate(u128::from(carried) * 1_000_000_000 / u128::from(cycle)),
                     carried,

@@ -3,7 +3,7 @@
 use tardy_record::units::format_duration_ns;
 
 use super::{DeviceSpeed, Found, Machine, Place, classes, schedule};
-use crate::file::rate_in_words;
+use crate::file::format_rate;
 use crate::network::{CLASSES_MAX, Clock, Switch};
 use crate::settings;
 use crate::transmission_time::{UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
@@ -29,9 +29,9 @@ pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
                 "class-without-priority",
                 known.span,
                 [
-                    format!("no priority is of class {name}"),
-                    "No frame ever comes into it, and its windows stay empty.".to_owned(),
-                    format!("Put \"{name}\" into priority_map, or take the class away."),
+                    format!("no priority has class {name}"),
+                    "No frame gets into it, and its windows stay empty.".to_owned(),
+                    format!("Put \"{name}\" into priority_map, or remove the class."),
                 ],
             );
         }
@@ -49,8 +49,8 @@ fn short_map(switch: &Switch, found: &mut Found<'_>) {
         switch.priority_map.span,
         [
             format!("priority_map has {written} of {CLASSES_MAX} entries"),
-            format!("The kernel fills it up with 0: class {} for the rest.", switch.class_name(0)),
-            format!("Write all {CLASSES_MAX}; to keep what the kernel makes of it, add {rest}."),
+            format!("The kernel fills the rest with 0: class {}.", switch.class_name(0)),
+            format!("Write all {CLASSES_MAX}; to keep the kernel's choice, add {rest}."),
         ],
     );
 }
@@ -74,21 +74,20 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
             "unknown-speed",
             place.port.speed.span,
             [
-                format!("nobody knows how fast {interface} is"),
+                format!("the speed of {interface} is unknown"),
                 format!(
-                    "TAPRIO takes that for 10 Mbit/s: a full frame costs {} of its window, and no entry may be shorter \
-                     than {}.",
+                    "TAPRIO then assumes 10 Mbit/s: a full frame uses {} of its window, and no entry can be shorter than {}.",
                     format_duration_ns(frame),
                     format_duration_ns(wire_ns(60, UNKNOWN_SPEED_BITS_PER_SECOND))
                 ),
                 format!(
-                    "Bring the link up before the schedule is set, or tell a virtual port: `ethtool -s {interface} speed \
+                    "Bring the link up before the schedule is set, or set the speed of a virtual port: `ethtool -s {interface} speed \
                      {tell} duplex full`; and write speed = \"{tell}Mbit/s\"."
                 ),
             ],
         );
     } else if let (Some(DeviceSpeed::BitsPerSecond(real)), Some(written), Some(_)) =
-        (place.device.speed, written, place.told)
+        (place.device.speed, written, place.known)
         && real != written
     {
         found.accepted(
@@ -96,19 +95,19 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
             place.port.speed.span,
             [
                 format!(
-                    "{interface} sends {} and the file says {}",
-                    rate_in_words(real),
-                    rate_in_words(written)
+                    "{interface} runs at {}, and the file states {}",
+                    format_rate(real),
+                    format_rate(written)
                 ),
                 format!(
                     "The kernel computes guard bands and budgets with {}: a full frame takes {}, not {}.",
-                    rate_in_words(real),
+                    format_rate(real),
                     format_duration_ns(wire_ns(place.on_wire(1514), real)),
                     format_duration_ns(wire_ns(place.on_wire(1514), written))
                 ),
                 format!(
-                    "Write speed = \"{}\" and look at the windows again, or set the port.",
-                    rate_in_words(real)
+                    "Write speed = \"{}\" and check the windows again, or set the speed of the port.",
+                    format_rate(real)
                 ),
             ],
         );
@@ -117,9 +116,9 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
             "speed-not-said",
             place.port.interface.span,
             [
-                format!("the file does not say how fast {interface} is"),
-                "Whether frames fit into the windows was not looked at.".to_owned(),
-                "Write speed = \"1Gbit/s\", or what it is.".to_owned(),
+                format!("the file does not state the speed of {interface}"),
+                "Whether frames fit into the windows was not checked.".to_owned(),
+                "Write the speed, such as speed = \"1Gbit/s\".".to_owned(),
             ],
         );
     }
@@ -138,10 +137,9 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
             [
                 format!("{entries} gate entries"),
                 format!(
-                    "The kernel takes them, but cannot show more than about {SHOWN_ENTRIES}: `tc qdisc show` prints \
-                     nothing for this port, and says that all went well."
+                    "The kernel accepts them but cannot show more than about {SHOWN_ENTRIES}: `tc qdisc show` prints nothing for this port and reports success."
                 ),
-                "Nothing to change: `tardy tsn test` proves such a list by its effect.".to_owned(),
+                "Nothing to change: `tardy tsn test` verifies the list by its effect.".to_owned(),
             ],
         );
     }
@@ -152,8 +150,7 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
             [
                 format!("{entries} gate entries"),
                 format!(
-                    "tc can send {of_tc} of them for this port: its message has 1,024 bytes. tardy speaks to the kernel \
-                     itself, and can."
+                    "tc can send {of_tc} of them for this port because its message has 1,024 bytes. tardy sends netlink messages itself and has no such limit."
                 ),
                 "Nothing to change; `tardy tsn plan` has no tc command for this port.".to_owned(),
             ],
@@ -173,11 +170,10 @@ fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
         "tai-is-utc",
         clock.span,
         [
-            "CLOCK_TAI shows the same as CLOCK_REALTIME".to_owned(),
-            "Nobody has told the kernel the offset, 37 s since 2017. When phc2sys or chrony does, the schedule jumps, \
-             unless 37 s are whole cycles."
+            "CLOCK_TAI equals CLOCK_REALTIME".to_owned(),
+            "The kernel does not know the offset, 37 s since 2017. When phc2sys or chrony sets it, the schedule jumps, unless 37 s are whole cycles."
                 .to_owned(),
-            "Start the clock's synchronisation before the schedule.".to_owned(),
+            "Start clock synchronisation before the schedule.".to_owned(),
         ],
     );
 }
@@ -197,13 +193,11 @@ fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
         [
             "no class for PTP".to_owned(),
             format!(
-                "Frames of EtherType 0x88f7 have priority 0 like all that nobody marks: {} keeps them for up to {}, and \
-                 the clocks that the schedule goes by drift apart.",
+                "Frames of EtherType 0x88f7 have priority 0, as all unclassified frames: {} delays them by up to {}, and the clocks of the schedule drift apart.",
                 place.class(class),
                 format_duration_ns(closed)
             ),
-            "Give a class a window for it, add [[classify]] with ethertype = 0x88f7 and its priority, and set \
-             socket_priority to the same in ptp4l.conf, whose frames do not pass the bridge."
+            "Give a class a window for it, and add [[classify]] with ethertype = 0x88f7 and a priority of that class. Set the same socket_priority in ptp4l.conf: ptp4l's frames do not pass the bridge."
                 .to_owned(),
         ],
     );

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::values::{self, nearest};
 use super::{FileError, Problem};
-use crate::placed::{Placed, Span};
+use crate::span::{Span, Spanned};
 
 /// The mistakes found so far.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl<'t> Keys<'t> {
         problems.add(self.span, format!("{} has no {key}; add {key} = {example}", self.title));
     }
 
-    pub(super) fn text(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<String>> {
+    pub(super) fn text(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<String>> {
         let value = self.take(key)?;
         value.text(problems).map(|text| text.map(str::to_owned))
     }
@@ -131,7 +131,7 @@ impl<'t> Keys<'t> {
         key: &'static str,
         range: std::ops::RangeInclusive<i64>,
         problems: &mut Problems,
-    ) -> Option<Placed<i64>> {
+    ) -> Option<Spanned<i64>> {
         self.take(key)?.number(range, problems)
     }
 
@@ -141,7 +141,7 @@ impl<'t> Keys<'t> {
         key: &'static str,
         words: &[(&str, T)],
         problems: &mut Problems,
-    ) -> Option<Placed<T>> {
+    ) -> Option<Spanned<T>> {
         let value = self.take(key)?;
         let text = value.text(problems)?;
         let found = words.iter().find(|(word, _)| *word == text.value);
@@ -149,43 +149,47 @@ impl<'t> Keys<'t> {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             problems.add(text.span, format!("{key} is one of {}, not '{}'", known.join(", "), text.value));
         }
-        found.map(|(_, meaning)| Placed::new(*meaning, text.span))
+        found.map(|(_, meaning)| Spanned::new(*meaning, text.span))
     }
 
     /// A duration in nanoseconds.
-    pub(super) fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<u64>> {
+    pub(super) fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<u64>> {
         self.take(key)?.duration(problems)
     }
 
     /// A rate in bits per second.
-    pub(super) fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<u64>> {
+    pub(super) fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<u64>> {
         let value = self.take(key)?;
         value.parsed(problems, values::rate)
     }
 
-    pub(super) fn mac(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<[u8; 6]>> {
+    pub(super) fn mac(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<[u8; 6]>> {
         let value = self.take(key)?;
         value.parsed(problems, values::mac)
     }
 
-    pub(super) fn address(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<IpAddr>> {
+    pub(super) fn address(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<IpAddr>> {
         let value = self.take(key)?;
         value.parsed(problems, |text| {
             text.parse().map_err(|_| format!("'{text}' is not an address; write one such as 10.0.0.1"))
         })
     }
 
-    pub(super) fn instant(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<i64>> {
+    pub(super) fn instant(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<i64>> {
         let value = self.take(key)?;
         value.parsed(problems, values::instant)
     }
 
-    pub(super) fn interface(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<String>> {
+    pub(super) fn interface(
+        &mut self,
+        key: &'static str,
+        problems: &mut Problems,
+    ) -> Option<Spanned<String>> {
         let value = self.take(key)?;
         value.parsed(problems, |text| {
             let wrong = || {
                 format!(
-                    "'{text}' is no name of a network interface: 1 to 15 letters, digits, '_', '-', '.' or '@', and neither \
+                    "'{text}' is not the name of a network interface: 1 to 15 letters, digits, '_', '-', '.' or '@', and neither \
                      '-' nor '.' first"
                 )
             };
@@ -226,10 +230,10 @@ impl<'t> Value<'t> {
         None
     }
 
-    pub(super) fn text(&self, problems: &mut Problems) -> Option<Placed<&'t str>> {
+    pub(super) fn text(&self, problems: &mut Problems) -> Option<Spanned<&'t str>> {
         match self.value {
-            DeValue::String(text) => Some(Placed::new(text.as_ref(), self.span)),
-            _ => self.wrong_kind("a text in quotes", problems),
+            DeValue::String(text) => Some(Spanned::new(text.as_ref(), self.span)),
+            _ => self.wrong_kind("a string in quotes", problems),
         }
     }
 
@@ -237,10 +241,10 @@ impl<'t> Value<'t> {
         &self,
         problems: &mut Problems,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<Placed<T>> {
+    ) -> Option<Spanned<T>> {
         let text = self.text(problems)?;
         match parse(text.value) {
-            Ok(value) => Some(Placed::new(value, self.span)),
+            Ok(value) => Some(Spanned::new(value, self.span)),
             Err(wrong) => {
                 problems.add(self.span, format!("{}: {wrong}", self.key));
                 None
@@ -248,7 +252,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    pub(super) fn duration(&self, problems: &mut Problems) -> Option<Placed<u64>> {
+    pub(super) fn duration(&self, problems: &mut Problems) -> Option<Spanned<u64>> {
         self.parsed(problems, |text| parse_duration_ns(text).map_err(|error| error.to_string()))
     }
 
@@ -256,7 +260,7 @@ impl<'t> Value<'t> {
         &self,
         range: std::ops::RangeInclusive<i64>,
         problems: &mut Problems,
-    ) -> Option<Placed<i64>> {
+    ) -> Option<Spanned<i64>> {
         let DeValue::Integer(integer) = self.value else {
             return self.wrong_kind("a whole number", problems);
         };
@@ -270,7 +274,7 @@ impl<'t> Value<'t> {
                 format!("{} is from {least} to {most}, not {prefix}{}", self.key, integer.as_str()),
             );
         }
-        fitting.map(|number| Placed::new(number, self.span))
+        fitting.map(|number| Spanned::new(number, self.span))
     }
 
     pub(super) fn flag(&self, problems: &mut Problems) -> Option<bool> {

@@ -4,7 +4,7 @@ use super::keys::{Keys, Problems};
 use super::schedule;
 use super::values::{self, nearest};
 use crate::network::{Class, End, Host, Link, Network, Port, PortId, PortVlans, Speed};
-use crate::placed::Placed;
+use crate::span::Spanned;
 
 /// The most ports of a switch (`BR_MAX_PORTS` in `net/bridge/br_private.h`).
 const PORTS_MAX: usize = 1024;
@@ -14,7 +14,7 @@ const NS_PER_METRE: u64 = 5;
 /// The far end of a port's cable, as written.
 pub(super) struct CableEnd {
     port: PortId,
-    to: Placed<String>,
+    to: Spanned<String>,
 }
 
 /// Reads the ports of the switch with index `place`.
@@ -74,8 +74,8 @@ fn port(
     Some(Port { interface: interface?, speed, queues, propagation_ns, vlans, schedule, span })
 }
 
-fn speed(keys: &mut Keys<'_>, problems: &mut Problems) -> Placed<Speed> {
-    let absent = Placed::new(Speed::AsKernelSays, keys.span);
+fn speed(keys: &mut Keys<'_>, problems: &mut Problems) -> Spanned<Speed> {
+    let absent = Spanned::new(Speed::AsKernelSays, keys.span);
     let Some(value) = keys.take("speed") else { return absent };
     let read = value.parsed(problems, |text| {
         if text == "unknown" {
@@ -97,14 +97,14 @@ fn propagation(keys: &mut Keys<'_>, problems: &mut Problems) -> u64 {
     });
     let propagation = keys.duration("propagation", problems);
     if let (Some(length), Some(_)) = (&length, &propagation) {
-        problems.add(length.span, "length and propagation say the same; write one of them".to_owned());
+        problems.add(length.span, "length and propagation are alternatives; write one of them".to_owned());
     }
     let by_length = length.map_or(0, |metres| u64::from(metres.value) * NS_PER_METRE);
     propagation.map_or(by_length, |time| time.value)
 }
 
 fn vlans(keys: &mut Keys<'_>, problems: &mut Problems) -> PortVlans {
-    let as_id = |id: Placed<i64>| id.map(|id| id as u16);
+    let as_id = |id: Spanned<i64>| id.map(|id| id as u16);
     let untagged = keys.number("pvid", 1..=4094, problems).map(as_id);
     let tagged = keys.list("tagged", problems);
     let tagged = tagged.iter().filter_map(|value| value.number(1..=4094, problems)).map(as_id).collect();
@@ -121,7 +121,7 @@ pub(super) fn join(ends: Vec<CableEnd>, network: &mut Network, problems: &mut Pr
         let Some(far) = end(&to, network, problems) else { continue };
         let (a, b) = (End::Port(port), far);
         if a == b {
-            problems.add(to.span, "this cable leads back to its own port".to_owned());
+            problems.add(to.span, "this cable ends at its own port".to_owned());
             continue;
         }
         let known = network.links.iter().any(|link| (link.a, link.b) == (b, a));
@@ -131,7 +131,7 @@ pub(super) fn join(ends: Vec<CableEnd>, network: &mut Network, problems: &mut Pr
         }
         for end in [a, b] {
             if network.links.iter().any(|link| link.a == end || link.b == end) {
-                problems.add(to.span, format!("{} has a cable already", end_in_words(network, end)));
+                problems.add(to.span, format!("{} already has a cable", describe_end(network, end)));
             }
         }
         let link = link(network, a, b);
@@ -154,7 +154,7 @@ fn link(network: &Network, a: End, b: End) -> Link {
 }
 
 /// `HOST`, or `SWITCH/INTERFACE`.
-fn end(to: &Placed<String>, network: &mut Network, problems: &mut Problems) -> Option<End> {
+fn end(to: &Spanned<String>, network: &mut Network, problems: &mut Problems) -> Option<End> {
     let Some((switch, interface)) = to.value.split_once('/') else {
         return Some(End::Host(host(to, network)));
     };
@@ -181,7 +181,7 @@ fn end(to: &Placed<String>, network: &mut Network, problems: &mut Problems) -> O
 }
 
 /// The host with this name; it is created if it is not described.
-fn host(name: &Placed<String>, network: &mut Network) -> usize {
+fn host(name: &Spanned<String>, network: &mut Network) -> usize {
     if let Some(known) = network.hosts.iter().position(|host| host.name.value == name.value) {
         return known;
     }
@@ -189,7 +189,7 @@ fn host(name: &Placed<String>, network: &mut Network) -> usize {
     network.hosts.len() - 1
 }
 
-fn end_in_words(network: &Network, end: End) -> String {
+fn describe_end(network: &Network, end: End) -> String {
     match end {
         End::Host(host) => format!("host '{}'", network.hosts[host].name.value),
         End::Port(id) => format!("port '{}'", network.switches[id.switch].ports[id.port].interface.value),

@@ -4,7 +4,7 @@ use super::classes::{class, priority_map};
 use super::keys::{Keys, Problems};
 use super::ports::{self, CableEnd};
 use crate::network::{Bridge, CLASSES_MAX, Class, Classifier, Marks, Network, Switch};
-use crate::placed::{Placed, Span};
+use crate::span::{Span, Spanned};
 
 /// The most switches in a file.
 const SWITCHES_MAX: usize = 4096;
@@ -12,7 +12,7 @@ const SWITCHES_MAX: usize = 4096;
 /// Settings of the file that a switch can override.
 struct Shared {
     classes: Vec<Class>,
-    priority_map: Placed<Vec<Placed<u8>>>,
+    priority_map: Spanned<Vec<Spanned<u8>>>,
     classifiers: Vec<Classifier>,
 }
 
@@ -24,8 +24,7 @@ pub(super) fn read(keys: &mut Keys<'_>, network: &mut Network, problems: &mut Pr
     if tables.is_empty() {
         problems.add(
             Span::default(),
-            "there is no switch in it; add [switch] with a name, and [[switch.port]] for each port"
-                .to_owned(),
+            "there is no switch; add [switch] with a name, and [[switch.port]] for each port".to_owned(),
         );
     }
     if tables.len() > SWITCHES_MAX {
@@ -101,8 +100,8 @@ fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Proble
         // By default priority n has class n; priorities beyond the classes have class 0.
         (None, None) => {
             let class = |priority: usize| if priority < classes.len() { priority as u8 } else { 0 };
-            let map = (0..CLASSES_MAX).map(|priority| Placed::new(class(priority), keys.span)).collect();
-            Placed::new(map, keys.span)
+            let map = (0..CLASSES_MAX).map(|priority| Spanned::new(class(priority), keys.span)).collect();
+            Spanned::new(map, keys.span)
         }
     };
     let rules: Vec<Classifier> = keys
@@ -125,7 +124,7 @@ fn classifier(mut keys: Keys<'_>, problems: &mut Problems) -> Option<Classifier>
         keys.missing("priority", "1", problems);
     }
     if matches.is_empty() {
-        problems.add(span, "a rule that asks for nothing matches every frame; say udp_port, tcp_port, pcp, vlan, dscp, ethertype, source_mac or destination_mac".to_owned());
+        problems.add(span, "a rule without conditions matches every frame; add udp_port, tcp_port, pcp, vlan, dscp, ethertype, source_mac or destination_mac".to_owned());
     }
     keys.finish(problems);
     Some(Classifier { matches, priority: priority?.map(|priority| priority as u8), span })
@@ -158,8 +157,7 @@ pub(super) fn carried_marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Mar
     if marks.ethertype.is_some()
         && (marks.udp_port.is_some() || marks.tcp_port.is_some() || marks.dscp.is_some())
     {
-        let why =
-            "udp_port, tcp_port and dscp are of IP alone, whose EtherType they imply; leave ethertype out";
+        let why = "udp_port, tcp_port and dscp imply the EtherType of IP; remove ethertype";
         problems.add(span, why.to_owned());
     }
     marks

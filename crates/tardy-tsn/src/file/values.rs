@@ -27,13 +27,13 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
         rate = rate.checked_add(u64::from(digit - b'0') * place).ok_or_else(wrong)?;
     }
     if rate == 0 {
-        return Err(format!("'{text}' is no rate at which anything is sent"));
+        return Err(format!("'{text}' is not a rate above 0"));
     }
     Ok(rate)
 }
 
 /// Formats a rate in bits per second as in a file, such as `2.5Gbit/s`; parsing returns the same number.
-pub fn rate_in_words(bits_per_second: u64) -> String {
+pub fn format_rate(bits_per_second: u64) -> String {
     let (unit, factor) =
         RATES.into_iter().find(|(_, factor)| bits_per_second >= *factor).unwrap_or(("bit/s", 1));
     let (whole, rest) = (bits_per_second / factor, bits_per_second % factor);
@@ -50,7 +50,7 @@ pub(super) fn port_speed(text: &str) -> Result<u64, String> {
     let rate = rate(text)?;
     if rate == 0 || rate % 1_000_000 != 0 {
         return Err(format!(
-            "'{text}' is no whole number of Mbit/s, in which the kernel counts a port's speed"
+            "'{text}' is not a whole number of Mbit/s, the kernel's unit for a port's speed"
         ));
     }
     Ok(rate)
@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn people_write_rates_like_this() {
+    fn rates_are_read_as_people_write_them() {
         for (text, bits) in [
             ("100Mbit/s", 100_000_000),
             ("2.5 Gbit/s", 2_500_000_000),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_word_is_offered_and_a_strange_one_is_not() {
+    fn a_similar_word_is_suggested_and_a_different_one_is_not() {
         assert_eq!(nearest("bsae_time", ["base_time", "cycle_time"]), Some("base_time"));
         assert_eq!(nearest("colour", ["base_time", "gates"]), None);
     }
@@ -165,7 +165,7 @@ mod tests {
     proptest! {
         #[test]
         fn written_rates_read_back_the_same(bits in 1u64..) {
-            prop_assert_eq!(rate(&rate_in_words(bits)), Ok(bits));
+            prop_assert_eq!(rate(&format_rate(bits)), Ok(bits));
         }
     }
 }

@@ -110,7 +110,7 @@ impl Agreement {
         let tolerance_ns = rule.map_or(0, |rule| rule.tolerance_ns);
         if late_ns.unsigned_abs() > tolerance_ns {
             self.other_time += 1;
-            self.tell(simulated, &format!("{late_ns} ns after the simulator's time"));
+            self.add_example(simulated, &format!("{late_ns} ns after the simulator's time"));
         }
         let Some(rule) = rule else { return };
         // A frame that leaves at the end of its window is received a little later: its slot is that of its departure.
@@ -118,7 +118,7 @@ impl Agreement {
         let expected = slot(simulated.arrived_ns, 0);
         if expected != slot(observed.arrived_ns, 0) && expected != slot(observed.arrived_ns, tolerance_ns) {
             self.other_slot += 1;
-            self.tell(simulated, "in another slot");
+            self.add_example(simulated, "in another slot");
         }
     }
 
@@ -137,7 +137,7 @@ impl Agreement {
                 if same_flow || apart_ns.unsigned_abs() > tolerance(pair.0.flow).max(tolerance(before.0.flow))
                 {
                     self.out_of_order += 1;
-                    self.tell(pair.0, "before a frame that it came after");
+                    self.add_example(pair.0, "before a frame that it came after");
                 }
             }
             if latest.is_none_or(|before| pair.1.arrived_ns >= before.1.arrived_ns) {
@@ -146,7 +146,7 @@ impl Agreement {
         }
     }
 
-    fn tell(&mut self, arrival: &Arrival, what: &str) {
+    fn add_example(&mut self, arrival: &Arrival, what: &str) {
         if self.examples.len() < EXAMPLES {
             self.examples.push(format!("flow {} frame {}: {what}", arrival.flow, arrival.sequence));
         }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_little_late_agrees() {
+    fn a_small_delay_agrees() {
         let simulated = [(0, 0, 100), (0, 1, 800_000), (1, 0, 800_500), (0, 2, 1_000_100)];
         let observed = [(0, 0, 900), (0, 1, 800_700), (1, 0, 800_600), (0, 2, 1_000_100)];
         let agreed = compare(&simulated, &observed);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_round_the_end_of_the_cycle_is_one_slot() {
+    fn a_window_across_the_end_of_the_cycle_is_one_slot() {
         let rules = [rule(900_000, 1_100_000)];
         let compare = |simulated: i64, observed: i64| {
             agreement(&arrivals(&[(0, 0, simulated)]), &arrivals(&[(0, 0, observed)]), &rules).other_slot

@@ -1,8 +1,8 @@
 //! The event loop of the simulation: events in order of time, until the talkers have stopped and their frames have
 //! arrived.
 
+use super::event_queue::{EventQueue, NEVER};
 use super::talker::Talker;
-use super::tournament::{NEVER, Tournament};
 use super::transmitter::{Choice, Enqueued, Frame, Sender};
 use super::wiring::{Hop, Release, Stream, Wiring};
 
@@ -90,15 +90,17 @@ impl Fate {
     }
 
     /// A message for the user.
-    pub fn in_words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::QueueFull => "were dropped at a full queue",
-            Self::TooLong => "were dropped for being longer than their class ever has time for, or may be",
-            Self::Astray => "ended at a switch that does not forward them",
-            Self::AtGates => {
-                "still waited at a port with gates at the end: these did not open for long enough, or other frames went first"
+            Self::TooLong => {
+                "were dropped because they exceed the longest window or the maximum SDU of their class"
             }
-            Self::InQueue => "still waited at the end for frames before them to be sent",
+            Self::Astray => "were not forwarded by a switch",
+            Self::AtGates => {
+                "waited at a port with gates at the end: the gates did not open for long enough, or other frames were sent first"
+            }
+            Self::InQueue => "waited in a queue behind other frames at the end",
             Self::OnCable => "were still on a cable at the end",
         }
     }
@@ -149,7 +151,7 @@ pub fn run(wiring: &Wiring, duration: Duration, seed: u64, listener: &mut impl L
     let end_ns = duration.talk_ns.saturating_add(duration.drain_ns).min(NEVER - 1);
     let mut now_ns = 0;
     loop {
-        let (at_ns, source) = engine.tournament.next();
+        let (at_ns, source) = engine.queue.next();
         if at_ns > end_ns {
             break;
         }
@@ -169,7 +171,7 @@ struct Engine<'a> {
     tallies: Vec<Tally>,
     frame_hops: u64,
     /// Event sources: each transmitter twice (sending, then arriving), then the talkers.
-    tournament: Tournament,
+    queue: EventQueue,
 }
 
 impl<'a> Engine<'a> {
@@ -186,7 +188,7 @@ impl<'a> Engine<'a> {
             wiring,
             hops: &wiring.hops,
             talk_ns: duration.talk_ns,
-            tournament: Tournament::of(2 * senders.len() + wiring.streams.len()),
+            queue: EventQueue::of(2 * senders.len() + wiring.streams.len()),
             senders,
             talkers: wiring.streams.iter().enumerate().map(talker).collect(),
             tallies: vec![Tally::default(); wiring.streams.len()],
@@ -197,7 +199,7 @@ impl<'a> Engine<'a> {
     fn begin(&mut self, listener: &mut impl Listener) {
         for flow in 0..self.talkers.len() {
             let at_ns = self.talkers[flow].next_ns();
-            self.tournament.set(2 * self.senders.len() + flow, self.within(at_ns));
+            self.queue.set(2 * self.senders.len() + flow, self.within(at_ns));
         }
         for sender in 0..self.senders.len() {
             self.transmit(sender, 0, listener);
@@ -229,7 +231,7 @@ impl<'a> Engine<'a> {
         }
         self.talkers[flow].went_at();
         let next_ns = self.within(self.talkers[flow].next_ns());
-        self.tournament.set(2 * self.senders.len() + flow, next_ns);
+        self.queue.set(2 * self.senders.len() + flow, next_ns);
         if stream.hops > 0 {
             self.transmit(self.hops[stream.first_hop as usize].transmitter as usize, now_ns, listener);
         }
@@ -239,7 +241,7 @@ impl<'a> Engine<'a> {
     #[inline]
     fn arrive(&mut self, sender: usize, now_ns: u64, listener: &mut impl Listener) {
         let Some(mut frame) = self.senders[sender].arrived() else { return };
-        self.tournament.set(2 * sender + 1, self.senders[sender].arrives_ns());
+        self.queue.set(2 * sender + 1, self.senders[sender].arrives_ns());
         if self.hops[frame.hop as usize].last {
             self.receive(&frame, now_ns, listener);
             return;
@@ -284,9 +286,9 @@ impl<'a> Engine<'a> {
             self.frame_hops += 1;
             listener.sent(sender as u32, frame.flow, hop.class, start_ns, end_ns);
         };
-        self.tournament.set(2 * sender, again_ns);
+        self.queue.set(2 * sender, again_ns);
         if idle {
-            self.tournament.set(2 * sender + 1, self.senders[sender].arrives_ns());
+            self.queue.set(2 * sender + 1, self.senders[sender].arrives_ns());
         }
     }
 

@@ -9,11 +9,11 @@ use super::wiring::{
 };
 use super::{Mode, Options, Ports};
 use crate::check::kernel;
-use crate::check::{Device as ToldDevice, DeviceSpeed};
+use crate::check::{Device as KnownDevice, DeviceSpeed};
 use crate::network::{End, Flow, Network, Pace, Port, PortId, Schedule, Speed, Switch, VirtualPorts};
-use crate::placed::Span;
 use crate::random::Random;
 use crate::settings;
+use crate::span::Span;
 
 /// The rate of a cable without a stated speed: that of a veth pair.
 const UNSAID_BITS_PER_SECOND: u64 = 10_000_000_000;
@@ -128,12 +128,12 @@ impl PortBuilder<'_> {
             Some(schedule) => match (self.options.mode, schedule.flags.value) {
                 (Mode::Linux, 0) => self.linux(schedule)?,
                 (Mode::Linux, flags) if flags & 2 == 0 => {
-                    let what = "flags = 1 leaves the times to ETF, which is not simulated; use flags 0, or --mode standard";
+                    let what = "flags = 1 uses ETF, which is not simulated; use flags 0, or --mode standard";
                     return Err(self.wrong(schedule.flags.span, what));
                 }
                 (Mode::Linux, _) => {
                     remarks.push(format!(
-                        "{}: with flags 2 the device has the gates, as the standard has them",
+                        "{}: with flags 2 the gates are in hardware, simulated by the standard",
                         self.name()
                     ));
                     self.standard(schedule)?
@@ -167,9 +167,9 @@ impl PortBuilder<'_> {
         let rate = cable_rate(self.network, End::Port(self.id)) / 1_000_000;
         match self.kernel_mbps() {
             None => format!(
-                "nobody knows its speed: the kernel computes with 10 Mbit/s, its cable has {rate} Mbit/s here"
+                "its speed is unknown: the kernel computes with 10 Mbit/s, its cable is simulated with {rate} Mbit/s"
             ),
-            Some(told) => format!("the file does not say its speed: {told} Mbit/s here"),
+            Some(known) => format!("the file does not state its speed: simulated with {known} Mbit/s"),
         }
     }
 
@@ -235,10 +235,10 @@ impl PortBuilder<'_> {
         let mbps = self.kernel_mbps();
         let speed =
             mbps.map_or(DeviceSpeed::Unknown, |mbps| DeviceSpeed::BitsPerSecond(mbps.max(1) * 1_000_000));
-        let told = ToldDevice { speed: Some(speed), ..ToldDevice::default() };
-        if let Some(refusal) = taprio.and_then(|taprio| kernel::refusals(&taprio, &told).into_iter().next()) {
-            let what =
-                format!("the kernel refuses this schedule ({}): tardy tsn check says more", refusal.message);
+        let known = KnownDevice { speed: Some(speed), ..KnownDevice::default() };
+        if let Some(refusal) = taprio.and_then(|taprio| kernel::refusals(&taprio, &known).into_iter().next())
+        {
+            let what = format!("the kernel refuses this schedule ({}); see tardy tsn check", refusal.message);
             return Err(self.wrong(schedule.gates_span, &what));
         }
         let mut max_sdu = [0; crate::network::CLASSES_MAX];
@@ -251,7 +251,7 @@ impl PortBuilder<'_> {
             cycle_ns: schedule.cycle_time_ns.as_ref().map(|cycle| cycle.value),
             extension_ns: schedule.cycle_time_extension_ns.as_ref().map_or(0, |time| time.value),
             base_ns: i64::try_from(base_ns).map_err(|_| {
-                self.wrong(schedule.base_time_ns.span, "its base time is centuries from the others'")
+                self.wrong(schedule.base_time_ns.span, "its base time is too far from the others")
             })?,
             classes: self.switch.classes.len() as u8,
             speed_mbps: mbps,
@@ -373,7 +373,7 @@ fn hop_of(
     let queues = known.classes.get(usize::from(class)).ok_or_else(|| WiringError {
         span: flow.span,
         what: format!(
-            "flow '{}' is of class {class}, which {} does not have",
+            "flow '{}' has class {class}, which {} does not have",
             flow.name.value, switch.name.value
         ),
     })?;

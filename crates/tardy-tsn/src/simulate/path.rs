@@ -30,7 +30,7 @@ impl Path {
         let ports = network.way_out(flow).ok_or_else(|| WiringError {
             span: flow.span,
             what: format!(
-                "flow '{}': no cables lead from its talker to its listener; ports say with to = \"…\" where theirs goes",
+                "flow '{}': no cables lead from its talker to its listener; write to = \"…\" at the ports",
                 flow.name.value
             ),
         })?;
@@ -87,7 +87,7 @@ fn leaves_with(
         Some(vlan) => return Err(format!("{into_name} is not in its VLAN {vlan}")),
         None => match &into_vlans.untagged {
             Some(vlan) => vlan.value,
-            None => return Err(format!("{into_name} takes no frames without a VLAN tag (it has no pvid)")),
+            None => return Err(format!("{into_name} accepts no frames without a VLAN tag (it has no pvid)")),
         },
     };
     let out_vlans = &port(out).vlans;

@@ -115,7 +115,7 @@ fn fates(network: &Network, tallies: &[Tally]) -> Vec<String> {
         for fate in Fate::ALL {
             let frames = tally.of(fate);
             if frames > 0 {
-                fates.push(format!("flow '{}': {frames} frames {}", flow.name.value, fate.in_words()));
+                fates.push(format!("flow '{}': {frames} frames {}", flow.name.value, fate.describe()));
             }
         }
     }

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_simulated_comes_again_when_it_is_replayed() {
+    fn a_replay_of_a_simulation_gives_the_same_arrivals() {
         let mut frames = 0;
         for seed in 0..40 {
             let network = parse(&crate::generate::file(seed)).unwrap();

@@ -7,7 +7,7 @@
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
 
-use super::tournament::NEVER;
+use super::event_queue::NEVER;
 
 /// A stretch in which a gate is open: `[open_ns, close_ns)`, in ns of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_one_opening_also_round_the_end_of_the_cycle() {
+    fn neighbours_are_one_opening_also_across_the_end_of_the_cycle() {
         let mut gates = windows(&[(1, 100), (3, 200), (2, 300), (1, 400)], None, 0);
         assert_eq!(gates.at(0, 0), opening(0, 300));
         assert_eq!(gates.at(0, 300), opening(600, 1300));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_open_before_the_base_time() {
+    fn all_gates_are_open_before_the_base_time() {
         let mut gates = windows(&[(1, 100), (2, 100)], None, 1_000);
         assert_eq!(gates.at(1, 999), opening(0, NEVER));
         assert_eq!(gates.at(1, 1_000), opening(1_100, 1_200));
@@ -190,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_no_length_is_none() {
+    fn a_list_without_length_is_refused() {
         assert!(Windows::of(&[], Some(5), 0, 1).is_none());
         assert!(Windows::of(&[GateEntry::set(1, 0)], None, 0, 1).is_none());
     }
 
     proptest! {
         #[test]
-        fn an_opening_is_what_the_list_says(
+        fn openings_follow_from_the_list(
             entries in prop::collection::vec((0u32..8, 1u32..60), 1..7),
             cycle in prop::option::of(20u64..400),
             base in -500i128..500,

@@ -1,6 +1,6 @@
 //! The send times of a talker with a period, or of one that was observed.
 
-use super::tournament::NEVER;
+use super::event_queue::NEVER;
 use super::wiring::{Release, Stream};
 use crate::random::Random;
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_talker_sends_when_it_did_and_then_no_more() {
+    fn an_observed_talker_sends_at_its_observed_times() {
         let release = Release::Recorded(vec![5, 5, 90]);
         let talker = Talker::of(&Stream { first_hop: 0, hops: 1, wire_bytes: 64, release }, 1, 0);
         assert_eq!(talker.frames(), 1);

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::event_queue::NEVER;
 use super::linux_gates::{KernelSchedule, Verdict};
 use super::standard_gates::Windows;
-use super::tournament::NEVER;
 use super::wiring::{ClassQueues, Device, Discipline, Hop, Transmitter};
 
 /// A frame in the network.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::linux_gates::KernelSchedule;
 use super::standard_gates::Windows;
-use crate::placed::Span;
+use crate::span::Span;
 
 /// Why a network cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,24 +8,24 @@
 pub(super) const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Contender {
+struct PendingEvent {
     at_ns: u64,
     source: u32,
 }
 
 /// The sources and the earliest of them.
 #[derive(Clone, Debug)]
-pub(super) struct Tournament {
+pub(super) struct EventQueue {
     /// Node 1 is the winner, node n the earlier of nodes 2n and 2n + 1, and the second half are the sources.
-    nodes: Vec<Contender>,
+    nodes: Vec<PendingEvent>,
     sources: usize,
 }
 
-impl Tournament {
+impl EventQueue {
     /// A queue for this many sources, all without a pending event.
     pub(super) fn of(sources: usize) -> Self {
         let sources = sources.max(1).next_power_of_two();
-        let mut nodes = vec![Contender { at_ns: NEVER, source: 0 }; 2 * sources];
+        let mut nodes = vec![PendingEvent { at_ns: NEVER, source: 0 }; 2 * sources];
         for (source, node) in nodes[sources..].iter_mut().enumerate() {
             node.source = source as u32;
         }
@@ -67,32 +67,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equals_come_in_the_order_of_their_numbers() {
-        let mut tournament = Tournament::of(5);
-        assert_eq!(tournament.next().0, NEVER);
+    fn simultaneous_events_come_in_the_order_of_their_sources() {
+        let mut queue = EventQueue::of(5);
+        assert_eq!(queue.next().0, NEVER);
         for source in [4, 2, 3] {
-            tournament.set(source, 10);
+            queue.set(source, 10);
         }
         let mut order = Vec::new();
-        while tournament.next().0 != NEVER {
-            let (_, source) = tournament.next();
+        while queue.next().0 != NEVER {
+            let (_, source) = queue.next();
             order.push(source);
-            tournament.set(source, NEVER);
+            queue.set(source, NEVER);
         }
         assert_eq!(order, [2, 3, 4]);
     }
 
     proptest! {
         #[test]
-        fn the_winner_is_the_least(changes in prop::collection::vec((0usize..23, 0u64..50), 1..200)) {
-            let mut tournament = Tournament::of(23);
+        fn the_next_event_is_the_earliest(changes in prop::collection::vec((0usize..23, 0u64..50), 1..200)) {
+            let mut queue = EventQueue::of(23);
             let mut plain = [NEVER; 23];
             for (source, at_ns) in changes {
-                tournament.set(source, at_ns);
+                queue.set(source, at_ns);
                 plain[source] = at_ns;
                 let least = plain.iter().min().unwrap();
                 let first = plain.iter().position(|at| at == least).unwrap();
-                prop_assert_eq!(tournament.next(), (*least, first));
+                prop_assert_eq!(queue.next(), (*least, first));
             }
         }
     }
