@@ -15,7 +15,7 @@ pub mod environment;
 pub mod event;
 pub mod facts;
 pub mod file;
-pub mod fill;
+
 pub mod flow;
 pub mod flow_recorder;
 pub mod foreign;
@@ -27,6 +27,7 @@ pub mod lab;
 pub mod layout;
 mod level;
 pub mod load;
+pub mod missed_periods;
 pub mod moment;
 mod noise;
 pub mod per_cpu;

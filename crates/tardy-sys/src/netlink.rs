@@ -117,7 +117,8 @@ impl Request {
         self.bytes.extend_from_slice(&[0; 2]);
         self.bytes.extend_from_slice(&kind.to_ne_bytes());
         fill(self);
-        let length = u16::try_from(self.bytes.len() - start).expect("the length of an attribute fits into 16 bits");
+        let length =
+            u16::try_from(self.bytes.len() - start).expect("the length of an attribute fits into 16 bits");
         self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
         self.pad();
         self

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
 
-use crate::span::{Span, Spanned};
+use crate::span::{Located, Span};
 
 /// The most traffic classes and priorities (`TC_QOPT_MAX_QUEUE` and `TC_BITMASK` + 1 in `linux/pkt_sched.h`).
 pub const CLASSES_MAX: usize = 16;
@@ -38,7 +38,7 @@ pub struct Network {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
     /// Its name, also of its bridge device.
-    pub name: Spanned<String>,
+    pub name: Located<String>,
     /// What forwards frames.
     pub bridge: Bridge,
     /// Time from the last bit in to the queue of the egress port, for the simulator; the switch stores and forwards.
@@ -46,7 +46,7 @@ pub struct Switch {
     /// Traffic classes; the index is the class's number.
     pub classes: Vec<Class>,
     /// Traffic class of each priority from 0; the kernel assigns class 0 to priorities beyond its end.
-    pub priority_map: Spanned<Vec<Spanned<u8>>>,
+    pub priority_map: Located<Vec<Located<u8>>>,
     /// Rules that give frames their priority: the first match decides. A frame without a match has priority 0.
     pub classifiers: Vec<Classifier>,
     /// Its ports.
@@ -67,11 +67,11 @@ pub enum Bridge {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// Its name in the file, or its number.
-    pub name: Spanned<String>,
+    pub name: Located<String>,
     /// Transmit queues of the class; `None`: one, with the number of the class.
-    pub queues: Option<Spanned<QueueRange>>,
+    pub queues: Option<Located<QueueRange>>,
     /// Longest service data unit in bytes, without the 14 bytes of Ethernet header; longer frames are dropped.
-    pub max_sdu: Option<Spanned<u32>>,
+    pub max_sdu: Option<Located<u32>>,
     /// Its place in the file.
     pub span: Span,
 }
@@ -89,11 +89,11 @@ pub struct QueueRange {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     /// The network interface.
-    pub interface: Spanned<String>,
+    pub interface: Located<String>,
     /// Its speed.
-    pub speed: Spanned<Speed>,
+    pub speed: Located<Speed>,
     /// Its number of transmit queues, also if tardy creates it.
-    pub queues: Option<Spanned<u16>>,
+    pub queues: Option<Located<u16>>,
     /// Propagation time of a bit to the other end of the cable.
     pub propagation_ns: u64,
     /// Its VLANs; if empty, all frames pass unchanged.
@@ -130,9 +130,9 @@ impl Speed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortVlans {
     /// The VLAN of frames that arrive or leave without a tag.
-    pub untagged: Option<Spanned<u16>>,
+    pub untagged: Option<Located<u16>>,
     /// VLANs whose frames leave with a tag.
-    pub tagged: Vec<Spanned<u16>>,
+    pub tagged: Vec<Located<u16>>,
 }
 
 impl PortVlans {
@@ -150,20 +150,20 @@ pub struct Schedule {
     /// The place of the list in the file.
     pub gates_span: Span,
     /// The start of a cycle, past or future: nanoseconds since the clock's zero.
-    pub base_time_ns: Spanned<i64>,
+    pub base_time_ns: Located<i64>,
     /// Length of a cycle as written; `None`: the sum of the entries.
-    pub cycle_time_ns: Option<Spanned<u64>>,
+    pub cycle_time_ns: Option<Located<u64>>,
     /// By how much the last cycle before a new schedule can be extended.
-    pub cycle_time_extension_ns: Option<Spanned<u64>>,
+    pub cycle_time_extension_ns: Option<Located<u64>>,
     /// The clock of base time and gates; `None`: the kernel is given none.
-    pub clock: Option<Spanned<Clock>>,
+    pub clock: Option<Located<Clock>>,
     /// Bytes of a frame on the wire that the kernel does not count: preamble and start delimiter 8, frame check
     /// sequence 4, gap 12.
-    pub overhead: Spanned<u32>,
+    pub overhead: Located<u32>,
     /// TAPRIO's flags: 0 for software, 1 for transmit times with ETF, 2 for hardware offload.
-    pub flags: Spanned<u32>,
+    pub flags: Located<u32>,
     /// With flags 1: how long before its transmit time a frame can reach ETF.
-    pub txtime_delay_ns: Option<Spanned<u32>>,
+    pub txtime_delay_ns: Option<Located<u32>>,
 }
 
 impl Schedule {
@@ -273,7 +273,7 @@ pub struct Classifier {
     /// The conditions on a frame; all must be met.
     pub matches: Marks,
     /// The priority of matching frames: 0 to 15.
-    pub priority: Spanned<u8>,
+    pub priority: Located<u8>,
     /// Its place in the file.
     pub span: Span,
 }
@@ -357,13 +357,13 @@ impl Switch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
     /// Its name in the file.
-    pub name: Spanned<String>,
+    pub name: Located<String>,
     /// Its network interface, if it is on this machine.
-    pub interface: Option<Spanned<String>>,
+    pub interface: Option<Located<String>>,
     /// Its IP address.
-    pub address: Option<Spanned<IpAddr>>,
+    pub address: Option<Located<IpAddr>>,
     /// Its Ethernet address.
-    pub mac: Option<Spanned<[u8; 6]>>,
+    pub mac: Option<Located<[u8; 6]>>,
 }
 
 /// A cable.
@@ -401,22 +401,22 @@ pub struct PortId {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     /// Its name in the file.
-    pub name: Spanned<String>,
+    pub name: Located<String>,
     /// Index in [`Network::hosts`].
-    pub talker: Spanned<usize>,
+    pub talker: Located<usize>,
     /// Index in [`Network::hosts`].
-    pub listener: Spanned<usize>,
+    pub listener: Located<usize>,
     /// Bytes of a frame as counted by the kernel: from the destination address to the end of the payload, including a
     /// VLAN tag, without preamble, frame check sequence and gap.
-    pub size: Spanned<u32>,
+    pub size: Located<u32>,
     /// When frames are sent.
     pub pace: Pace,
     /// The header fields of the frames.
     pub marks: Marks,
     /// The intended traffic class, if the file states it.
-    pub class: Option<Spanned<u8>>,
+    pub class: Option<Located<u8>>,
     /// The longest time from sending a frame to receiving it.
-    pub deadline_ns: Option<Spanned<u64>>,
+    pub deadline_ns: Option<Located<u64>>,
     /// Its place in the file.
     pub span: Span,
 }

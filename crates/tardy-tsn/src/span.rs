@@ -39,26 +39,26 @@ impl Span {
 
 /// A value and its place in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spanned<T> {
+pub struct Located<T> {
     /// The value.
     pub value: T,
     /// Its place; a default value has the place of what it belongs to.
     pub span: Span,
 }
 
-impl<T> Spanned<T> {
+impl<T> Located<T> {
     /// `value` at `span`.
     pub fn new(value: T, span: Span) -> Self {
         Self { value, span }
     }
 
     /// The result of `change` at the same place.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U> {
-        Spanned { value: change(self.value), span: self.span }
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Located<U> {
+        Located { value: change(self.value), span: self.span }
     }
 }
 
-impl<T> Deref for Spanned<T> {
+impl<T> Deref for Located<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

@@ -5,12 +5,12 @@ use toml::de::DeValue;
 use super::keys::{Keys, Problems, Value};
 use super::values::nearest;
 use crate::network::{CLASSES_MAX, Class, QueueRange};
-use crate::span::Spanned;
+use crate::span::Located;
 
 /// Reads a `[[class]]`.
 pub(super) fn class(number: usize, mut keys: Keys<'_>, problems: &mut Problems) -> Class {
     let span = keys.span;
-    let name = keys.text("name", problems).unwrap_or_else(|| Spanned::new(number.to_string(), span));
+    let name = keys.text("name", problems).unwrap_or_else(|| Located::new(number.to_string(), span));
     if name.value.is_empty() || name.value.len() > 64 || name.value.chars().any(char::is_control) {
         problems.add(name.span, "a class's name has 1 to 64 letters".to_owned());
     }
@@ -40,7 +40,7 @@ pub(super) fn priority_map(
     value: &Value<'_>,
     classes: &[Class],
     problems: &mut Problems,
-) -> Spanned<Vec<Spanned<u8>>> {
+) -> Located<Vec<Located<u8>>> {
     let list = value.list(problems).unwrap_or_default();
     if let Some(extra) = list.get(CLASSES_MAX) {
         problems.add(
@@ -49,7 +49,7 @@ pub(super) fn priority_map(
         );
     }
     let map = list.iter().filter_map(|item| class_number(item, classes, problems)).collect();
-    Spanned::new(map, value.span)
+    Located::new(map, value.span)
 }
 
 /// A class by its name or number. A number beyond the classes is accepted here: [`crate::check`] reports the kernel's
@@ -58,7 +58,7 @@ pub(super) fn class_number(
     value: &Value<'_>,
     classes: &[Class],
     problems: &mut Problems,
-) -> Option<Spanned<u8>> {
+) -> Option<Located<u8>> {
     if let DeValue::Integer(_) = value.value {
         return value.number(0..=255, problems).map(|number| number.map(|number| number as u8));
     }
@@ -73,5 +73,5 @@ pub(super) fn class_number(
         };
         problems.add(name.span, format!("there is no class '{}'; {advice}", name.value));
     }
-    found.map(|number| Spanned::new(number as u8, name.span))
+    found.map(|number| Located::new(number as u8, name.span))
 }

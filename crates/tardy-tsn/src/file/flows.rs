@@ -7,7 +7,7 @@ use super::keys::{Keys, Problems};
 use super::switches::carried_marks;
 use super::values::nearest;
 use crate::network::{Class, Flow, Host, Marks, Network, Pace};
-use crate::span::{Span, Spanned};
+use crate::span::{Located, Span};
 
 /// Most hosts and most flows in a file.
 const MOST: usize = 65_536;
@@ -110,7 +110,7 @@ fn host(
     key: &'static str,
     network: &Network,
     problems: &mut Problems,
-) -> Option<Spanned<usize>> {
+) -> Option<Located<usize>> {
     let Some(name) = keys.text(key, problems) else {
         keys.missing(key, "\"HOST\"", problems);
         return None;
@@ -124,7 +124,7 @@ fn host(
         };
         problems.add(name.span, format!("there is no host '{}'; {advice}", name.value));
     }
-    found.map(|place| Spanned::new(place, name.span))
+    found.map(|place| Located::new(place, name.span))
 }
 
 /// `flat_out = true`, or `period` with the optional keys `offset` and `frames`.

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::values::{self, nearest};
 use super::{FileError, Problem};
-use crate::span::{Span, Spanned};
+use crate::span::{Located, Span};
 
 /// The mistakes found so far.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl<'t> Keys<'t> {
         problems.add(self.span, format!("{} has no {key}; add {key} = {example}", self.title));
     }
 
-    pub(super) fn text(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<String>> {
+    pub(super) fn text(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<String>> {
         let value = self.take(key)?;
         value.text(problems).map(|text| text.map(str::to_owned))
     }
@@ -131,7 +131,7 @@ impl<'t> Keys<'t> {
         key: &'static str,
         range: std::ops::RangeInclusive<i64>,
         problems: &mut Problems,
-    ) -> Option<Spanned<i64>> {
+    ) -> Option<Located<i64>> {
         self.take(key)?.number(range, problems)
     }
 
@@ -141,7 +141,7 @@ impl<'t> Keys<'t> {
         key: &'static str,
         words: &[(&str, T)],
         problems: &mut Problems,
-    ) -> Option<Spanned<T>> {
+    ) -> Option<Located<T>> {
         let value = self.take(key)?;
         let text = value.text(problems)?;
         let found = words.iter().find(|(word, _)| *word == text.value);
@@ -149,33 +149,33 @@ impl<'t> Keys<'t> {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             problems.add(text.span, format!("{key} is one of {}, not '{}'", known.join(", "), text.value));
         }
-        found.map(|(_, meaning)| Spanned::new(*meaning, text.span))
+        found.map(|(_, meaning)| Located::new(*meaning, text.span))
     }
 
     /// A duration in nanoseconds.
-    pub(super) fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<u64>> {
+    pub(super) fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<u64>> {
         self.take(key)?.duration(problems)
     }
 
     /// A rate in bits per second.
-    pub(super) fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<u64>> {
+    pub(super) fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<u64>> {
         let value = self.take(key)?;
         value.parsed(problems, values::rate)
     }
 
-    pub(super) fn mac(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<[u8; 6]>> {
+    pub(super) fn mac(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<[u8; 6]>> {
         let value = self.take(key)?;
         value.parsed(problems, values::mac)
     }
 
-    pub(super) fn address(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<IpAddr>> {
+    pub(super) fn address(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<IpAddr>> {
         let value = self.take(key)?;
         value.parsed(problems, |text| {
             text.parse().map_err(|_| format!("'{text}' is not an address; write one such as 10.0.0.1"))
         })
     }
 
-    pub(super) fn instant(&mut self, key: &'static str, problems: &mut Problems) -> Option<Spanned<i64>> {
+    pub(super) fn instant(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<i64>> {
         let value = self.take(key)?;
         value.parsed(problems, values::instant)
     }
@@ -184,7 +184,7 @@ impl<'t> Keys<'t> {
         &mut self,
         key: &'static str,
         problems: &mut Problems,
-    ) -> Option<Spanned<String>> {
+    ) -> Option<Located<String>> {
         let value = self.take(key)?;
         value.parsed(problems, |text| {
             let wrong = || {
@@ -230,9 +230,9 @@ impl<'t> Value<'t> {
         None
     }
 
-    pub(super) fn text(&self, problems: &mut Problems) -> Option<Spanned<&'t str>> {
+    pub(super) fn text(&self, problems: &mut Problems) -> Option<Located<&'t str>> {
         match self.value {
-            DeValue::String(text) => Some(Spanned::new(text.as_ref(), self.span)),
+            DeValue::String(text) => Some(Located::new(text.as_ref(), self.span)),
             _ => self.wrong_kind("a string in quotes", problems),
         }
     }
@@ -241,10 +241,10 @@ impl<'t> Value<'t> {
         &self,
         problems: &mut Problems,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<Spanned<T>> {
+    ) -> Option<Located<T>> {
         let text = self.text(problems)?;
         match parse(text.value) {
-            Ok(value) => Some(Spanned::new(value, self.span)),
+            Ok(value) => Some(Located::new(value, self.span)),
             Err(wrong) => {
                 problems.add(self.span, format!("{}: {wrong}", self.key));
                 None
@@ -252,7 +252,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    pub(super) fn duration(&self, problems: &mut Problems) -> Option<Spanned<u64>> {
+    pub(super) fn duration(&self, problems: &mut Problems) -> Option<Located<u64>> {
         self.parsed(problems, |text| parse_duration_ns(text).map_err(|error| error.to_string()))
     }
 
@@ -260,7 +260,7 @@ impl<'t> Value<'t> {
         &self,
         range: std::ops::RangeInclusive<i64>,
         problems: &mut Problems,
-    ) -> Option<Spanned<i64>> {
+    ) -> Option<Located<i64>> {
         let DeValue::Integer(integer) = self.value else {
             return self.wrong_kind("a whole number", problems);
         };
@@ -274,7 +274,7 @@ impl<'t> Value<'t> {
                 format!("{} is from {least} to {most}, not {prefix}{}", self.key, integer.as_str()),
             );
         }
-        fitting.map(|number| Spanned::new(number, self.span))
+        fitting.map(|number| Located::new(number, self.span))
     }
 
     pub(super) fn flag(&self, problems: &mut Problems) -> Option<bool> {

@@ -4,7 +4,7 @@ use super::keys::{Keys, Problems};
 use super::schedule;
 use super::values::{self, nearest};
 use crate::network::{Class, End, Host, Link, Network, Port, PortId, PortVlans, Speed};
-use crate::span::Spanned;
+use crate::span::Located;
 
 /// The most ports of a switch (`BR_MAX_PORTS` in `net/bridge/br_private.h`).
 const PORTS_MAX: usize = 1024;
@@ -14,7 +14,7 @@ const NS_PER_METRE: u64 = 5;
 /// The far end of a port's cable, as written.
 pub(super) struct CableEnd {
     port: PortId,
-    to: Spanned<String>,
+    to: Located<String>,
 }
 
 /// Reads the ports of the switch with index `place`.
@@ -74,8 +74,8 @@ fn port(
     Some(Port { interface: interface?, speed, queues, propagation_ns, vlans, schedule, span })
 }
 
-fn speed(keys: &mut Keys<'_>, problems: &mut Problems) -> Spanned<Speed> {
-    let absent = Spanned::new(Speed::AsKernelSays, keys.span);
+fn speed(keys: &mut Keys<'_>, problems: &mut Problems) -> Located<Speed> {
+    let absent = Located::new(Speed::AsKernelSays, keys.span);
     let Some(value) = keys.take("speed") else { return absent };
     let read = value.parsed(problems, |text| {
         if text == "unknown" {
@@ -104,7 +104,7 @@ fn propagation(keys: &mut Keys<'_>, problems: &mut Problems) -> u64 {
 }
 
 fn vlans(keys: &mut Keys<'_>, problems: &mut Problems) -> PortVlans {
-    let as_id = |id: Spanned<i64>| id.map(|id| id as u16);
+    let as_id = |id: Located<i64>| id.map(|id| id as u16);
     let untagged = keys.number("pvid", 1..=4094, problems).map(as_id);
     let tagged = keys.list("tagged", problems);
     let tagged = tagged.iter().filter_map(|value| value.number(1..=4094, problems)).map(as_id).collect();
@@ -154,7 +154,7 @@ fn link(network: &Network, a: End, b: End) -> Link {
 }
 
 /// `HOST`, or `SWITCH/INTERFACE`.
-fn end(to: &Spanned<String>, network: &mut Network, problems: &mut Problems) -> Option<End> {
+fn end(to: &Located<String>, network: &mut Network, problems: &mut Problems) -> Option<End> {
     let Some((switch, interface)) = to.value.split_once('/') else {
         return Some(End::Host(host(to, network)));
     };
@@ -181,7 +181,7 @@ fn end(to: &Spanned<String>, network: &mut Network, problems: &mut Problems) -> 
 }
 
 /// The host with this name; it is created if it is not described.
-fn host(name: &Spanned<String>, network: &mut Network) -> usize {
+fn host(name: &Located<String>, network: &mut Network) -> usize {
     if let Some(known) = network.hosts.iter().position(|host| host.name.value == name.value) {
         return known;
     }

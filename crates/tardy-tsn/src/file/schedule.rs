@@ -5,7 +5,7 @@ use super::keys::{Keys, Problems, Value};
 use tardy_record::gates::{GateEntry, GateOperation};
 
 use crate::network::{CLASSES_MAX, Class, Clock, Schedule, ScheduleEntry};
-use crate::span::{Span, Spanned};
+use crate::span::{Located, Span};
 use toml::de::DeValue;
 
 /// Bytes of a frame on the wire that the kernel does not count: preamble and start delimiter, check sequence, gap.
@@ -51,24 +51,24 @@ pub(super) fn read(keys: &mut Keys<'_>, classes: &[Class], problems: &mut Proble
     Some(Schedule {
         entries,
         gates_span: span,
-        base_time_ns: base_time.unwrap_or(Spanned::new(0, span)),
+        base_time_ns: base_time.unwrap_or(Located::new(0, span)),
         cycle_time_ns: cycle_time,
         cycle_time_extension_ns: extension,
         clock,
-        overhead: overhead.unwrap_or(Spanned::new(OVERHEAD, span)),
-        flags: flags.unwrap_or(Spanned::new(0, span)),
+        overhead: overhead.unwrap_or(Located::new(OVERHEAD, span)),
+        flags: flags.unwrap_or(Located::new(0, span)),
         txtime_delay_ns: txtime_delay,
     })
 }
 
 /// `clock`: TAI by default, and no clock for "none".
-fn clock(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Spanned<Clock>> {
+fn clock(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Located<Clock>> {
     let mut words: Vec<(&str, Option<Clock>)> =
         Clock::ALL.into_iter().map(|clock| (clock.word(), Some(clock))).collect();
     words.push(("none", None));
     match keys.word("clock", &words, problems) {
-        Some(Spanned { value, span }) => value.map(|clock| Spanned::new(clock, span)),
-        None => Some(Spanned::new(Clock::Tai, span)),
+        Some(Located { value, span }) => value.map(|clock| Located::new(clock, span)),
+        None => Some(Located::new(Clock::Tai, span)),
     }
 }
 
@@ -123,7 +123,7 @@ fn entry(value: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Optio
 }
 
 /// `open`: a list of classes, "all" or "none".
-fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Option<Spanned<u32>> {
+fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Option<Located<u32>> {
     if let DeValue::String(word) = open.value {
         let all = (1u32 << classes.len().min(CLASSES_MAX)) - 1;
         let mask = match word.as_ref() {
@@ -137,7 +137,7 @@ fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Op
                 format!("open is a list of classes, \"all\" or \"none\"; write open = [\"{word}\"]"),
             );
         }
-        return mask.map(|mask| Spanned::new(mask, open.span));
+        return mask.map(|mask| Located::new(mask, open.span));
     }
     let mut mask = 0;
     for item in open.list(problems)? {
@@ -148,11 +148,11 @@ fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Op
         }
         mask |= 1 << class.value;
     }
-    Some(Spanned::new(mask, open.span))
+    Some(Located::new(mask, open.span))
 }
 
 /// TAPRIO's attribute has 32 bits.
-fn in_32_bits(ns: Spanned<u64>, value: &Value<'_>, problems: &mut Problems) -> Option<Spanned<u32>> {
+fn in_32_bits(ns: Located<u64>, value: &Value<'_>, problems: &mut Problems) -> Option<Located<u32>> {
     let fitting = u32::try_from(ns.value).ok();
     if fitting.is_none() {
         problems.add(
@@ -160,5 +160,5 @@ fn in_32_bits(ns: Spanned<u64>, value: &Value<'_>, problems: &mut Problems) -> O
             format!("{} is more than 4.294967295s, TAPRIO's maximum; repeat the entry", value.key),
         );
     }
-    fitting.map(|value| Spanned::new(value, ns.span))
+    fitting.map(|value| Located::new(value, ns.span))
 }

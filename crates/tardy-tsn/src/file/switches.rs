@@ -4,7 +4,7 @@ use super::classes::{class, priority_map};
 use super::keys::{Keys, Problems};
 use super::ports::{self, CableEnd};
 use crate::network::{Bridge, CLASSES_MAX, Class, Classifier, Marks, Network, Switch};
-use crate::span::{Span, Spanned};
+use crate::span::{Located, Span};
 
 /// The most switches in a file.
 const SWITCHES_MAX: usize = 4096;
@@ -12,7 +12,7 @@ const SWITCHES_MAX: usize = 4096;
 /// Settings of the file that a switch can override.
 struct Shared {
     classes: Vec<Class>,
-    priority_map: Spanned<Vec<Spanned<u8>>>,
+    priority_map: Located<Vec<Located<u8>>>,
     classifiers: Vec<Classifier>,
 }
 
@@ -100,8 +100,8 @@ fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Proble
         // By default priority n has class n; priorities beyond the classes have class 0.
         (None, None) => {
             let class = |priority: usize| if priority < classes.len() { priority as u8 } else { 0 };
-            let map = (0..CLASSES_MAX).map(|priority| Spanned::new(class(priority), keys.span)).collect();
-            Spanned::new(map, keys.span)
+            let map = (0..CLASSES_MAX).map(|priority| Located::new(class(priority), keys.span)).collect();
+            Located::new(map, keys.span)
         }
     };
     let rules: Vec<Classifier> = keys

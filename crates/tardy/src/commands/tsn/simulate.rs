@@ -7,8 +7,8 @@ use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_record::units::parse_duration_ns;
 use tardy_tsn::check;
 use tardy_tsn::simulate::of_network::wire;
-use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn::simulate::recorded::{self, Request};
+use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
 use super::frames::{Frames, List};
