@@ -336,7 +336,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_train_gives_back_its_gaps(steps in prop::collection::vec((0u64..1 << 40, 1u64..1 << 30), 0..50)) {
+        fn a_train_returns_its_gaps(steps in prop::collection::vec((0u64..1 << 40, 1u64..1 << 30), 0..50)) {
             let mut at_ns = 17;
             let gaps: Vec<Gap> = steps
                 .into_iter()

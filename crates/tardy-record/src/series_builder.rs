@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_nothing_and_not_zero() {
+    fn without_readings_there_is_no_minimum() {
         let series = series(&SeriesBuilder::new(5, Some(INTERVAL_NS), 0, &[7]));
         assert_eq!((series.min_ns, series.max_ns, series.max_at_ns), (None, None, None));
         assert!(series.slices.is_empty() && series.block_maxima.maxima_ns.is_empty());

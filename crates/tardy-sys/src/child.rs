@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_whose_parent_is_gone_hears_of_it() {
+    fn a_child_without_its_parent_gets_an_error() {
         assert!(tie_to_parent(u32::MAX, signal::KILL).is_err());
         // SAFETY: prctl with PR_SET_PDEATHSIG takes one integer; 0 takes the setting back.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0 as libc::c_ulong) };

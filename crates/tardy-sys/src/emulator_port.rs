@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_ordinary_process_reaches_for_the_ports() {
+    fn an_ordinary_process_cannot_open_the_ports() {
         assert_eq!(EmulatorPort::open().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     }
 }

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_memory_is_no_disk_and_proc_is_no_memory() {
+    fn shared_memory_is_not_on_a_disk_and_proc_is_not_in_memory() {
         let path = format!("/dev/shm/tardy-file-cache-test.{}", std::process::id());
         let file = File::create_new(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

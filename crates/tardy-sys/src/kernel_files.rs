@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_is_an_error_that_names_the_file() {
+    fn an_absent_file_is_an_error_with_its_path() {
         let (_root, files) = fake(&[]);
         let error = files.number::<i64>("/proc/sys/kernel/sched_rt_runtime_us").unwrap_err();
         assert!(error.is_absent());
@@ -222,21 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_something_else_says_what() {
+    fn an_invalid_number_is_quoted_in_the_error() {
         let (_root, files) = fake(&[("proc/n", b"soon\n"), ("proc/bytes", &[0xff, b'a', 0, b'\n'])]);
         assert!(files.number::<u32>("/proc/n").unwrap_err().to_string().contains("'soon'"));
         assert_eq!(files.text("/proc/bytes").unwrap(), "\u{fffd}a");
     }
 
     #[test]
-    fn names_come_in_the_order_that_people_count() {
+    fn names_are_in_numerical_order() {
         let (_root, files) =
             fake(&[("d/cpu10", b""), ("d/cpu2", b""), ("d/cpu", b""), ("d/cpu99999999999999999999", b"")]);
         assert_eq!(files.names("/d").unwrap(), ["cpu", "cpu2", "cpu10", "cpu99999999999999999999"]);
     }
 
     #[test]
-    fn a_polled_file_is_read_anew_each_time_and_whole() {
+    fn a_polled_file_is_read_whole_each_time() {
         let (root, files) = fake(&[("proc/stat", b"one")]);
         let polled = files.open("/proc/stat").unwrap();
         let mut buffer = Vec::new();

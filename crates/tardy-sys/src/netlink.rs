@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_says_why() {
+    fn the_kernels_message_is_in_the_error() {
         let socket = RouteSocket::open().unwrap();
         // A link that does not exist: every user may ask for it, and nobody gets it.
         let request = Request::new(libc::RTM_SETLINK, 0, &[0; 16]);

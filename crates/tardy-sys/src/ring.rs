@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out_in_order_where_the_counts_wrap() {
+    fn slots_are_read_in_order_where_the_counts_wrap() {
         with_ring(4, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());
             for value in 0..20 {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_refuses_and_keeps_what_it_has() {
+    fn a_full_ring_refuses_and_keeps_its_slots() {
         with_ring(8, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());
             assert_eq!((0..11).filter(|value| writer.put([*value; 3])).count(), 8);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_lose_and_double_nothing() {
+    fn two_threads_neither_lose_nor_duplicate_slots() {
         const COUNT: u64 = 200_000;
         with_ring(64, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());

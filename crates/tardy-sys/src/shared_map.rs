@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn each_block_has_a_ring_of_its_own_if_rings_were_asked_for() {
+    fn each_block_has_a_separate_ring_if_requested() {
         let directory = tempfile::tempdir().unwrap();
         let house = SharedMap::create_with_rings(&path(&directory), 3, 10, 4).unwrap();
         let probe = SharedMap::open(&path(&directory)).unwrap();

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_that_is_sent_is_handled_and_a_turn_given_is_had() {
+    fn a_signal_is_handled_and_an_unknown_partner_is_an_error() {
         // Blocked signals are a property of the thread.
         std::thread::spawn(|| {
             let exchange = Exchange::prepare().unwrap();

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_is_made_once_and_removed() {
+    fn an_instance_is_created_once_and_removed() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
         files.make_directory("/one").unwrap();

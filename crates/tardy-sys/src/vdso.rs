@@ -133,7 +133,7 @@ mod image {
         }
 
         #[test]
-        fn an_image_cut_short_or_overwritten_has_no_function_beyond_its_end() {
+        fn a_damaged_image_has_no_function_beyond_its_end() {
             let Some(Image(whole)) = of_this_process() else { return };
             for length in 0..whole.len() {
                 let cut = Image(&whole[..length]);

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_tells_the_kernel_the_deadline_whichever_second_it_is_in() {
+    fn a_sleeper_passes_the_deadline_in_any_second() {
         let mut sleeper = Sleeper::new(Clock::Monotonic);
         // All in the past, so nothing waits.
         for deadline_ns in
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_counts_the_expiries_that_were_slept_through() {
+    fn the_kernel_counts_missed_expiries() {
         let first = Clock::Monotonic.now_ns() + MS as i64;
         let timer = PosixTimer::start(Clock::Monotonic, first, MS).unwrap();
         let fd = TimerFd::start(Clock::Monotonic, first, MS).unwrap();

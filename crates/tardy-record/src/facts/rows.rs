@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_has_its_own_name_and_unknown_is_said() {
+    fn every_row_has_a_unique_name_and_unknown_is_stated() {
         let rows = Facts::default().rows();
         let mut names: Vec<_> = rows.iter().map(|row| (row.section, row.name)).collect();
         names.sort_unstable();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_stand_in_the_order_of_their_urgency() {
+    fn threads_are_sorted_by_priority() {
         let thread = |name: &str, policy: &str, priority| KernelThread {
             name: name.into(),
             pid: 1,

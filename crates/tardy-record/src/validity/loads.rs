@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_the_phase_does_not_count() {
+    fn readings_outside_the_phase_do_not_count() {
         assert_eq!(verdict(part(None, 30, |second| if second < 0 { 0 } else { 1000 })), None);
         assert_eq!(verdict(part(None, 30, |second| if second >= 30 { 0 } else { 1000 })), None);
         let busy_outside = part(None, 3, |second| if (0..3).contains(&second) { 0 } else { 1_000_000 });
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorder_keeps_the_first_pass_apart() {
+    fn the_recorder_separates_the_first_pass() {
         let mut recorder = PartRecorder::new("listing", "entries", None);
         recorder.begin_first_pass();
         recorder.begin_phase(0);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_is_held_against_the_mean_of_each_phase() {
+    fn a_floor_is_compared_with_the_mean_of_each_phase() {
         let judged = |burst, seconds, work: &dyn Fn(i64) -> u64, floor| {
             let (part, start_ns, end_ns) = part(burst, seconds, work);
             let phase =
@@ -472,7 +472,11 @@ mod tests {
     #[test]
     fn a_phase_without_readings_is_invalid() {
         let (part, _, end) = part(None, 30, |_| 1000);
-        assert!(shortfall(&part, 0, end + 10 * SECOND, Some(end + 20 * SECOND)).unwrap().contains("too few readings"));
+        assert!(
+            shortfall(&part, 0, end + 10 * SECOND, Some(end + 20 * SECOND))
+                .unwrap()
+                .contains("too few readings")
+        );
         assert!(shortfall(&LoadPart::default(), 0, 0, Some(SECOND)).unwrap().contains("too few readings"));
         assert_eq!(shortfall(&LoadPart::default(), 0, 0, None), None, "it has only just begun");
     }
@@ -489,7 +493,7 @@ mod tests {
         /// Irregular readings of uneven but lasting work are not a stall; the same with a real stall are, wherever
         /// the readings fall and however many were left out.
         #[test]
-        fn stalls_are_found_and_nothing_else(
+        fn only_stalls_are_found(
             gaps_ms in prop::collection::vec(200_u64..1_500, 60..9_000),
             rates in prop::collection::vec(700_u64..1_300, 50),
             stalled in any::<bool>(),
@@ -514,7 +518,7 @@ mod tests {
 
         /// Whatever a file contains, judging it ends without a panic.
         #[test]
-        fn nonsense_is_judged_calmly(
+        fn invalid_readings_do_not_panic(
             readings in prop::collection::vec((any::<u64>(), any::<u64>(), any::<bool>()), 0..20),
             phase in (any::<u64>(), prop::option::of(any::<u64>())),
             burst in prop::option::of(any::<u64>()),

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_has_no_clock_of_its_own() {
+    fn the_loopback_device_has_no_clock() {
         match clock_of_stamps("lo") {
             Ok(clock) => assert_eq!(clock, None),
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),

@@ -23,7 +23,7 @@ fn is_missing(what: &str, made: Result<(), NetlinkError>) -> bool {
 }
 
 #[test]
-fn a_veth_has_the_queues_that_were_asked_for() {
+fn a_veth_has_the_requested_queues() {
     in_namespace(|| {
         if is_missing("veth", make_veth("here", "there", None, Some(3))) {
             return;
@@ -69,7 +69,7 @@ fn a_bridge_has_its_ports_and_their_vlans() {
 }
 
 #[test]
-fn a_tap_runs_at_the_speed_that_it_is_told() {
+fn a_tap_runs_at_the_speed_that_is_set() {
     in_namespace(|| {
         let tap = match Tap::make("tap0", 2) {
             Ok(tap) => tap,
@@ -114,7 +114,7 @@ fn a_tap_sends_by_the_queue_of_a_frames_priority() {
 }
 
 #[test]
-fn a_token_bucket_can_be_hung_up_and_taken_down() {
+fn a_token_bucket_can_be_set_and_deleted() {
     in_namespace(|| {
         if is_missing("veth", make_veth("here", "there", None, None)) {
             return;
@@ -136,7 +136,7 @@ fn a_token_bucket_can_be_hung_up_and_taken_down() {
 }
 
 #[test]
-fn what_happens_to_a_link_is_news() {
+fn changes_of_a_link_are_reported() {
     in_namespace(|| {
         let monitor = crate::netlink::Monitor::open().unwrap();
         if is_missing("veth", make_veth("here", "there", None, None)) {

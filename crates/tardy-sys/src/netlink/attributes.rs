@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_bytes_are_borne() {
+    fn any_bytes_can_be_parsed() {
         for length in 0..40 {
             for byte in [0, 1, 4, 5, 0xff] {
                 let bytes = vec![byte; length];
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_no_part_of_the_type() {
+    fn flags_are_not_part_of_the_type() {
         let bytes = [8, 0, 7, 0x80, 42, 0, 0, 0, 5, 0, 2, 0, 9, 0, 0, 0];
         let attributes = Attributes::of(&bytes);
         assert_eq!(

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_answer_is_borne() {
+    fn any_answer_can_be_parsed() {
         for length in 0..64 {
             let _ = read_answer(&vec![0xff; length]);
             let mut answer = vec![0; length];

@@ -51,7 +51,7 @@ mod tests {
     use crate::scheduling;
 
     #[test]
-    fn a_thread_that_reads_what_never_comes_is_got_out() {
+    fn a_blocked_thread_can_be_interrupted() {
         be_interruptible().unwrap();
         let (mut reader, writer) = io::pipe().unwrap();
         let (tell, told) = mpsc::channel();

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_express_class_is_as_if_nothing_was_said() {
+    fn express_is_the_default_of_a_class() {
         let said = |preemptible| {
             let mut taprio = example(2);
             taprio.class_options = vec![ClassOption { class: 1, max_sdu: 500, preemptible }];

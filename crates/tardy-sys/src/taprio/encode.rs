@@ -176,7 +176,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_before_it_is_sent() {
+    fn a_list_that_does_not_fit_is_refused_before_it_is_sent() {
         assert!(request(7, &example(2000)).is_ok());
         assert!(request(7, &example(3200)).is_ok(), "without commands");
         let error = request(7, &example(3300)).unwrap_err().to_string();

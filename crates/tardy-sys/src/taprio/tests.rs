@@ -58,7 +58,7 @@ fn lists_of_any_length_that_the_kernel_shows_read_back_equal() {
 }
 
 #[test]
-fn a_list_that_the_kernel_cannot_show_is_there_all_the_same() {
+fn a_list_that_the_kernel_cannot_show_is_in_force() {
     with_a_port(|| {
         qdiscs::delete_root("p0").unwrap();
         replace("p0", &example(2000)).unwrap();
@@ -69,7 +69,7 @@ fn a_list_that_the_kernel_cannot_show_is_there_all_the_same() {
 }
 
 #[test]
-fn the_kernel_says_what_it_does_not_like() {
+fn a_refusal_carries_the_kernels_message() {
     with_a_port(|| {
         let mut taprio = example(2);
         taprio.schedule.entries[1].interval_ns = 1;
