@@ -1,7 +1,7 @@
-//! A real-time core beside Linux, and the program of its own that measures it: Xenomai's `latency`, EVL's `latmus`.
+//! Co-kernels: Xenomai's Cobalt and EVL, and the latency program that each ships (`latency`, `latmus`).
 //!
-//! tardy has no program for such a core: that must be linked against its library, on the machine that has it. So it runs
-//! the one that comes with the core, and reads what that prints.
+//! A program for a co-kernel must be linked against its library on the machine that has it. tardy therefore runs the program that
+//! ships with the co-kernel and imports its output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use tardy_record::series::Level;
 use tardy_sys::kernel_files::KernelFiles;
 
-/// Where Xenomai and EVL install their programs when nobody says otherwise, besides PATH.
+/// The installation directories of Xenomai and EVL, searched after PATH.
 const PLACES: [&str; 4] = ["usr/xenomai/bin", "usr/lib/xenomai/testsuite", "usr/evl/bin", "usr/evl/tests"];
-/// Rows of the histogram: what the AT91SAM article took, 10 ms.
+/// Bins of the histogram, 1 us each: 10 ms, as in the AT91SAM article.
 const CELLS: u32 = 10_000;
 
-/// What EVL's program prints with `-g`, as importers call it.
+/// The import format of `latmus -g`.
 pub const LATMUS_PLOT: &str = "latmus-plot";
-/// What Xenomai's prints.
+/// The import format of Xenomai's `latency`.
 const XENOMAI: &str = "xenomai";
 
-/// A core, and its program.
+/// A co-kernel and its latency program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoKernel {
     kind: Kind,
@@ -34,14 +34,14 @@ enum Kind {
 }
 
 impl CoKernel {
-    /// The levels at which it is measured, the program's own first.
+    /// The levels that it measures, the program's default first.
     pub const LEVELS: [Level; 3] = [Level::UserThread, Level::KernelThread, Level::Irq];
 
-    /// Finds the core by the files of the kernel, and its program in the directories of `path`, as PATH has them, or where
-    /// the core's own installation puts it.
+    /// Finds the co-kernel by the kernel's files, and its program in the directories of `path` (the value of PATH) or in the
+    /// co-kernel's installation directory.
     ///
     /// # Errors
-    /// In words: which of the two is missing, and where it comes from.
+    /// Which of the two is missing, and where it comes from.
     pub fn find(files: &KernelFiles, path: Option<&OsStr>) -> Result<Self, String> {
         let kind = if files.exists("/proc/xenomai") {
             Kind::Xenomai
@@ -67,7 +67,7 @@ impl CoKernel {
         Ok(Self { kind, program, gravity: gravity(files) })
     }
 
-    /// The tool, as runs name it.
+    /// The tool's name in runs.
     pub fn tool(&self) -> &'static str {
         match self.kind {
             Kind::Xenomai => "Xenomai latency",
@@ -75,7 +75,7 @@ impl CoKernel {
         }
     }
 
-    /// What its program prints, as importers call it.
+    /// The import format of the program's output.
     pub fn format(&self) -> &'static str {
         match self.kind {
             Kind::Xenomai => XENOMAI,
@@ -83,12 +83,13 @@ impl CoKernel {
         }
     }
 
-    /// By how much the core sets its timers early, which makes every latency less by as much; absent where it does not say.
+    /// By how much the co-kernel sets its timers early (gravity); every reported latency is less by as much. `None` if the kernel
+    /// does not report it.
     pub fn gravity(&self) -> Option<&str> {
         self.gravity.as_deref()
     }
 
-    /// The words that run the program at `level`, without a histogram where it goes to a file of its own (`latmus -g`).
+    /// The command line that runs the program at `level`; without a histogram where that needs a file (`latmus -g`).
     pub fn command(
         &self,
         level: Level,

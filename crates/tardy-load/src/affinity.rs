@@ -1,24 +1,24 @@
-//! Tasks that move from CPU to CPU: sched_setaffinity(2) to one other than where they are, by the kernel's own thread
-//! of highest priority on the CPU that is left (kernel/sched/core.c, migration_cpu_stop).
+//! Tasks that migrate between CPUs: sched_setaffinity(2) to another CPU, which the kernel carries out with its
+//! highest-priority thread on the CPU that is left (kernel/sched/core.c, migration_cpu_stop).
 
 use tardy_sys::counters::Counter;
 use tardy_sys::scheduling;
 
-use super::crew;
+use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let cpus = scheduling::affinity().map_err(|error| format!("the CPUs are unknown: {error}"))?;
-    let (seed, tasks) = (worker.seed, crew::one_per_cpu(worker));
-    crew::run(worker, tasks, |index| Ok(hop(seed.wrapping_add(index as u64), &cpus)))
+    let (seed, tasks) = (worker.seed, forked_tasks::one_per_cpu(worker));
+    forked_tasks::run(worker, tasks, |index| Ok(hop(seed.wrapping_add(index as u64), &cpus)))
 }
 
-/// A step is one move.
+/// One step is one migration.
 fn hop(seed: u64, cpus: &[u32]) -> impl FnMut(&Counter) -> Result<(), String> + '_ {
     let (mut random, mut here) = (Random::new(seed), 0);
     move |moved| {
-        // Any but the one where it is; where there is but one, the call is all there is.
+        // Any CPU but the current one; on a single CPU the system call is all that happens.
         here = (here + 1 + random.below(cpus.len().saturating_sub(1).max(1))) % cpus.len();
         scheduling::set_affinity(&cpus[here..=here])
             .map_err(|error| format!("a task cannot move to CPU {}: {error}", cpus[here]))?;

@@ -1,4 +1,4 @@
-//! A load by itself: `tardy load NAME`, to see what a machine makes of it.
+//! A load on its own: `tardy load NAME` shows what this machine achieves.
 
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -9,16 +9,16 @@ use tardy_sys::signals::{EndSignals, wait_readable};
 
 use super::{LoadContext, LoadError, LoadSpec, Loads};
 
-/// How often rates are told.
+/// How often rates are reported.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs the loads for `duration`, or without one until SIGINT, SIGTERM or SIGHUP; tells `progress` the achieved rates
-/// each second, and the totals at the end. Ends early when every part has died. Returns what was achieved, deaths
-/// included.
+/// Runs the loads for `duration`, or until SIGINT, SIGTERM or SIGHUP if it is `None`. Writes the rates to `progress` every second,
+/// and the totals at the end. Ends early when every part has died. Returns the results, including deaths.
 ///
-/// Blocks the three signals in this thread for good, so it is for a process that does nothing else.
+/// Blocks the three signals in this thread permanently, so it is for a process that does nothing else.
 ///
 /// # Errors
+/// Those of [`Loads::start`].
 /// Those of [`Loads::start`].
 pub fn run_alone(
     specs: &[LoadSpec],
@@ -41,7 +41,7 @@ pub fn run_alone(
         let wake = duration.map_or(next, |duration| duration.min(next));
         let asked_to_end = wait_until(start + wake, &signals).map_err(fail)?;
         loads.read(start.elapsed().as_nanos() as u64);
-        // Whoever closes the pipe wants to hear no more; the load goes on.
+        // A closed pipe only ends the output; the load continues.
         let _ = teller.tell_rates(&loads, start.elapsed(), progress);
         if asked_to_end || duration.is_some_and(|duration| wake >= duration) || !loads.any_alive() {
             break;
@@ -54,7 +54,7 @@ pub fn run_alone(
     Ok(results)
 }
 
-/// Waits; true when a signal came first.
+/// Waits; returns true if a signal came first.
 fn wait_until(deadline: Instant, signals: &EndSignals) -> io::Result<bool> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -68,7 +68,7 @@ fn wait_until(deadline: Instant, signals: &EndSignals) -> io::Result<bool> {
     }
 }
 
-/// Remembers what had been done the last time.
+/// The counts at the previous report.
 struct Teller {
     at: Duration,
     done: Vec<u64>,

@@ -1,10 +1,10 @@
-//! Any command, by `sh -c`, and tools whose words tell of their work ([`super::meter`]).
+//! Any command, run with `sh -c`, and tools whose output reports their progress ([`super::meter`]).
 //!
-//! It lives as long as the shell or anything that it started does: `iperf3 -s -D` leaves the shell at once and is a
-//! load all the same. A shell that ends with a failure is the end of the load even if something is left.
+//! The load lasts as long as the shell or any process that it started: `iperf3 -s -D` leaves the shell at once and is still a
+//! load. A shell that fails ends the load even if processes are left.
 //!
-//! This process stands between the supervisor and the shell as a second subreaper, so that a command's daemons are
-//! found and ended whichever of the two somebody kills.
+//! This process is a second subreaper between the load's parent and the shell, so that a command's daemons are found and ended
+//! whichever of the two is killed.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsRawFd;
@@ -13,32 +13,32 @@ use std::process::{Command, ExitCode, Stdio};
 use tardy_sys::child::{self, ChildSignals, Ended, How, Notice};
 use tardy_sys::signals::wait_readable;
 
+use super::messages::Message;
 use super::meter::{self, Meter};
 use super::spec::Kind;
 use super::tail::Tail;
-use super::words::Word;
 use super::worker::Worker;
 
 pub(super) fn run(worker: &Worker) -> ExitCode {
     let how = match Running::start(worker) {
         Ok(mut running) => {
-            // Nothing is known of a command but that it was started; a tool has yet to show that it works.
+            // A command counts as running once it is started; a tool must first report progress.
             if worker.part.kind == Kind::Command {
-                worker.say(&Word::Running);
+                worker.send(&Message::Running);
             }
             running.watch(worker)
         }
-        Err(error) => Some(format!("it cannot be started: {error}")),
+        Err(error) => Some(format!("the command cannot be started: {error}")),
     };
     let leftovers = child::end_descendants().unwrap_or_default();
     if !leftovers.is_empty() {
-        worker.say(&Word::Remark(format!(
-            "could not be ended, for they are another user's: processes {leftovers:?}"
+        worker.send(&Message::Remark(format!(
+            "could not be ended, because they belong to another user: processes {leftovers:?}"
         )));
     }
     match how {
         Some(how) => {
-            worker.say(&Word::Death(how));
+            worker.send(&Message::Death(how));
             ExitCode::FAILURE
         }
         None => ExitCode::SUCCESS,
@@ -79,13 +79,13 @@ impl Running {
         })
     }
 
-    /// Waits for the command's end, and tells how it came; `None` when an end was asked for.
+    /// Waits for the command's end and describes it; `None` if the end was requested.
     fn watch(&mut self, worker: &Worker) -> Option<String> {
         loop {
             let output = self.output.as_ref().map(AsRawFd::as_raw_fd);
             let watched: Vec<i32> = [self.signals.as_raw_fd()].into_iter().chain(output).collect();
             if let Err(error) = wait_readable(&watched, u64::MAX) {
-                return Some(format!("it cannot be watched: {error}"));
+                return Some(format!("the command cannot be watched: {error}"));
             }
             self.read_output(worker);
             while let Some(notice) = self.signals.take() {
@@ -105,7 +105,7 @@ impl Running {
     fn read_output(&mut self, worker: &Worker) {
         let mut chunk = [0; 16 << 10];
         let Some(output) = &mut self.output else { return };
-        // One chunk at a time: a command that never stops writing must not keep this loop from the signals.
+        // One chunk at a time: a command that never stops writing must not keep this loop from handling signals.
         match output.read(&mut chunk) {
             Ok(0) => self.output = None,
             Ok(read) => {
@@ -117,13 +117,13 @@ impl Running {
         }
     }
 
-    /// Adds to the counter, which a command of no known kind does not have.
+    /// Adds to the counter; plain commands have none.
     fn count(&mut self, done: u64, worker: &Worker) {
         let Some(counter) = worker.counters().first().filter(|_| done > 0) else { return };
         counter.add(done);
         if !self.counted {
             self.counted = true;
-            worker.say(&Word::Running);
+            worker.send(&Message::Running);
         }
     }
 
@@ -135,7 +135,7 @@ impl Running {
         }
     }
 
-    /// How the command ended, if it has.
+    /// How the command ended; `None` if it has not.
     fn ended(&self) -> Option<How> {
         self.shell_end.filter(|how| *how != How::Exited(0) || !child::has_children())
     }

@@ -1,9 +1,8 @@
-//! Two builds of C sources side by side, as the pin-wiggling article ran them: the machine's own compiler, a process or
-//! more for each file.
+//! Two builds of C sources side by side, as in the pin-wiggling article: the machine's own compiler, at least one process per
+//! file.
 //!
-//! The sources are those below a directory, or made up from the seed. Those that are made up go to the compiler by a
-//! pipe, and objects to /dev/null, so that nothing is left on a disk however the load ends; a load of the disk is
-//! another one.
+//! The sources are those in a directory, or generated from the seed. Generated sources go to the compiler through a pipe and
+//! objects to /dev/null, so nothing is left on a disk however the load ends; for disk load there is `io`.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -15,26 +14,26 @@ use std::process::{Command, Output, Stdio};
 use tardy_sys::child;
 use tardy_sys::counters::Counter;
 
-use super::crew;
+use super::forked_tasks;
 use super::random::Random;
 use super::tail::Tail;
 use super::worker::{Ended, Worker};
 
-/// What POSIX calls the C compiler, near enough (`c17`); Debian's package gcc has it.
+/// The C compiler's usual name (POSIX calls it `c17`); Debian's package gcc provides it.
 pub(super) const COMPILER: &str = "cc";
-/// As many as in the article.
+/// As in the article.
 pub(super) const BUILDS: usize = 2;
-/// Functions in a file that is made up: some tenths of a second on a PC, some seconds on a Raspberry Pi 1.
+/// Functions in a generated file: it takes tenths of a second to compile on a PC, seconds on a Raspberry Pi 1.
 const FUNCTIONS: usize = 12;
-/// Most files of a directory that are looked at.
+/// Limit on the files of a directory.
 const FILES_MAX: usize = 100_000;
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let (directory, seed) = (&worker.part.argument, worker.seed);
     let files = if directory.is_empty() { Vec::new() } else { sources(Path::new(directory))? };
-    crew::run(worker, BUILDS, |build| {
+    forked_tasks::run(worker, BUILDS, |build| {
         let made_up = directory.is_empty();
-        // Each build begins at another place, so that the two never compile the same file at once.
+        // The builds begin at different files, so that they never compile the same file at once.
         let mut own = files.clone();
         own.rotate_left(build * files.len() / BUILDS);
         let mut sources = Sources { files: own, next: 0, random: Random::new(seed + build as u64) };
@@ -46,12 +45,12 @@ pub(super) fn run(worker: &Worker) -> Ended {
     })
 }
 
-/// The C sources below a directory, in the order of their names.
+/// The C sources in a directory and its subdirectories, ordered by name.
 fn sources(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let told = |error| format!("{} cannot be listed: {error}", directory.display());
+    let failed = |error| format!("{} cannot be listed: {error}", directory.display());
     let mut found = Vec::new();
     let mut waiting = vec![directory.to_owned()];
-    fs::read_dir(directory).map_err(told)?;
+    fs::read_dir(directory).map_err(failed)?;
     while let Some(next) = waiting.pop() {
         for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
             let (path, kind) = (entry.path(), entry.file_type());
@@ -63,19 +62,19 @@ fn sources(directory: &Path) -> Result<Vec<PathBuf>, String> {
         }
         if found.len() > FILES_MAX {
             return Err(format!(
-                "{} has more than {FILES_MAX} C sources; name a part of it",
+                "{} has more than {FILES_MAX} C sources; name a subdirectory",
                 directory.display()
             ));
         }
     }
     found.sort();
     if found.is_empty() {
-        return Err(format!("{} holds no C source (*.c)", directory.display()));
+        return Err(format!("{} contains no C source (*.c)", directory.display()));
     }
     Ok(found)
 }
 
-/// What a build still has to compile, in turns for ever.
+/// The files that a build compiles, over and over.
 struct Sources {
     files: Vec<PathBuf>,
     next: usize,
@@ -83,18 +82,17 @@ struct Sources {
 }
 
 impl Sources {
-    /// Compiles a file of its own making.
+    /// Compiles a generated file.
     fn compile_made_up(&mut self) -> Result<(), String> {
         let text = made_up(&mut self.random);
         let mut compiler = compiler(Path::new("-")).stdin(Stdio::piped()).spawn().map_err(cannot_run)?;
-        // A compiler that has gone tells why by its status.
+        // If the compiler ended early, its status gives the reason.
         let _ = compiler.stdin.take().map(|mut pipe| pipe.write_all(text.as_bytes()));
         let output = compiler.wait_with_output().map_err(cannot_run)?;
         if output.status.success() { Ok(()) } else { Err(format!("{COMPILER} failed: {}", words(&output))) }
     }
 
-    /// Compiles the next file that can be compiled by itself, without its makefile's options; the others are left out
-    /// from then on.
+    /// Compiles the next file that compiles on its own, without its makefile's options; files that do not are dropped from the list.
     fn compile_next(&mut self) -> Result<(), String> {
         let mut last_words = String::new();
         while !self.files.is_empty() {
@@ -107,14 +105,14 @@ impl Sources {
             last_words = words(&output);
             self.files.remove(self.next % self.files.len());
         }
-        Err(format!("no file can be compiled by itself; the last one: {last_words}"))
+        Err(format!("no file compiles on its own; the last error: {last_words}"))
     }
 }
 
-/// The compiler on a file or standard input (`-`), with its object thrown away.
+/// The compiler on a file or standard input (`-`); the object is discarded.
 fn compiler(file: &Path) -> Command {
     let mut command = Command::new(COMPILER);
-    // -pipe keeps what lies between compiler and assembler off the disk too; other compilers ignore it.
+    // -pipe keeps the compiler's intermediate output off the disk as well; other compilers ignore it.
     command.args(["-O2", "-w", "-pipe", "-x", "c", "-c", "-o", "/dev/null"]);
     if let Some(beside) = file.parent().filter(|beside| !beside.as_os_str().is_empty()) {
         command.arg("-I").arg(beside);
@@ -131,10 +129,10 @@ fn cannot_run(error: std::io::Error) -> String {
 fn words(output: &Output) -> String {
     let mut tail = Tail::default();
     tail.push(&output.stderr);
-    format!("{}; its last words: {}", output.status, tail.last_words())
+    format!("{}; its last output: {}", output.status, tail.last_words())
 }
 
-/// A C source of functions that call each other, with loops and tables for an optimiser to work at.
+/// A C source of functions that call each other, with loops and tables for the optimiser.
 fn made_up(random: &mut Random) -> String {
     let mut text = String::from("typedef unsigned long word;\n");
     for function in 0..FUNCTIONS {
@@ -173,7 +171,7 @@ mod tests {
         assert_eq!(made_up(&mut Random::new(5)), made_up(&mut Random::new(5)));
         assert_ne!(made_up(&mut Random::new(5)), made_up(&mut Random::new(6)));
         if Command::new(COMPILER).arg("--version").output().is_err() {
-            println!("skipped: there is no {COMPILER}");
+            println!("skipped: {COMPILER} is not installed");
             return;
         }
         let mut sources = Sources { files: Vec::new(), next: 0, random: Random::new(5) };
@@ -193,7 +191,7 @@ mod tests {
         let names: Vec<_> = found.iter().map(|path| path.strip_prefix(directory.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("b.c"), Path::new("deep/a.c")]);
         if Command::new(COMPILER).arg("--version").output().is_err() {
-            println!("skipped: there is no {COMPILER}");
+            println!("skipped: {COMPILER} is not installed");
             return;
         }
         let mut both = Sources { files: found.clone(), next: 0, random: Random::new(1) };
@@ -202,13 +200,13 @@ mod tests {
         }
         assert_eq!(both.files, found[..1]);
         let mut bad = Sources { files: found[1..].to_vec(), next: 0, random: Random::new(1) };
-        assert!(bad.compile_next().unwrap_err().contains("no file can be compiled"));
+        assert!(bad.compile_next().unwrap_err().contains("no file compiles"));
     }
 
     #[test]
     fn a_directory_without_sources_is_named() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(sources(directory.path()).unwrap_err().contains("holds no C source"));
+        assert!(sources(directory.path()).unwrap_err().contains("contains no C source"));
         assert!(sources(Path::new("/nonexistent/tardy")).unwrap_err().contains("cannot be listed"));
     }
 }

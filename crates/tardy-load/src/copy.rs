@@ -1,21 +1,21 @@
-//! A copy from /dev/zero to /dev/null, as `dd if=/dev/zero of=/dev/null` does it.
+//! A copy from /dev/zero to /dev/null, like `dd if=/dev/zero of=/dev/null`.
 //!
-//! 512 bytes at a time, dd's default (dd(1), `bs`), which the article's script left alone: so it is a load of system
-//! calls, two for each block, and hardly one of memory bandwidth.
+//! 512 bytes at a time, dd's default (dd(1), `bs`), which the article's script did not change: a load of system calls, two per
+//! block, and hardly of memory bandwidth.
 
-use std::fs::File;
 use std::io::{Read, Write};
 
-use super::words::Word;
+use tardy_sys::memory_devices;
+
+use super::messages::Message;
 use super::worker::{Ended, Worker};
 
 /// dd's default block size.
 const BLOCK_BYTES: usize = 512;
 
 pub(super) fn run(worker: &Worker) -> Ended {
-    let mut zero = File::open("/dev/zero").map_err(|error| format!("/dev/zero: {error}"))?;
-    let mut null =
-        File::options().write(true).open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
+    let mut zero = memory_devices::open_zero().map_err(|error| error.to_string())?;
+    let mut null = memory_devices::open_null().map_err(|error| error.to_string())?;
     let copied = &worker.counters()[0];
     let mut block = [0; BLOCK_BYTES];
     let mut copy_block = || {
@@ -25,7 +25,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
         Ok::<(), String>(())
     };
     copy_block()?;
-    worker.say(&Word::Running);
+    worker.send(&Message::Running);
     loop {
         copy_block()?;
     }

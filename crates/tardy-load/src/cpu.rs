@@ -1,30 +1,32 @@
-//! Arithmetic on every CPU: products of small matrices, which stay in the first cache.
+//! Arithmetic on every CPU: products of small matrices that fit into the first-level cache.
 
 use std::hint::black_box;
 
 use tardy_sys::counters::Counter;
 
-use super::crew;
+use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Three matrices of this many rows and columns take 24 KiB, which fits into the first cache of anything.
+/// Three matrices of this size take 24 KiB, which fits into any first-level cache.
 const SIDE: usize = 32;
 
 type Matrix = [[f64; SIDE]; SIDE];
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let seed = worker.seed;
-    crew::run(worker, crew::one_per_cpu(worker), |index| Ok(multiply(seed.wrapping_add(index as u64))))
+    forked_tasks::run(worker, forked_tasks::one_per_cpu(worker), |index| {
+        Ok(multiply(seed.wrapping_add(index as u64)))
+    })
 }
 
-/// A step is one product, whose result is the next one's factor.
+/// One step is one product; its result is a factor of the next.
 fn multiply(seed: u64) -> impl FnMut(&Counter) -> Result<(), String> {
     let mut random = Random::new(seed);
     let mut matrix = || {
         let mut matrix: Box<Matrix> = Box::new([[0.0; SIDE]; SIDE]);
-        // Rows whose sum is below 1, so that no product ever overflows; from 1/2 up, so that none gets lost in
-        // numbers too small for the hardware, which are slow.
+        // Row sums below 1, so that no product overflows; from 1/2 up, so that none becomes denormal, which is
+        // slow.
         for number in matrix.iter_mut().flatten() {
             *number = (0.5 + random.below(1 << 20) as f64 / f64::from(1 << 21)) / SIDE as f64;
         }
@@ -34,7 +36,7 @@ fn multiply(seed: u64) -> impl FnMut(&Counter) -> Result<(), String> {
     let mut last = first.clone();
     let mut left = 0;
     move |multiplied| {
-        // Each product is smaller than the last; afresh before they get too small.
+        // Each product is smaller than the previous one; restart before they become too small.
         if left == 0 {
             (*last, left) = (*first, 100);
         }

@@ -1,10 +1,10 @@
-//! UDP datagrams, as fast as the other end takes them, and what it tells of those that have arrived.
+//! UDP datagrams as fast as the receiver accepts them, counted by what has arrived.
 //!
-//! Datagrams that nobody has received are no load of the other direction, and what a sender hands to its kernel proves
-//! nothing. So the receiver answers every sixteenth datagram with how many there were, only so many are on their way
-//! at a time, and what is counted are bytes that have arrived. That also leaves room for the TCP part beside it.
+//! Datagrams that are never received are not a load on the receiver, and handing them to the kernel proves nothing. The receiver
+//! therefore answers every sixteenth datagram with its count, a limited number is in flight at a time, and the bytes counted are
+//! those that arrived. That also leaves bandwidth for the TCP part.
 //!
-//! The receiver is in [`super::sink`] on another machine, or a thread here.
+//! The receiver is [`super::sink`] on another machine, or a thread here.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 
 use tardy_sys::counters::Counter;
 
+use super::messages::Message;
 use super::network::{LOOPBACK_REMARK, Peer};
 use super::random::Random;
-use super::words::Word;
 use super::worker::{Ended, Worker};
 
-/// What fits into an Ethernet frame with room for tunnels.
+/// Fits into an Ethernet frame, with room for tunnels.
 const DATAGRAM_BYTES: usize = 1400;
-/// How each of them begins: this word, the sender's own number, and the datagram's number.
+/// The start of each datagram: this magic, the sender's number, and the datagram's number.
 const MAGIC: [u8; 8] = *b"tardyudp";
 const HEAD_BYTES: usize = 24;
-/// Datagrams from one answer to the next, and on their way at most.
+/// Datagrams between two answers, and the most in flight.
 const ANSWER_EVERY: u64 = 16;
 const WINDOW: u64 = 64;
-/// When what is on its way counts as lost.
+/// After this time, datagrams in flight count as lost.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long the other end may take to answer before the measurement.
+/// How long the receiver may take to answer before the measurement.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(worker: &Worker) -> Ended {
@@ -37,7 +37,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
             let receiver = bind(Ipv4Addr::LOCALHOST.into(), 0)?;
             let address = receiver.local_addr().map_err(|error| format!("no address: {error}"))?;
             std::thread::spawn(move || answer_for_ever(&receiver, &Counter::default(), |_| true));
-            worker.say(&Word::Remark(LOOPBACK_REMARK.to_owned()));
+            worker.send(&Message::Remark(LOOPBACK_REMARK.to_owned()));
             address
         }
         Some(peer) => SocketAddr::new(peer.address(), super::stream::port(worker)?),
@@ -54,13 +54,13 @@ pub(super) fn run(worker: &Worker) -> Ended {
             let (name, seconds) =
                 (peer.as_ref().map_or("loopback", |peer| &peer.name), START_PATIENCE.as_secs());
             return Err(format!(
-                "{name} has answered no datagram on UDP port {} within {seconds} s; run `tardy load sink THIS-HOST` \
+                "{name} did not answer any datagram on UDP port {} within {seconds} s; run `tardy load sink THIS-HOST` \
                  there, and let its firewall pass UDP",
                 to.port()
             ));
         }
     }
-    worker.say(&Word::Running);
+    worker.send(&Message::Running);
     loop {
         sender.send_and_hear(arrived)?;
     }
@@ -70,35 +70,37 @@ fn bind(address: IpAddr, port: u16) -> Result<UdpSocket, String> {
     UdpSocket::bind((address, port)).map_err(|error| format!("UDP port {port} cannot be opened: {error}"))
 }
 
-/// The sender's end.
+/// The sender.
 struct Sender {
     socket: UdpSocket,
     datagram: [u8; DATAGRAM_BYTES],
-    /// The number of the next datagram, and of the first that may still be on its way.
+    /// Numbers of the next datagram, and of the first that may still be in flight.
     next: u64,
     acknowledged: u64,
-    /// How many of this sender's the receiver has had.
+    /// How many of this sender's datagrams the receiver has counted.
     received: u64,
 }
 
 impl Sender {
     fn new(socket: UdpSocket, seed: u64) -> Result<Self, String> {
-        socket.set_read_timeout(Some(PATIENCE)).map_err(|error| format!("no patience: {error}"))?;
+        socket
+            .set_read_timeout(Some(PATIENCE))
+            .map_err(|error| format!("the timeout cannot be set: {error}"))?;
         let (mut random, mut datagram) = (Random::new(seed), [0; DATAGRAM_BYTES]);
         datagram.fill_with(|| random.next() as u8);
         datagram[..8].copy_from_slice(&MAGIC);
-        // Tells this sender from one that used the same port before it.
+        // Distinguishes this sender from an earlier one on the same port.
         datagram[8..16].copy_from_slice(&u64::from(std::process::id()).to_le_bytes());
         Ok(Self { socket, datagram, next: 0, acknowledged: 0, received: 0 })
     }
 
-    /// Sends what may be on its way, and waits for an answer.
+    /// Sends as many datagrams as may be in flight, and waits for an answer.
     fn send_and_hear(&mut self, arrived: &Counter) -> Result<(), String> {
         while self.next - self.acknowledged < WINDOW {
             self.datagram[16..24].copy_from_slice(&self.next.to_le_bytes());
             match self.socket.send(&self.datagram) {
                 Ok(_) => self.next += 1,
-                // Nobody listens (an ICMP message says so), or the network card's queue is full.
+                // No receiver (reported by ICMP), or the network card's queue is full.
                 Err(error) if is_passing(&error) => break,
                 Err(error) => return Err(format!("a datagram cannot be sent: {error}")),
             }
@@ -113,7 +115,7 @@ impl Sender {
             }
             Ok(_) => {}
             Err(error) if is_passing(&error) => {
-                // A refusal comes at once, and must not be asked for again at once.
+                // A refusal comes immediately; wait before trying again.
                 if error.kind() == io::ErrorKind::ConnectionRefused {
                     std::thread::sleep(PATIENCE);
                 }
@@ -125,7 +127,7 @@ impl Sender {
     }
 }
 
-/// Whether the error may be gone the next time.
+/// Whether the error may be temporary.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkDown, NetworkUnreachable, TimedOut,
@@ -145,10 +147,10 @@ fn is_passing(error: &io::Error) -> bool {
     kinds.contains(&error.kind()) || error.raw_os_error() == Some(NO_BUFFERS)
 }
 
-/// The receiver's end: counts the bytes of all senders from whom it is wanted, and answers the one that it hears.
+/// The receiver: counts the bytes of all accepted senders and answers each.
 pub(super) fn answer_for_ever(socket: &UdpSocket, taken: &Counter, is_wanted: impl Fn(IpAddr) -> bool) {
     let mut datagram = [0; DATAGRAM_BYTES];
-    // Errors are those of answers that nobody wanted any more.
+    // Errors here concern answers whose sender is gone.
     let (mut sender, mut received) = ([0; 16], 0_u64);
     loop {
         let Ok((length, from)) = socket.recv_from(&mut datagram) else { continue };

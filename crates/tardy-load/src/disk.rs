@@ -1,7 +1,7 @@
-//! A file written and read: each quarter of a MiB is forced to the disk, and pages are read back from anywhere in it,
-//! past the kernel's cache.
+//! Writes a file, forcing each quarter of a MiB to the disk, and reads pages back from random positions, bypassing the kernel's
+//! cache.
 //!
-//! The file has no name while the load runs, so that nothing is left of it however the load ends.
+//! The file has no name while the load runs, so nothing is left however the load ends.
 
 use std::fs::File;
 use std::io;
@@ -11,19 +11,19 @@ use std::path::Path;
 use tardy_sys::counters::Counter;
 use tardy_sys::file_cache;
 
-use super::crew;
+use super::forked_tasks;
+use super::messages::Message;
 use super::random::Random;
-use super::words::Word;
 use super::worker::{Ended, Worker};
 
-/// Survives a restart, so it is on a disk where there is one (FHS 3.0, 5.15).
+/// Persists across reboots, so it is on a disk if the machine has one (FHS 3.0, 5.15).
 const DIRECTORY: &str = "/var/tmp";
-/// Small, so that a slow card of a board has it in time.
+/// Small enough for a board's slow card to write in time.
 const FILE_BYTES: u64 = 16 << 20;
-/// What is forced to the disk at once.
+/// Forced to the disk at once.
 const CHUNK_BYTES: usize = 256 << 10;
 const PAGE_BYTES: usize = 4096;
-/// Pages that are read back for each chunk written.
+/// Pages read back per chunk written.
 const PAGES: usize = 16;
 
 pub(super) fn run(worker: &Worker) -> Ended {
@@ -33,34 +33,37 @@ pub(super) fn run(worker: &Worker) -> Ended {
     });
     let file = unnamed_file(directory)?;
     if file_cache::is_in_memory(&file).unwrap_or(false) {
-        worker.say(&Word::Remark(format!("no disk: {} is in memory", directory.display())));
+        worker.send(&Message::Remark(format!("not a disk: {} is in memory", directory.display())));
     }
-    crew::run(worker, 1, |_| Ok(write_and_read(&file, worker.seed)))
+    forked_tasks::run(worker, 1, |_| Ok(write_and_read(&file, worker.seed)))
 }
 
 fn unnamed_file(directory: &Path) -> Result<File, String> {
     let path = directory.join(format!(".tardy-io.{}", std::process::id()));
-    let told = |error: io::Error| {
-        format!("no file can be made in {}: {error}; name a directory: io:DIRECTORY", directory.display())
+    let failed = |error: io::Error| {
+        format!(
+            "no file can be created in {}: {error}; choose another directory with io:DIRECTORY",
+            directory.display()
+        )
     };
-    let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(told)?;
-    std::fs::remove_file(&path).map_err(told)?;
+    let file = File::options().read(true).write(true).create_new(true).open(&path).map_err(failed)?;
+    std::fs::remove_file(&path).map_err(failed)?;
     Ok(file)
 }
 
-/// A step writes the next chunk, waits until the disk has it, and reads some pages of what has been written.
+/// A step writes the next chunk, waits until it is on the disk, and reads some of the written pages.
 fn write_and_read(file: &File, seed: u64) -> impl FnMut(&Counter) -> Result<(), String> + '_ {
     let mut random = Random::new(seed);
     let chunk: Vec<u8> = (0..CHUNK_BYTES / 8).flat_map(|_| random.next().to_le_bytes()).collect();
     let (mut at, mut written, mut page) = (0, 0, [0; PAGE_BYTES]);
     move |moved| {
-        let told = |error: io::Error| format!("the file cannot be written: {error}");
-        file.write_all_at(&chunk, at).map_err(told)?;
-        file.sync_data().map_err(told)?;
+        let failed = |error: io::Error| format!("the file cannot be written: {error}");
+        file.write_all_at(&chunk, at).map_err(failed)?;
+        file.sync_data().map_err(failed)?;
         moved.add(CHUNK_BYTES as u64);
         at = (at + CHUNK_BYTES as u64) % FILE_BYTES;
         written = FILE_BYTES.min(written + CHUNK_BYTES as u64);
-        // A file system without a cache has nothing to forget.
+        // A file system without a cache has nothing to drop.
         let _ = file_cache::forget(file);
         for _ in 0..PAGES {
             let place = random.below(written as usize / PAGE_BYTES) * PAGE_BYTES;
@@ -92,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_takes_no_file_is_named() {
-        let told = unnamed_file(Path::new("/proc/self")).unwrap_err();
-        assert!(told.contains("/proc/self") && told.contains("io:DIRECTORY"), "{told}");
+        let failed = unnamed_file(Path::new("/proc/self")).unwrap_err();
+        assert!(failed.contains("/proc/self") && failed.contains("io:DIRECTORY"), "{failed}");
     }
 }

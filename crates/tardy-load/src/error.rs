@@ -1,37 +1,37 @@
-//! What can be wrong with a load, before it runs.
+//! What can be wrong with a load before it runs.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a load cannot be.
+/// Why a load cannot run.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The name is not that of a load.
     #[error("'{spec}' is not a load; the loads are {known}")]
     Unknown {
-        /// What was asked for.
+        /// What was requested.
         spec: String,
-        /// The names that there are, with commas.
+        /// The names of all loads, separated by commas.
         known: String,
     },
     /// The load needs something after its colon.
     #[error("the load '{spec}' does not say {what}; write it as {example}")]
     Incomplete {
-        /// What was asked for.
+        /// What was requested.
         spec: String,
         /// What is missing.
         what: &'static str,
-        /// How it is written.
+        /// An example.
         example: &'static str,
     },
-    /// What follows its colon makes no sense.
+    /// What follows the colon is not valid.
     #[error("the load '{spec}': {reason}")]
     Argument {
-        /// What was asked for.
+        /// What was requested.
         spec: String,
-        /// What is wrong, and what would be right.
+        /// The reason, and what would be valid.
         reason: String,
     },
     /// A program that the load runs is not installed.
@@ -40,47 +40,47 @@ pub enum LoadError {
          (apt install {package})"
     )]
     NoProgram {
-        /// What was asked for.
+        /// What was requested.
         spec: String,
         /// The program.
         program: &'static str,
-        /// Debian's package that has it.
+        /// The Debian package that contains it.
         package: &'static str,
     },
-    /// `none` beside another load.
-    #[error("the load 'none' was asked for together with '{other}'; leave one of them out")]
+    /// `none` was combined with another load.
+    #[error("the load 'none' cannot be combined with '{other}'; remove one of them")]
     NoneAmongOthers {
-        /// The first other one.
+        /// The other load.
         other: String,
     },
-    /// The processes could not be made.
+    /// The processes could not be started.
     #[error("the loads cannot be started: {what} ({path}): {source}")]
     Start {
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// The file it was tried with.
+        /// The file concerned.
         path: PathBuf,
-        /// Why it failed.
+        /// The system's error.
         source: io::Error,
     },
     /// A part ended before the measurement began.
     #[error("load {spec} ({part}) did not start: {how}")]
     DidNotStart {
-        /// Which load.
+        /// The load.
         spec: String,
-        /// Which part of it.
+        /// The part.
         part: &'static str,
-        /// What it said.
+        /// Its message.
         how: String,
     },
     /// Some parts were not running in time.
     #[error(
-        "{parts} not running after {seconds} s; is the machine so busy, or a file system stuck? Try `tardy load` alone"
+        "{parts} not running after {seconds} s; the machine may be overloaded or a file system may hang: try `tardy load` on its own"
     )]
     TooSlow {
-        /// Which parts.
+        /// The parts.
         parts: String,
-        /// How long was waited.
+        /// The time waited.
         seconds: u64,
     },
 }

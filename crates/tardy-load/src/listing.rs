@@ -1,49 +1,47 @@
-//! A recursive listing of / over and over: what `ls -lR /` asks of the kernel, without the lines that it prints.
+//! Lists / recursively over and over: the system calls of `ls -lR /`, without its output.
 //!
-//! Every directory is read, and every entry looked at with lstat(2), symbolic links with readlink(2) too; links are
-//! not followed, so there are no circles. All file systems are listed, /proc and /sys among them, as the article's
-//! script did. What vanishes while it is looked at, or may not be looked at, is passed over.
+//! Every directory is read, every entry examined with lstat(2), symbolic links also with readlink(2); links are not followed. All
+//! file systems are included, /proc and /sys too, as in the article's script. Entries that vanish or are not readable are skipped.
 //!
-//! One thing is not as `ls` does it: directories are taken in random order, not from one end to the other. An entry
-//! of /proc costs several times one of /usr, so that a straight walk has slow minutes and fast minutes by design, and
-//! no rate would tell a stalled walk from one that has reached /proc. In random order each second does a bit of
-//! everything.
+//! Unlike `ls`, it visits directories in random order. An entry of /proc costs several times as much as one of /usr, so an
+//! ordered walk has slow and fast minutes by design, and its rate would not distinguish a stalled walk from one that has reached
+//! /proc. In random order the mix is the same every second.
 //!
-//! The first pass reads from the disk what later ones find in memory, often ten times as fast. It is not waited for,
-//! which on a large disk would take for ever; the run says when it was over, and is judged accordingly.
+//! The first pass reads from the disk what later passes find in memory, often ten times as fast. The run does not wait for it, which
+//! on a large disk would take too long, but records when it was over and is judged accordingly.
 
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 
 use tardy_sys::counters::Counter;
 
+use super::messages::Message;
 use super::random::Random;
-use super::words::Word;
 use super::worker::{Ended, Worker};
 
-/// How many directories may wait for their turn before the order becomes that of `ls`, deepest first, in which only
-/// few ever wait. Keeps the memory constant however large / is: a few MB.
+/// Limit on queued directories; above it the order becomes depth first, as in `ls`, which needs only a short queue. Keeps memory
+/// constant at a few MB however large / is.
 const WAITING_MAX: usize = 65_536;
 
 pub(super) fn run(worker: &Worker) -> Ended {
-    run_below(Path::new("/"), worker.seed, &worker.counters()[0], |word| worker.say(&word))
+    run_below(Path::new("/"), worker.seed, &worker.counters()[0], |message| worker.send(&message))
 }
 
-fn run_below(root: &Path, seed: u64, looked_at: &Counter, mut say: impl FnMut(Word)) -> Ended {
+fn run_below(root: &Path, seed: u64, looked_at: &Counter, mut say: impl FnMut(Message)) -> Ended {
     let mut random = Random::new(seed);
     fs::read_dir(root).map_err(|error| format!("{} cannot be listed: {error}", root.display()))?;
     let mut walk = Walk::new(root);
     walk.step(&mut random, looked_at);
-    say(Word::Running);
+    say(Message::Running);
     while walk.step(&mut random, looked_at) {}
-    say(Word::FirstPassOver);
+    say(Message::FirstPassOver);
     loop {
         let mut walk = Walk::new(root);
         while walk.step(&mut random, looked_at) {}
     }
 }
 
-/// One pass through the tree.
+/// One pass over the tree.
 struct Walk {
     waiting: Vec<PathBuf>,
 }
@@ -53,7 +51,7 @@ impl Walk {
         Self { waiting: vec![root.to_owned()] }
     }
 
-    /// Lists one directory; false when none is left.
+    /// Lists one directory; returns false if none is left.
     fn step(&mut self, random: &mut Random, looked_at: &Counter) -> bool {
         let next = match self.waiting.len() {
             0 => return false,
@@ -62,7 +60,7 @@ impl Walk {
         };
         let directory = self.waiting.swap_remove(next);
         let Ok(entries) = fs::read_dir(&directory) else { return true };
-        // An error ends the directory: some of /proc's repeat theirs for ever.
+        // An error ends the directory: some in /proc repeat theirs for ever.
         for entry in entries.map_while(Result::ok) {
             if is_directory(&entry) {
                 self.waiting.push(entry.path());
@@ -73,7 +71,7 @@ impl Walk {
     }
 }
 
-/// Looks at the entry as `ls -l` does.
+/// Examines the entry like `ls -l`.
 fn is_directory(entry: &DirEntry) -> bool {
     let Ok(status) = entry.metadata() else { return false };
     if status.is_symlink() {

@@ -1,4 +1,4 @@
-//! The loads as the watching process sees them: started, read once a second, and ended.
+//! Running loads as the supervisor sees them: started, read once per second, and ended.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -11,26 +11,26 @@ use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
 use tardy_sys::signals::wait_readable;
 
+use super::messages::{Message, MessageReader};
 use super::orders::Orders;
 use super::spec::{Kind, LoadSpec};
-use super::words::{Listener, Word};
 use super::{LoadError, PORT};
 
-/// How long parts may take until they run; the network part gives its peer half of that.
+/// Time for all parts to start running; the network part gives its peer half of that.
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// How long processes may take to end: one that waits for a disk or a network file system cannot be killed.
+/// Time for the processes to end: one that waits for a disk or a network file system cannot be killed.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What loads need to know.
+/// The settings that loads share.
 #[derive(Clone, Debug)]
 pub struct LoadContext {
     /// The executable whose `__load` subcommand is [`super::worker::worker_main`]: tardy itself.
     pub exe: PathBuf,
-    /// Repeats every random choice.
+    /// Seeds every random choice.
     pub seed: u64,
-    /// The other host, on which `tardy load sink` runs; without one, loopback is used.
+    /// The other host, which runs `tardy load sink`; `None` uses loopback.
     pub peer: Option<String>,
-    /// The TCP port of the network part, [`PORT`] unless a test needs another; 0 is any free one.
+    /// The TCP port of the network part: [`PORT`] unless a test needs another; 0 chooses a free one.
     pub port: u16,
 }
 
@@ -41,19 +41,19 @@ impl LoadContext {
     }
 }
 
-/// Hears what a person should know.
+/// Receives messages for the user.
 type Tell<'a> = &'a mut dyn FnMut(&str);
 
-/// Loads that run. Dropping them ends them.
+/// Running loads. Dropping them ends them.
 #[derive(Debug)]
 pub struct Loads {
     supervisor: Option<Supervisor>,
     counters: Counters,
     loads: Vec<Load>,
     parts: Vec<Part>,
-    /// Deaths that were heard of when no time was known.
+    /// Deaths that were reported before the first reading.
     unrecorded: Vec<(usize, String)>,
-    /// Parts whose first pass was over when no time was known.
+    /// Parts whose first pass was over before the first reading.
     through_once: Vec<usize>,
     last_read_ns: u64,
 }
@@ -64,8 +64,8 @@ struct Supervisor {
     process: Child,
     /// Its closing asks for the end.
     control: Option<ChildStdin>,
-    words: ChildStdout,
-    listener: Listener,
+    messages: ChildStdout,
+    listener: MessageReader,
 }
 
 #[derive(Debug)]
@@ -87,18 +87,19 @@ struct Part {
 }
 
 impl Loads {
-    /// Starts all loads, and returns once every part has really begun its work.
+    /// Starts all loads and returns once every part is working.
     ///
-    /// To be called from a process that lives as long as the loads are to: they end with it.
+    /// To be called by a process that lives as long as the loads should: they end with it.
     ///
     /// # Errors
-    /// When a program that a load runs is not installed, a process cannot be made, or a part that counts fails before it
-    /// has begun: a port in use, a peer that does not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left running.
+    /// If a program that a load runs is not installed, a process cannot be started, or a part that counts fails before it works: a port
+    /// in use, a peer that does not connect. A command that fails is a death, which the next [`Self::read`] records. Nothing is left
+    /// running.
     pub fn start(specs: &[LoadSpec], context: &LoadContext) -> Result<Self, LoadError> {
         Self::start_telling(specs, context, &mut |_| {})
     }
 
-    /// As [`Self::start`]; `tell` hears what a person who waits should know.
+    /// As [`Self::start`]; `tell` receives messages for the waiting user.
     ///
     /// # Errors
     /// As [`Self::start`]'s.
@@ -140,8 +141,8 @@ impl Loads {
         let deadline = Instant::now() + START_PATIENCE;
         while self.parts.iter().any(|part| !part.running && part.alive) {
             let left = deadline.saturating_duration_since(Instant::now());
-            self.wait_for_words(left);
-            self.hear(tell);
+            self.wait_for_message(left);
+            self.process_messages(tell);
             let died = |(part, _): &&(usize, String)| self.parts[*part].kind != Kind::Command;
             if let Some((part, how)) = self.unrecorded.iter().find(died) {
                 let (part, how) = (&self.parts[*part], how.clone());
@@ -161,7 +162,7 @@ impl Loads {
     }
 
     /// From now on, until [`Self::end_phase`], readings belong to the counted part of the phase with this index.
-    /// `now_ns` counts from the start of the run, as in all calls here.
+    /// `now_ns` counts from the start of the run, in all calls here.
     pub fn begin_phase(&mut self, phase: usize, now_ns: u64) {
         for load in &mut self.loads {
             load.phases = Some((load.phases.map_or(phase, |(first, _)| first), phase));
@@ -172,7 +173,7 @@ impl Loads {
         self.read(now_ns);
     }
 
-    /// The counted part of the phase has ended.
+    /// Ends the counted part of the phase.
     pub fn end_phase(&mut self, now_ns: u64) {
         self.read(now_ns);
         for part in &mut self.parts {
@@ -180,11 +181,10 @@ impl Loads {
         }
     }
 
-    /// Records what every part has done so far, and which have died. About once a second; takes no longer than a look
-    /// at memory and a pipe.
+    /// Records each part's count and deaths. To be called about once per second; it only looks at memory and a pipe.
     pub fn read(&mut self, now_ns: u64) {
         self.last_read_ns = now_ns;
-        self.hear(&mut |_| {});
+        self.process_messages(&mut |_| {});
         self.record_deaths();
         let all = self.counters.all();
         for part in &mut self.parts {
@@ -195,7 +195,7 @@ impl Loads {
         }
     }
 
-    /// The rates of the last second or so: for each part its load, name, unit and work per second.
+    /// The rates over the last second or so: for each part its load, name, unit and work per second.
     pub(super) fn latest(&self) -> impl Iterator<Item = (&str, &'static str, u64, bool)> {
         let all = self.counters.all();
         self.parts.iter().map(|part| (part.kind.name(), part.kind.unit(), done(part, all), part.alive))
@@ -206,7 +206,7 @@ impl Loads {
         self.parts.iter().any(|part| part.alive)
     }
 
-    /// What was achieved so far, for a checkpoint.
+    /// The results so far, for a checkpoint.
     pub fn snapshot(&self) -> Vec<LoadResult> {
         let parts_of = |load| self.parts.iter().filter(move |part| part.load == load);
         let result = |(index, load): (usize, &Load)| LoadResult {
@@ -219,9 +219,9 @@ impl Loads {
         self.loads.iter().enumerate().map(result).collect()
     }
 
-    /// Ends all loads, waits until nothing of them is left, and returns what they achieved.
+    /// Ends all loads, waits until no process of theirs is left, and returns the results.
     ///
-    /// What will not end within 30 s (a process that waits for a dead disk cannot be killed) is remarked on.
+    /// A process that does not end within 30 s (one that waits for a dead disk cannot be killed) is noted in a remark.
     pub fn stop(mut self) -> Vec<LoadResult> {
         self.end();
         self.snapshot()
@@ -233,38 +233,38 @@ impl Loads {
         let deadline = Instant::now() + END_PATIENCE;
         while self.supervisor.is_some() {
             let left = deadline.saturating_duration_since(Instant::now());
-            self.wait_for_words(left);
-            self.hear(&mut |_| {});
+            self.wait_for_message(left);
+            self.process_messages(&mut |_| {});
             if left.is_zero() && self.supervisor.take().is_some() {
                 let seconds = END_PATIENCE.as_secs();
                 self.remark(
                     0,
-                    format!("load processes were still there {seconds} s after their end was asked for"),
+                    format!("load processes were still running {seconds} s after they were told to end"),
                 );
             }
         }
         self.record_deaths();
     }
 
-    /// Waits until somebody has said something, at most for `patience`.
-    fn wait_for_words(&self, patience: Duration) {
+    /// Waits for a message, at most for `patience`.
+    fn wait_for_message(&self, patience: Duration) {
         if let Some(supervisor) = &self.supervisor {
-            // An error ends the wait early; the caller waits by the clock.
-            let _ = wait_readable(&[supervisor.words.as_raw_fd()], patience.as_nanos() as u64);
+            // An error ends the wait early; the caller checks the time.
+            let _ = wait_readable(&[supervisor.messages.as_raw_fd()], patience.as_nanos() as u64);
         }
     }
 
-    /// Takes in what was said since the last time.
-    fn hear(&mut self, tell: Tell<'_>) {
+    /// Processes the messages that have come since the last call.
+    fn process_messages(&mut self, tell: Tell<'_>) {
         let Some(supervisor) = &mut self.supervisor else { return };
-        let (words, open) = supervisor.listener.hear(&mut supervisor.words);
-        for (part, word) in words {
-            match word {
-                Word::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
-                Word::FirstPassOver => self.through_once.push(part),
-                Word::Notice(text) => tell(&text),
-                Word::Remark(text) => self.remark(part, text),
-                Word::Death(how) => self.died(part, how),
+        let (messages, open) = supervisor.listener.read(&mut supervisor.messages);
+        for (part, message) in messages {
+            match message {
+                Message::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
+                Message::FirstPassOver => self.through_once.push(part),
+                Message::Notice(text) => tell(&text),
+                Message::Remark(text) => self.remark(part, text),
+                Message::Death(how) => self.died(part, how),
             }
         }
         if !open {
@@ -311,7 +311,7 @@ impl Drop for Loads {
     }
 }
 
-/// What a part has done so far, in all.
+/// A part's total so far.
 fn done(part: &Part, all: &[Counter]) -> u64 {
     all[part.first_counter..][..part.counters].iter().fold(0, |sum, counter| sum.wrapping_add(counter.get()))
 }
@@ -331,10 +331,10 @@ impl Supervisor {
         command.args(orders.to_arguments()).stdin(Stdio::piped()).stdout(Stdio::piped());
         child::prepare(&mut command, &[counters]);
         let mut process = command.spawn()?;
-        let (control, words) = (process.stdin.take(), process.stdout.take());
-        let words = words.ok_or_else(|| io::Error::other("it has no standard output"))?;
-        child::do_not_wait_on(&words)?;
-        Ok(Self { process, control, words, listener: Listener::default() })
+        let (control, messages) = (process.stdin.take(), process.stdout.take());
+        let messages = messages.ok_or_else(|| io::Error::other("it has no standard output"))?;
+        child::do_not_wait_on(&messages)?;
+        Ok(Self { process, control, messages, listener: MessageReader::default() })
     }
 }
 

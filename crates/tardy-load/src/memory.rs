@@ -1,42 +1,44 @@
-//! Memory on every CPU: a copy for the bandwidth, and strides at random that miss every cache.
+//! Memory traffic on every CPU: copies for bandwidth, and random accesses that miss every cache.
 
 use std::hint::black_box;
 
 use tardy_sys::counters::Counter;
 
-use super::crew;
+use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// For each CPU, unless told otherwise: more than a CPU's share of the last cache has.
+/// Default per CPU: more than a CPU's share of the last-level cache.
 const MIB: usize = 16;
 const MIB_MAX: usize = 65_536;
-/// What is copied in one step.
+/// Copied in one step.
 const CHUNK_WORDS: usize = 8192;
-/// What a cache moves at once, nearly everywhere.
+/// Size of a cache line on nearly all processors.
 const LINE_WORDS: usize = 8;
-/// Lines that are touched in one step.
+/// Lines touched in one step.
 const LINES: usize = 256;
 
-/// MiB for each CPU.
+/// MiB per CPU.
 pub(super) fn size(argument: &str) -> Result<usize, String> {
     let mib = if argument.is_empty() { MIB } else { argument.parse().unwrap_or(0) };
     if (1..=MIB_MAX).contains(&mib) {
         return Ok(mib);
     }
-    Err(format!("'{argument}' is no size in MiB for each CPU; give 1 to {MIB_MAX}"))
+    Err(format!("'{argument}' is not a size in MiB per CPU; expected 1 to {MIB_MAX}"))
 }
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let (seed, mib) = (worker.seed, size(&worker.part.argument)?);
-    crew::run(worker, crew::one_per_cpu(worker), |index| thrash(seed.wrapping_add(index as u64), mib))
+    forked_tasks::run(worker, forked_tasks::one_per_cpu(worker), |index| {
+        thrash(seed.wrapping_add(index as u64), mib)
+    })
 }
 
-/// A step copies a chunk from the first half to the second, and then changes lines anywhere.
+/// A step copies a chunk from the first half to the second, then modifies random lines.
 fn thrash(seed: u64, mib: usize) -> Result<impl FnMut(&Counter) -> Result<(), String>, String> {
     let count = mib << 17;
     let mut words: Vec<u64> = Vec::new();
-    words.try_reserve_exact(count).map_err(|_| format!("{mib} MiB for each CPU cannot be had"))?;
+    words.try_reserve_exact(count).map_err(|_| format!("{mib} MiB per CPU are not available"))?;
     words.resize(count, seed);
     let (mut random, mut chunk) = (Random::new(seed), 0);
     let (chunks, lines) = (count / 2 / CHUNK_WORDS, count / LINE_WORDS);

@@ -1,12 +1,12 @@
-//! Tools that others have written, and what they tell of their own work while it goes on.
+//! External tools, and how their output reports progress.
 //!
-//! A tool that tells only at its end (hackbench, stress-ng) is run over and over, each round for a second or two; one
-//! that tells every second (iperf3) is left to run. A tool that tells nothing is not counted as running, and a tool
-//! that fails says why before anything is measured.
+//! A tool that reports only at its end (hackbench, stress-ng) is run repeatedly, one or two seconds each time; one that reports
+//! every second (iperf3) is left running. A tool that reports nothing does not count as running, and a tool that fails gives its
+//! reason before anything is measured.
 
 use super::spec::Kind;
 
-/// The shell line that runs the tool for ever, with what the person wrote after the colon.
+/// The shell line that runs the tool for ever, with the user's arguments from after the colon.
 pub(super) fn command_line(kind: Kind, arguments: &str) -> String {
     let rounds = |line: &str| format!("while {line}; do :; done; exit 1");
     match kind {
@@ -27,7 +27,7 @@ fn is_server(arguments: &str) -> bool {
     arguments.split_whitespace().any(|word| word == "-s" || word == "--server")
 }
 
-/// What is wrong with the tool's arguments, as far as that can be known without it.
+/// Checks the tool's arguments as far as possible without running it.
 pub(super) fn check(kind: Kind, arguments: &str) -> Result<(), String> {
     let has = |options: &[&str]| {
         arguments.split_whitespace().find(|word| {
@@ -59,25 +59,25 @@ pub(super) fn check(kind: Kind, arguments: &str) -> Result<(), String> {
         _ => (&[], ""),
     };
     if let Some(option) = has(own) {
-        return Err(format!("leave {option} out: {why}"));
+        return Err(format!("remove {option}: {why}"));
     }
     if kind == Kind::Iperf3 && !is_server(arguments) && has(&["-c", "--client"]).is_none() {
-        return Err("say whom to talk to (-c HOST), or -s to be talked to".to_owned());
+        return Err("expected a host to connect to (-c HOST), or -s to wait for a client".to_owned());
     }
     Ok(())
 }
 
-/// Reads a tool's lines.
+/// Parses a tool's output.
 #[derive(Debug)]
 pub(super) struct Meter {
     kind: Kind,
     begun: Vec<u8>,
-    /// hackbench: how many messages a round has, of which its first two lines tell.
+    /// hackbench: messages per round, from its first two lines.
     pairs: u64,
     round: u64,
 }
 
-/// A line that is longer is none of theirs.
+/// Longer lines are not progress reports.
 const LINE_BYTES_MAX: usize = 4096;
 
 impl Meter {
@@ -85,7 +85,7 @@ impl Meter {
         Self { kind, begun: Vec::new(), pairs: 0, round: 0 }
     }
 
-    /// Takes what the tool has written, and tells how much work that is.
+    /// Processes output and returns how much work it reports.
     pub(super) fn read(&mut self, bytes: &[u8]) -> u64 {
         let mut done: u64 = 0;
         for byte in bytes {
@@ -139,7 +139,7 @@ fn bogo_operations(line: &str) -> Option<u64> {
     (times == 5).then_some(operations)
 }
 
-/// iperf3: `[  5]   1.00-2.00   sec  1.10 GBytes  9.42 Gbits/sec …`; sums of streams and of the whole are left out.
+/// iperf3: `[  5]   1.00-2.00   sec  1.10 GBytes  9.42 Gbits/sec …`; sums over streams and over the run are skipped.
 fn bytes_of_interval(line: &str) -> Option<u64> {
     let is_extra = line.starts_with("[SUM]") || line.contains("sender") || line.contains("receiver");
     if !line.starts_with('[') || is_extra {
@@ -162,7 +162,7 @@ fn bytes_of_interval(line: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Lines of stress-ng 0.15.06, hackbench of rt-tests 2.4 and iperf3 3.12, as they came.
+    /// Captured output of stress-ng 0.15.06, hackbench of rt-tests 2.4 and iperf3 3.12.
     const STRESS_NG: &str = "\
 stress-ng: info:  [27658] setting to a 2 second run per stressor
 stress-ng: info:  [27658] dispatching hogs: 1 cpu, 1 vm
@@ -192,7 +192,7 @@ Connecting to host 127.0.0.1, port 5999
 
     fn count(kind: Kind, text: &str) -> u64 {
         let mut meter = Meter::new(kind);
-        // A pipe may cut anywhere.
+        // A pipe may split it anywhere.
         text.as_bytes().chunks(7).map(|bytes| meter.read(bytes)).sum()
     }
 

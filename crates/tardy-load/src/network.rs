@@ -1,11 +1,11 @@
-//! A listener that sends a file to whoever connects, every 7 s.
+//! A listener that sends a file every 7 s to the peer that connects.
 //!
-//! The article's script ran `netcat` on TCP port 5566 of the board, with a file on its standard input, and a host
-//! that connected; how large the file was it does not say, so it is 4 MiB of random bytes here, too much for any
-//! buffer on the way and incompressible. Each burst is a connection of its own, as each netcat was.
+//! The article's script ran `netcat` on TCP port 5566 of the board with a file on standard input, and a host connected. The size of
+//! that file is not known; here it is 4 MiB of random bytes, too large for any buffer on the way and incompressible. Each burst is a
+//! connection of its own, as with netcat.
 //!
-//! The other end is `tardy load sink HOST` on another machine ([`super::sink`]). Without a peer the other end is a
-//! thread here, and the run must say what that means: no network card, no interrupt of one.
+//! The other end is `tardy load sink HOST` on another machine ([`super::sink`]). Without a peer it is a thread here, and the run
+//! records what that means: no network card and none of its interrupts.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -15,21 +15,21 @@ use std::time::{Duration, Instant};
 use tardy_sys::counters::Counter;
 use tardy_sys::signals::wait_readable;
 
+use super::messages::Message;
 use super::random::Random;
-use super::words::Word;
 use super::worker::{Ended, Worker};
 
 /// The TCP port of the article's script.
 pub const PORT: u16 = 5566;
-/// From the beginning of one burst to the next, as in the article's script.
+/// From the start of one burst to the start of the next, as in the article's script.
 pub(super) const EVERY: Duration = Duration::from_secs(7);
 const FILE_BYTES: usize = 4 << 20;
-/// How much is given to the kernel at once, and hence how finely it is counted.
+/// Handed to the kernel at once, and therefore the granularity of the count.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How long the peer may take to connect before the measurement; and to take a chunk.
+/// How long the peer may take to connect before the measurement, and to accept a chunk.
 const PATIENCE: Duration = Duration::from_secs(30);
 const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a sink that runs already may take to connect, before a person is told to start one.
+/// How long to wait for a sink that is running already before telling the user to start one.
 const KNOCK_NS: u64 = 2_000_000_000;
 
 pub(super) const LOOPBACK_REMARK: &str = "no network-card interrupts: the data went over loopback";
@@ -43,17 +43,17 @@ pub(super) fn run(worker: &Worker) -> Ended {
     while send(&first, &file, sent).is_err() {
         first = next_connection(&listener, peer.as_ref(), Some(PATIENCE))?;
     }
-    worker.say(&Word::Running);
+    worker.send(&Message::Running);
     loop {
         begin = next_burst(begin, Instant::now());
-        // The pause is the script's `sleep 7`: its length is the design, nothing is being waited for.
+        // The pause is the script's `sleep 7`, part of the load's design.
         std::thread::sleep(begin.saturating_duration_since(Instant::now()));
-        // Connections whose other end is gone by now are found out by sending; the next in the queue takes its turn.
+        // A connection whose other end is gone is found out by sending; then the next in the queue is used.
         while send(&next_connection(&listener, peer.as_ref(), None)?, &file, sent).is_err() {}
     }
 }
 
-/// The first connection of the peer, or of a sink within this process.
+/// The first connection, from the peer or from a sink in this process.
 pub(super) fn first_connection(
     worker: &Worker,
     listener: &TcpListener,
@@ -63,23 +63,23 @@ pub(super) fn first_connection(
         None => {
             let address = listener.local_addr().map_err(|error| format!("no address: {error}"))?;
             std::thread::spawn(move || super::sink::take_for_ever(&[address], None, |_| {}));
-            worker.say(&Word::Remark(LOOPBACK_REMARK.to_owned()));
+            worker.send(&Message::Remark(LOOPBACK_REMARK.to_owned()));
         }
-        // A sink that runs already knocks once a second; only a person who has started none must be told to.
+        // A sink that is running tries once per second; the user is asked to start one only if none does.
         Some(_) if has_knocked(listener)? => {}
-        Some(peer) => worker.say(&Word::Notice(format!(
-            "waiting for {peer} to take data: run `tardy load sink THIS-HOST` there",
+        Some(peer) => worker.send(&Message::Notice(format!(
+            "waiting for {peer}: run `tardy load sink THIS-HOST` there",
             peer = peer.name
         ))),
     }
     let first = next_connection(listener, peer, Some(PATIENCE))?;
     if let Some(remark) = peer.and_then(|_| remark_on(&first)) {
-        worker.say(&Word::Remark(remark.to_owned()));
+        worker.send(&Message::Remark(remark.to_owned()));
     }
     Ok(first)
 }
 
-/// When the next burst begins. After a stall the schedule starts afresh: bursts are not caught up.
+/// When the next burst begins. After a stall the schedule starts anew; missed bursts are not caught up.
 fn next_burst(last: Instant, now: Instant) -> Instant {
     let next = last + EVERY;
     if next + EVERY < now { now } else { next }
@@ -93,7 +93,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Looks the name up; there is at least one address.
+    /// Resolves the name to at least one address.
     pub(super) fn find(name: &str) -> Result<Self, String> {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let found = (bare, 0).to_socket_addrs();
@@ -111,10 +111,10 @@ impl Peer {
     }
 }
 
-/// Opens the port: to this machine only, or with a peer to every address.
+/// Opens the port: for this machine only, or with a peer on every address.
 pub(super) fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, String> {
     let opened = if to_everybody {
-        // IPv6's any address takes IPv4 too, but a kernel may have been built without it.
+        // IPv6's any address accepts IPv4 too, but the kernel may lack IPv6.
         TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|error| match error.kind() {
             io::ErrorKind::AddrInUse => Err(error),
             _ => TcpListener::bind(("0.0.0.0", port)),
@@ -125,7 +125,7 @@ pub(super) fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, Strin
     opened.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
             format!(
-                "TCP port {port} is in use; end what listens there (`ss -ltnp 'sport = :{port}'` names it), or give \
+                "TCP port {port} is in use; stop its listener (`ss -ltnp 'sport = :{port}'` shows it), or use \
                  `net` another port: net:PORT"
             )
         }
@@ -133,13 +133,13 @@ pub(super) fn listen(port: u16, to_everybody: bool) -> Result<TcpListener, Strin
     })
 }
 
-/// Whether anybody wants to connect, or does within a moment.
+/// Whether a connection is waiting, or arrives within a moment.
 fn has_knocked(listener: &TcpListener) -> Result<bool, String> {
     let ready = wait_readable(&[listener.as_raw_fd()], KNOCK_NS);
     Ok(ready.map_err(|error| format!("cannot wait: {error}"))?[0])
 }
 
-/// The next connection from the peer, or without one from anybody; others are closed.
+/// The next connection from the peer, or from any address without a peer; others are closed.
 pub(super) fn next_connection(
     listener: &TcpListener,
     peer: Option<&Peer>,
@@ -170,12 +170,12 @@ fn nobody_came(peer: Option<&Peer>, listener: &TcpListener) -> String {
     let peer = peer.map_or("loopback", |peer| &peer.name);
     let seconds = PATIENCE.as_secs();
     format!(
-        "nothing from {peer} has connected to TCP port {port} within {seconds} s; run `tardy load sink THIS-HOST` on \
+        "no connection from {peer} to TCP port {port} within {seconds} s; run `tardy load sink THIS-HOST` on \
          {peer}, or leave out --peer to use loopback"
     )
 }
 
-/// What the reader of the run must know of a connection that stays within this machine.
+/// The remark on a connection that stays within this machine.
 fn remark_on(connection: &TcpStream) -> Option<&'static str> {
     let (here, there) = (connection.local_addr().ok()?, connection.peer_addr().ok()?);
     let local = |address: SocketAddr| address.ip().to_canonical().is_loopback();
@@ -214,8 +214,8 @@ mod tests {
         let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = taken.local_addr().unwrap().port();
         for to_everybody in [false, true] {
-            let told = listen(port, to_everybody).unwrap_err();
-            assert!(told.contains(&format!("TCP port {port} is in use")), "{told}");
+            let error = listen(port, to_everybody).unwrap_err();
+            assert!(error.contains(&format!("TCP port {port} is in use")), "{error}");
         }
     }
 
@@ -229,8 +229,8 @@ mod tests {
         assert_eq!(remark_on(&taken), Some(LOOPBACK_REMARK));
         let _stranger = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let elsewhere = Peer::find("192.0.2.1").unwrap();
-        let told = next_connection(&listener, Some(&elsewhere), Some(Duration::ZERO)).unwrap_err();
-        assert!(told.contains("192.0.2.1") && told.contains(&port.to_string()), "{told}");
+        let error = next_connection(&listener, Some(&elsewhere), Some(Duration::ZERO)).unwrap_err();
+        assert!(error.contains("192.0.2.1") && error.contains(&port.to_string()), "{error}");
     }
 
     #[test]

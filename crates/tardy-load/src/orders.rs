@@ -1,4 +1,4 @@
-//! What a load process is told on its command line, written by the process above it.
+//! The command line of a load process, written by its parent.
 
 use std::os::fd::RawFd;
 
@@ -7,12 +7,12 @@ use super::spec::{LoadSpec, Part, parse};
 /// The hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "__load";
 
-/// What a load process is to do.
+/// The task of a load process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orders {
     /// The part that it works at, counted through all loads; absent for the supervisor.
     pub(super) part: Option<usize>,
-    /// The process that started it.
+    /// The parent process.
     pub(super) parent: u32,
     /// The descriptor of the counters.
     pub(super) counters: RawFd,
@@ -72,7 +72,7 @@ impl Orders {
 
 fn number<T: std::str::FromStr>(text: Option<&str>, what: &str) -> Result<T, String> {
     let text = text.ok_or_else(|| format!("no {what}"))?;
-    text.parse().map_err(|_| format!("'{text}' is no {what}"))
+    text.parse().map_err(|_| format!("'{text}' is not a {what}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A flood of ICMP echo requests: the next one as soon as the last is answered, or after 10 ms, as `ping -f` does it.
+//! A flood of ICMP echo requests: the next as soon as the last is answered, or after 10 ms, like `ping -f`.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use tardy_sys::counters::Counter;
 use tardy_sys::icmp::EchoSocket;
 
+use super::messages::Message;
 use super::network::{LOOPBACK_REMARK, Peer};
-use super::words::Word;
 use super::worker::{Ended, Worker};
 
-/// From one request that is not answered to the next, as with `ping -f`.
+/// Time between unanswered requests, as with `ping -f`.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// How long the first answer may take.
 const START_PATIENCE: Duration = Duration::from_secs(30);
-/// ping's 56 bytes of data behind the head of 8.
+/// ping's 56 bytes of data after a header of 8.
 const REQUEST_BYTES: usize = 64;
 
 pub(super) fn run(worker: &Worker) -> Ended {
@@ -24,7 +24,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
         None => IpAddr::V4(Ipv4Addr::LOCALHOST),
     };
     if to.is_loopback() {
-        worker.say(&Word::Remark(LOOPBACK_REMARK.to_owned()));
+        worker.send(&Message::Remark(LOOPBACK_REMARK.to_owned()));
     }
     let mut flood = Flood::open(to)?;
     let answered = &worker.counters()[0];
@@ -32,10 +32,10 @@ pub(super) fn run(worker: &Worker) -> Ended {
     while answered.get() == 0 {
         flood.step(answered)?;
         if begin.elapsed() > START_PATIENCE {
-            return Err(format!("{to} has answered no ping within {} s", START_PATIENCE.as_secs()));
+            return Err(format!("{to} did not answer any ping within {} s", START_PATIENCE.as_secs()));
         }
     }
-    worker.say(&Word::Running);
+    worker.send(&Message::Running);
     loop {
         flood.step(answered)?;
     }
@@ -53,17 +53,17 @@ impl Flood {
     fn open(to: IpAddr) -> Result<Self, String> {
         let EchoSocket { socket, raw } = EchoSocket::open(to.is_ipv6()).map_err(|error| {
             format!(
-                "ICMP cannot be sent: {error}; run as root, or allow it to everybody: \
+                "ICMP cannot be sent: {error}; run as root, or allow it for all users: \
                  sysctl -w net.ipv4.ping_group_range='0 2147483647'"
             )
         })?;
-        let told = |error| format!("{to} cannot be pinged: {error}");
-        socket.connect((to, 0)).map_err(told)?;
-        socket.set_read_timeout(Some(PATIENCE)).map_err(told)?;
+        let failed = |error| format!("{to} cannot be pinged: {error}");
+        socket.connect((to, 0)).map_err(failed)?;
+        socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         Ok(Self { socket, raw, ipv6: to.is_ipv6(), identifier: std::process::id() as u16, sequence: 0 })
     }
 
-    /// One request, and its answer if that comes.
+    /// Sends one request and waits for its answer.
     fn step(&mut self, answered: &Counter) -> Result<(), String> {
         self.sequence = self.sequence.wrapping_add(1);
         let sent = Instant::now();
@@ -74,9 +74,9 @@ impl Flood {
         match self.socket.send(&request) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(format!("a ping may not be sent: {error}; look at the firewall"));
+                return Err(format!("the kernel refuses to send a ping: {error}; check the firewall"));
             }
-            // A link that is down, a queue that is full: the rate tells.
+            // The link is down or a queue is full: the rate shows it.
             Err(_) => std::thread::sleep(PATIENCE),
         }
         let mut received = [0; 512];
@@ -96,7 +96,7 @@ impl Flood {
         [kind, 0, 0, 0, identifier[0], identifier[1], sequence[0], sequence[1]]
     }
 
-    /// Whether that is the answer to the last request. A ping socket's identifier is the kernel's.
+    /// Whether this is the answer to the last request. The kernel chooses a ping socket's identifier.
     fn is_answer(&self, received: &[u8]) -> bool {
         let ip_head = match received.first() {
             Some(first) if self.raw && !self.ipv6 => usize::from(first & 15) * 4,
@@ -112,7 +112,7 @@ impl Flood {
     }
 }
 
-/// The Internet checksum (RFC 1071) of bytes whose own checksum is 0.
+/// The Internet checksum (RFC 1071) of bytes whose checksum field is 0.
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let mut sum: u32 = words.sum();
@@ -136,9 +136,9 @@ mod tests {
     fn answers_are_counted() {
         let mut flood = match Flood::open(IpAddr::V4(Ipv4Addr::LOCALHOST)) {
             Ok(flood) => flood,
-            Err(told) => {
-                println!("skipped: {told}");
-                assert!(told.contains("ping_group_range"), "{told}");
+            Err(failed) => {
+                println!("skipped: {failed}");
+                assert!(failed.contains("ping_group_range"), "{failed}");
                 return;
             }
         };

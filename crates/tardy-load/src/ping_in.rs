@@ -1,54 +1,56 @@
-//! ICMP echo requests that others send to this machine, counted as the kernel counts them.
+//! ICMP echo requests that other machines send to this one, as the kernel counts them.
 //!
-//! The kernel answers them, in the softirq of the network card's interrupt; nothing here takes part. Who sends them is
-//! `tardy load ping-flood --peer THIS-HOST` on another machine, or any other ping.
+//! The kernel answers them in the softirq of the network card's interrupt; no process takes part. They come from
+//! `tardy load ping-flood --peer THIS-HOST` on another machine, or from any other ping.
 
 use std::time::{Duration, Instant};
 
-use super::words::Word;
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::messages::Message;
 use super::worker::{Ended, Worker};
 
-/// How often the kernel's count is read. Its reading is all that this costs.
+/// How often the kernel's count is read; that is all that this load costs.
 const EVERY: Duration = Duration::from_millis(200);
-/// When a person is told that nothing comes, and when that is an error.
+/// When the user is asked to start pinging, and when it is an error.
 const KNOCK: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let mut last = requests()?;
-    let (begin, mut told, mut running) = (Instant::now(), false, false);
+    let (begin, mut asked, mut running) = (Instant::now(), false, false);
     loop {
-        // The count moves by itself, and there is nothing to wait on.
+        // The count cannot be waited for.
         std::thread::sleep(EVERY);
         let now = requests()?;
         worker.counters()[0].add(now.wrapping_sub(last));
         if now != last && !running {
             running = true;
-            worker.say(&Word::Running);
+            worker.send(&Message::Running);
         }
         last = now;
         if running {
             continue;
         }
         if begin.elapsed() > PATIENCE {
-            return Err(format!("nobody has pinged this machine within {} s", PATIENCE.as_secs()));
+            return Err(format!("no ping reached this machine within {} s", PATIENCE.as_secs()));
         }
-        if begin.elapsed() > KNOCK && !told {
-            told = true;
-            let notice =
-                "waiting to be pinged: run `tardy load ping-flood --peer THIS-HOST` on another machine";
-            worker.say(&Word::Notice(notice.to_owned()));
+        if begin.elapsed() > KNOCK && !asked {
+            asked = true;
+            let notice = "waiting for pings: run `tardy load ping-flood --peer THIS-HOST` on another machine";
+            worker.send(&Message::Notice(notice.to_owned()));
         }
     }
 }
 
-/// Echo requests received since the start of the machine, over IPv4 and IPv6.
+/// Echo requests received since boot, over IPv4 and IPv6.
 fn requests() -> Result<u64, String> {
     let path = "/proc/net/snmp";
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let files = KernelFiles::real();
+    let text = files.text(path).map_err(|error| error.to_string())?;
     let v4 = of_ipv4(&text).ok_or_else(|| format!("{path} does not count InEchos"))?;
-    // Not there without IPv6.
-    let text = std::fs::read_to_string("/proc/net/snmp6").unwrap_or_default();
+    // Absent without IPv6.
+    let text = files.text("/proc/net/snmp6").unwrap_or_default();
     Ok(v4.wrapping_add(of_ipv6(&text).unwrap_or(0)))
 }
 

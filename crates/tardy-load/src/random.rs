@@ -1,4 +1,4 @@
-//! Random choices that a seed repeats.
+//! Pseudorandom numbers that a seed repeats.
 
 /// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not 0. The bias is below `bound` / 2^64.
+    /// A number below `bound`, which must not be 0. The bias is below `bound` / 2^64.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }

@@ -1,11 +1,10 @@
-//! hackbench's groups: senders and receivers, every sender of a group sends to every receiver of it.
+//! hackbench's groups: every sender of a group sends to every receiver of it.
 //!
-//! As `hackbench` of rt-tests does it (src/hackbench/hackbench.c): processes; a socket pair of AF_UNIX stream sockets
-//! for each receiver; one write(2) and one read(2) for each message; all wait until everybody is there, then all
-//! begin. Unless told otherwise one group of 20 senders and 20 receivers with messages of 100 bytes, which is
-//! `hackbench 1`. The article's script killed it every 5 s and ran it anew, so this forks all tasks anew every 5 s. The
-//! sole difference: hackbench counts its messages beforehand and ends, these go on until they are killed, and each
-//! receiver counts what it got.
+//! As in rt-tests' `hackbench` (src/hackbench/hackbench.c): processes; a pair of AF_UNIX stream sockets per receiver; one write(2)
+//! and one read(2) per message; all start together once all are ready. The default is one group of 20 senders and 20 receivers with
+//! messages of 100 bytes, which is `hackbench 1`. The article's script killed and restarted it every 5 s, so all tasks are forked
+//! anew every 5 s here. The only difference: hackbench sends a fixed number of messages and ends, while these tasks run until they
+//! are killed, and each receiver counts what it received.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,15 +13,15 @@ use std::time::{Duration, Instant};
 use tardy_sys::child::ChildSignals;
 use tardy_sys::counters::Counter;
 
-use super::crew::{self, Crew, Gate};
-use super::words::Word;
+use super::forked_tasks::{self, ForkedTasks, Gate};
+use super::messages::Message;
 use super::worker::{Ended, Worker};
 
-/// From the beginning of the groups to their kill, as in the article's script.
+/// From the start of the groups until they are killed, as in the article's script.
 const GROUP_LIFE: Duration = Duration::from_secs(5);
-/// So many receivers are no load but a way to run out of processes.
+/// More receivers only exhaust the process limit.
 const RECEIVERS_MAX: usize = 4096;
-/// More than a socket's buffer takes at once; beyond it hackbench measures copying.
+/// More than a socket buffer holds; beyond that, hackbench measures copying.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
 /// What hackbench calls `-g`, half of a group's tasks (`-f`), and `-s`.
@@ -34,30 +33,32 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Reads `GROUPS,FDS,BYTES`, of which the end may be missing.
+    /// Parses `GROUPS,FDS,BYTES`; later fields may be omitted.
     pub(super) fn parse(argument: &str) -> Result<Self, String> {
         let mut numbers: [usize; 3] = [1, 20, 100];
         let given: Vec<&str> = argument.split(',').filter(|_| !argument.is_empty()).collect();
         if given.len() > numbers.len() {
-            return Err(format!("'{argument}' has more than groups, receivers and bytes"));
+            return Err(format!("'{argument}' has more than three fields; expected GROUPS,RECEIVERS,BYTES"));
         }
         for (number, text) in numbers.iter_mut().zip(&given) {
-            *number = text.trim().parse().map_err(|_| format!("'{text}' is no number"))?;
+            *number = text.trim().parse().map_err(|_| format!("'{text}' is not a number"))?;
         }
         let [groups, pairs, message_bytes] = numbers;
         let receivers = groups.saturating_mul(pairs);
         if !(1..=RECEIVERS_MAX).contains(&receivers) {
             return Err(format!(
-                "{groups} groups of {pairs} receivers are not 1 to {RECEIVERS_MAX} receivers in all"
+                "{groups} groups of {pairs} receivers are too many or too few; expected 1 to {RECEIVERS_MAX} receivers in total"
             ));
         }
         if !(1..=MESSAGE_BYTES_MAX).contains(&message_bytes) {
-            return Err(format!("messages of {message_bytes} bytes; 1 to {MESSAGE_BYTES_MAX} can be sent"));
+            return Err(format!(
+                "messages of {message_bytes} bytes are not possible; expected 1 to {MESSAGE_BYTES_MAX}"
+            ));
         }
         Ok(Self { groups, pairs, message_bytes })
     }
 
-    /// Those who count.
+    /// The tasks that count.
     pub(super) fn receivers(self) -> usize {
         self.groups * self.pairs
     }
@@ -65,22 +66,26 @@ impl Shape {
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let shape = Shape::parse(&worker.part.argument)?;
-    let signals = crew::catch_signals()?;
+    let signals = forked_tasks::catch_signals()?;
     let mut running = false;
     loop {
-        let crew = start(shape, worker.counters(), &signals)?;
+        let tasks = start(shape, worker.counters(), &signals)?;
         if !running {
-            worker.say(&Word::Running);
+            worker.send(&Message::Running);
             running = true;
         }
-        crew.watch_until(Instant::now() + GROUP_LIFE)?;
-        crew.end()?;
+        tasks.watch_until(Instant::now() + GROUP_LIFE)?;
+        tasks.end()?;
     }
 }
 
-/// Forks all tasks of all groups, waits until all are there, and lets them go.
-fn start<'a>(shape: Shape, counters: &[Counter], signals: &'a ChildSignals) -> Result<Crew<'a>, String> {
-    let mut crew = Crew::new(signals, 2 * shape.receivers())?;
+/// Forks all tasks of all groups, waits until all are ready, and starts them.
+fn start<'a>(
+    shape: Shape,
+    counters: &[Counter],
+    signals: &'a ChildSignals,
+) -> Result<ForkedTasks<'a>, String> {
+    let mut tasks = ForkedTasks::new(signals, 2 * shape.receivers())?;
     for counters in counters.chunks(shape.pairs) {
         let pair = |_| {
             UnixStream::pair()
@@ -88,14 +93,14 @@ fn start<'a>(shape: Shape, counters: &[Counter], signals: &'a ChildSignals) -> R
         };
         let pairs: Vec<_> = (0..shape.pairs).map(pair).collect::<Result<_, _>>()?;
         for (counter, (socket, _)) in counters.iter().zip(&pairs) {
-            crew.fork(|gate| receive(gate, socket, shape.message_bytes, counter))?;
+            tasks.fork(|gate| receive(gate, socket, shape.message_bytes, counter))?;
         }
         for _ in 0..shape.pairs {
-            crew.fork(|gate| send(gate, &pairs, shape.message_bytes))?;
+            tasks.fork(|gate| send(gate, &pairs, shape.message_bytes))?;
         }
     }
-    crew.begin()?;
-    Ok(crew)
+    tasks.begin()?;
+    Ok(tasks)
 }
 
 fn receive(gate: &mut Gate, mut socket: &UnixStream, bytes: usize, received: &Counter) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Signals on every CPU: one handled by a handler, and two exchanged with a partner process.
+//! Signals on every CPU: one to the task itself, and two exchanged with a partner process.
 
 use std::time::Duration;
 
@@ -6,17 +6,16 @@ use tardy_sys::child;
 use tardy_sys::counters::Counter;
 use tardy_sys::signal_exchange::{Exchange, Turn};
 
-use super::crew;
+use super::forked_tasks;
 use super::worker::{Ended, Worker};
 
-/// Rounds between pauses, in which everybody else has their turn: partners that only ever wake each other kept
-/// whoever shared their CPU waiting for up to 44 s on a Linux 6.18, tardy's own watching process among them, and
-/// sched_yield(2) did not help.
+/// Rounds between pauses. Without pauses, partners that only wake each other kept other tasks on their CPU waiting for up to 44 s on
+/// Linux 6.18, tardy's supervisor among them; sched_yield(2) did not help.
 const ROUNDS: u32 = 256;
 const PAUSE: Duration = Duration::from_micros(50);
 
 pub(super) fn run(worker: &Worker) -> Ended {
-    crew::run(worker, crew::one_per_cpu(worker), |_| {
+    forked_tasks::run(worker, forked_tasks::one_per_cpu(worker), |_| {
         let exchange = Exchange::prepare().map_err(|error| format!("signals cannot be handled: {error}"))?;
         let me = std::process::id();
         let partner = child::fork(|| u8::from(answer(me).is_err()))
@@ -25,7 +24,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
     })
 }
 
-/// A step is three signals: one to itself, one to the partner, and the partner's.
+/// One step is three signals: one to itself, one to the partner, and the partner's reply.
 fn signal(exchange: Exchange, partner: u32) -> impl FnMut(&Counter) -> Result<(), String> {
     let mut round = 0;
     move |had| {
@@ -44,7 +43,7 @@ fn signal(exchange: Exchange, partner: u32) -> impl FnMut(&Counter) -> Result<()
     }
 }
 
-/// The partner: each signal that comes is answered.
+/// The partner: replies to each signal.
 fn answer(to: u32) -> std::io::Result<()> {
     let exchange = Exchange::prepare()?;
     loop {

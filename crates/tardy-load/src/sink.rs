@@ -1,8 +1,8 @@
-//! The other end of [`super::network`], [`super::stream`] and [`super::datagrams`], on another machine: connects, takes
-//! what is sent, connects again; and answers datagrams of the same host.
+//! The receiver for [`super::network`], [`super::stream`] and [`super::datagrams`] on another machine: connects, reads what is
+//! sent, and reconnects; it also answers datagrams from the same host.
 //!
-//! The sender paces: a connection made too early waits in its queue. So the sink may be started before the sender, and
-//! goes on after it, until it is ended.
+//! The sender sets the pace: an early connection waits in its queue. The sink may be started before the sender and keeps running
+//! after it, until it is ended.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use tardy_sys::counters::Counter;
 
-use super::words::Word;
+use super::messages::Message;
 use super::worker::{Ended, Worker};
 
 const BUFFER_BYTES: usize = 64 << 10;
-/// How long to leave a host alone that does not listen: nothing tells when it begins to.
+/// Time between attempts to connect to a host that is not listening yet.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -23,20 +23,20 @@ pub(super) fn run(worker: &Worker) -> Ended {
     let (stream_bytes, datagram_bytes) = (&worker.counters()[0], &worker.counters()[1]);
     let datagrams = datagram_socket(&addresses[0]);
     if let Err(error) = &datagrams {
-        worker.say(&Word::Remark(format!("datagrams of `net` are not taken: {error}")));
+        worker.send(&Message::Remark(format!("datagrams of `net` are not received: {error}")));
     }
-    worker.say(&Word::Running);
+    worker.send(&Message::Running);
     let hosts: Vec<IpAddr> = addresses.iter().map(|address| address.ip().to_canonical()).collect();
     std::thread::scope(|scope| {
         if let Ok(socket) = &datagrams {
             let is_host = |from| hosts.contains(&from);
             scope.spawn(move || super::datagrams::answer_for_ever(socket, datagram_bytes, is_host));
         }
-        let mut told = None;
+        let mut reported = None;
         take_for_ever(&addresses, Some(stream_bytes), |connected| {
-            if told != Some(connected) {
-                told = Some(connected);
-                worker.say(&Word::Notice(tidings(&worker.part.argument, addresses[0].port(), connected)));
+            if reported != Some(connected) {
+                reported = Some(connected);
+                worker.send(&Message::Notice(tidings(&worker.part.argument, addresses[0].port(), connected)));
             }
         })
     })
@@ -46,11 +46,11 @@ fn tidings(host: &str, port: u16, connected: bool) -> String {
     if connected {
         format!("connected to {host}, port {port}")
     } else {
-        format!("nobody sends on {host}, port {port}, yet; trying every second")
+        format!("no sender on {host}, port {port}, yet; trying every second")
     }
 }
 
-/// Where the host's datagrams come to: the same port as the host's own.
+/// Where the host's datagrams arrive: the same port number as the host's.
 fn datagram_socket(host: &SocketAddr) -> Result<UdpSocket, String> {
     let any: IpAddr =
         if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -58,7 +58,7 @@ fn datagram_socket(host: &SocketAddr) -> Result<UdpSocket, String> {
     UdpSocket::bind((any, port)).map_err(|error| format!("UDP port {port} cannot be opened: {error}"))
 }
 
-/// Takes whatever the host sends, for ever; `tell` hears of every attempt whether it was successful.
+/// Receives everything that the host sends, for ever; `tell` receives the outcome of every attempt.
 pub(super) fn take_for_ever(
     addresses: &[SocketAddr],
     taken: Option<&Counter>,

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use tardy_sys::kernel_files::KernelFiles;
+
 use super::LoadError;
 use super::kinds::KNOWN;
 use super::{compile, memory, meter, scheduler, stream, timers};
@@ -192,7 +194,7 @@ impl Kind {
 /// are there, so that every process that maps the counters finds as many.
 fn possible_cpus() -> usize {
     let path = "/sys/devices/system/cpu/possible";
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = KernelFiles::real().text(path).unwrap_or_default();
     last_cpu(&text).map_or(1, |last| last + 1).min(COUNTED_CPUS_MAX)
 }
 
@@ -293,8 +295,8 @@ mod tests {
             "hackbench -g 2",
         ];
         for text in wrong.into_iter().chain(ours) {
-            let told = parse(text).unwrap_err().to_string();
-            assert!(told.contains("none, doload,") && told.contains("cmd:COMMAND"), "{text}: {told}");
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains("none, doload,") && error.contains("cmd:COMMAND"), "{text}: {error}");
         }
     }
 
@@ -308,8 +310,8 @@ mod tests {
             ("cmd:a\0b", "cmd:ping"),
             ("sink:", "sink:10"),
         ] {
-            let told = parse(text).unwrap_err().to_string();
-            assert!(told.contains(example), "{text}: {told}");
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(example), "{text}: {error}");
         }
     }
 
@@ -326,15 +328,15 @@ mod tests {
             ("stress-ng:--cpu 1 -t 5", "leave -t out"),
             ("iperf3:--bidir", "-c HOST"),
         ] {
-            let told = parse(text).unwrap_err();
-            assert!(matches!(told, LoadError::Argument { .. }), "{text}: {told:?}");
-            assert!(told.to_string().contains(reason), "{text}: {told}");
+            let error = parse(text).unwrap_err();
+            assert!(matches!(error, LoadError::Argument { .. }), "{text}: {error:?}");
+            assert!(error.to_string().contains(reason), "{text}: {error}");
         }
         for (text, example) in
             [("stress-ng", "--cpu 2"), ("stress-ng:", "--cpu 2"), ("iperf3", "-c 10.0.0.2")]
         {
-            let told = parse(text).unwrap_err().to_string();
-            assert!(told.contains(example), "{text}: {told}");
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(example), "{text}: {error}");
         }
     }
 
@@ -360,8 +362,8 @@ mod tests {
         assert!(find_program("sh").is_some());
         assert_eq!(find_program("no-such-program-of-tardy"), None);
         let spec = parse("iperf3:-s").unwrap();
-        let told = LoadError::NoProgram { spec: spec.text.clone(), program: "iperf3", package: "iperf3" };
-        assert!(told.to_string().contains("apt install iperf3"), "{told}");
+        let error = LoadError::NoProgram { spec: spec.text.clone(), program: "iperf3", package: "iperf3" };
+        assert!(error.to_string().contains("apt install iperf3"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! TCP without a pause: random bytes, as fast as the other end takes them.
+//! Continuous TCP: random bytes as fast as the other end reads them.
 //!
-//! The other end is `tardy load sink HOST` on another machine, as that of [`super::network`]; without a peer it is a
-//! thread here.
+//! The other end is `tardy load sink HOST` on another machine, as for [`super::network`]; without a peer it is a thread here.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -9,19 +8,19 @@ use std::time::Duration;
 
 use tardy_sys::counters::Counter;
 
+use super::messages::Message;
 use super::network::{self, Peer};
 use super::random::Random;
-use super::words::Word;
 use super::worker::{Ended, Worker};
 
-/// How much is given to the kernel at once, and hence how finely it is counted.
+/// Handed to the kernel at once, and therefore the granularity of the count.
 const CHUNK_BYTES: usize = 64 << 10;
 /// How long the other end may take for a chunk before its connection counts as broken.
 const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
-    // Over loopback nobody else connects, and any free port will do.
+    // Over loopback any free port will do.
     let listener = network::listen(if peer.is_some() { port(worker)? } else { 0 }, peer.is_some())?;
     let mut connection = network::first_connection(worker, &listener, peer.as_ref())?;
     let mut random = Random::new(worker.seed);
@@ -29,28 +28,28 @@ pub(super) fn run(worker: &Worker) -> Ended {
     let sent = &worker.counters()[0];
     let mut running = false;
     loop {
-        // The end of a connection is a gap that the rate shows; the sink comes back.
+        // A broken connection shows as a gap in the rate; the sink reconnects.
         while send(&connection, &chunk, sent).is_ok() {
             if !running {
                 running = true;
-                worker.say(&Word::Running);
+                worker.send(&Message::Running);
             }
         }
         connection = network::next_connection(&listener, peer.as_ref(), None)?;
     }
 }
 
-/// The port of `net:PORT`, or the usual one.
+/// The port of `net:PORT`, or the default.
 pub(super) fn port(worker: &Worker) -> Result<u16, String> {
     parse_port(&worker.part.argument).map(|own| own.unwrap_or(worker.port))
 }
 
-/// What stands after the colon of `net:PORT`.
+/// Parses what follows the colon of `net:PORT`.
 pub(super) fn parse_port(argument: &str) -> Result<Option<u16>, String> {
     match argument.parse() {
         _ if argument.is_empty() => Ok(None),
         Ok(port) if port > 0 => Ok(Some(port)),
-        _ => Err(format!("'{argument}' is no port; give 1 to 65535")),
+        _ => Err(format!("'{argument}' is not a port; expected 1 to 65535")),
     }
 }
 

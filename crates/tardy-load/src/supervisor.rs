@@ -1,4 +1,4 @@
-//! The process over all load processes: starts them, passes on their words, and ends them when tardy ends.
+//! The process over all load processes: starts them, passes on their output, and ends them when tardy ends.
 //!
 //! It is asked to end by the closing of its standard input, the one signal that a SIGKILL of tardy cannot prevent; the
 //! kernel's word that the parent has died (PR_SET_PDEATHSIG) comes beside it, for the case that another child of
@@ -10,30 +10,28 @@ use std::os::fd::AsRawFd;
 use std::process::{ChildStdout, Command, ExitCode, Stdio};
 
 use tardy_sys::child::{self, ChildSignals, Ended, Notice};
+use tardy_sys::processes::OWN_EXECUTABLE;
 use tardy_sys::signals::wait_readable;
 
+use super::messages::{Message, MessageReader};
 use super::orders::Orders;
-use super::words::{Listener, Word};
-use super::worker::{name_process, say};
-
-/// This executable, even when its file has been replaced meanwhile.
-const SELF: &str = "/proc/self/exe";
+use super::worker::{name_process, send};
 
 pub(super) fn run(orders: &Orders) -> ExitCode {
-    let told = Supervisor::start(orders).and_then(|mut supervisor| supervisor.supervise(orders.parent));
-    if let Err(error) = &told {
-        say(0, &Word::Death(format!("the supervisor of the loads failed: {error}")));
+    let reported = Supervisor::start(orders).and_then(|mut supervisor| supervisor.supervise(orders.parent));
+    if let Err(error) = &reported {
+        send(0, &Message::Death(format!("the supervisor of the loads failed: {error}")));
     }
     let leftovers = child::end_descendants().unwrap_or_default();
     if !leftovers.is_empty() {
-        say(
+        send(
             0,
-            &Word::Remark(format!(
+            &Message::Remark(format!(
                 "could not be ended, for they are another user's: processes {leftovers:?}"
             )),
         );
     }
-    if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if reported.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 struct Supervisor {
@@ -45,8 +43,8 @@ struct Supervisor {
 struct Worker {
     pid: u32,
     alive: bool,
-    words: Option<ChildStdout>,
-    listener: Listener,
+    output: Option<ChildStdout>,
+    listener: MessageReader,
     death_told: bool,
 }
 
@@ -57,17 +55,17 @@ impl Supervisor {
         child::tie_to_parent(orders.parent, child::signal::LOOK)?;
         child::own_session()?;
         if !child::adopt_orphans() {
-            say(
+            send(
                 0,
-                &Word::Remark(
+                &Message::Remark(
                     "daemons of a cmd: may outlive the run: this kernel is older than 3.4".to_owned(),
                 ),
             );
         }
         if !child::be_ordinary()? {
-            say(
+            send(
                 0,
-                &Word::Remark(
+                &Message::Remark(
                     "the loads run at tardy's own nice value, not at 0: no privilege to raise it".to_owned(),
                 ),
             );
@@ -76,13 +74,13 @@ impl Supervisor {
         Ok(Self { signals, workers: workers.collect::<io::Result<_>>()? })
     }
 
-    /// Passes words on until an end is asked for.
+    /// Passes output on until an end is asked for.
     fn supervise(&mut self, parent: u32) -> io::Result<()> {
         let control = io::stdin().as_raw_fd();
         loop {
             let mut watched = vec![control, self.signals.as_raw_fd()];
             watched.extend(
-                self.workers.iter().filter_map(|worker| worker.words.as_ref()).map(AsRawFd::as_raw_fd),
+                self.workers.iter().filter_map(|worker| worker.output.as_ref()).map(AsRawFd::as_raw_fd),
             );
             let ready = wait_readable(&watched, u64::MAX)?;
             if ready[0] {
@@ -114,7 +112,7 @@ impl Supervisor {
             worker.pass_on(part);
             if !worker.death_told {
                 worker.death_told = true;
-                say(part, &Word::Death(ended.how.to_string()));
+                send(part, &Message::Death(ended.how.to_string()));
             }
         }
         let living: Vec<u32> =
@@ -126,27 +124,33 @@ impl Supervisor {
 impl Worker {
     fn start(orders: &Orders, part: usize) -> io::Result<Self> {
         let orders = Orders { part: Some(part), parent: std::process::id(), ..orders.clone() };
-        let mut command = Command::new(SELF);
+        let mut command = Command::new(OWN_EXECUTABLE);
         command.args(orders.to_arguments()).stdin(Stdio::null()).stdout(Stdio::piped());
         child::prepare(&mut command, &[orders.counters]);
         let mut child = command.spawn()?;
-        let words = child.stdout.take();
-        if let Some(words) = &words {
-            child::do_not_wait_on(words)?;
+        let output = child.stdout.take();
+        if let Some(output) = &output {
+            child::do_not_wait_on(output)?;
         }
-        Ok(Self { pid: child.id(), alive: true, words, listener: Listener::default(), death_told: false })
+        Ok(Self {
+            pid: child.id(),
+            alive: true,
+            output,
+            listener: MessageReader::default(),
+            death_told: false,
+        })
     }
 
     /// Passes on what the part, which is number `part`, has said since.
     fn pass_on(&mut self, part: usize) {
-        let Some(pipe) = &mut self.words else { return };
-        let (words, open) = self.listener.hear(pipe);
-        for (_, word) in words {
-            self.death_told |= matches!(word, Word::Death(_));
-            say(part, &word);
+        let Some(pipe) = &mut self.output else { return };
+        let (output, open) = self.listener.read(pipe);
+        for (_, message) in output {
+            self.death_told |= matches!(message, Message::Death(_));
+            send(part, &message);
         }
         if !open {
-            self.words = None;
+            self.output = None;
         }
     }
 }

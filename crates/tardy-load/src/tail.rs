@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// How much is kept.
 const KEPT_BYTES: usize = 4096;
-/// How many lines of it are told.
+/// How many of the kept lines are reported.
 const LINES: usize = 3;
 
 /// The end of a stream of bytes.
@@ -21,13 +21,13 @@ impl Tail {
         self.bytes.drain(..excess);
     }
 
-    /// The last lines with words in them, as one line; empty when there are none.
+    /// The last non-blank lines joined into one; empty if there are none.
     pub(super) fn last_words(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> =
             text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
-        super::words::one_line(&lines[lines.len().saturating_sub(LINES)..].join(" / "))
+        super::messages::one_line(&lines[lines.len().saturating_sub(LINES)..].join(" / "))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Timers on every CPU that expire at odd moments: each an interrupt, and a wake-up.
+//! Timers on every CPU that expire at irregular moments, each causing an interrupt and a wake-up.
 
 use std::os::fd::AsRawFd;
 
@@ -7,38 +7,40 @@ use tardy_sys::counters::Counter;
 use tardy_sys::signals::wait_readable;
 use tardy_sys::waiting::TimerFd;
 
-use super::crew;
+use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// For each CPU, unless told otherwise.
+/// Default per CPU.
 const TIMERS: usize = 16;
 const TIMERS_MAX: usize = 512;
-/// Intervals lie between half of this and one and a half, in ns: no two are the same, and so no two stay in step.
+/// Intervals are between half of this and one and a half of it, in ns, all different, so that no two stay in step.
 const INTERVAL_NS: usize = 1_000_000;
 
-/// Timers for each CPU.
+/// Timers per CPU.
 pub(super) fn count(argument: &str) -> Result<usize, String> {
     let count = if argument.is_empty() { TIMERS } else { argument.parse().unwrap_or(0) };
     if (1..=TIMERS_MAX).contains(&count) {
         return Ok(count);
     }
-    Err(format!("'{argument}' is no number of timers for each CPU; give 1 to {TIMERS_MAX}"))
+    Err(format!("'{argument}' is not a number of timers per CPU; expected 1 to {TIMERS_MAX}"))
 }
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let (seed, timers) = (worker.seed, count(&worker.part.argument)?);
-    crew::run(worker, crew::one_per_cpu(worker), |index| expire(seed.wrapping_add(index as u64), timers))
+    forked_tasks::run(worker, forked_tasks::one_per_cpu(worker), |index| {
+        expire(seed.wrapping_add(index as u64), timers)
+    })
 }
 
-/// A step waits for any of the timers, and reads all that have expired. A periodic timer is started again by that
-/// reading (fs/timerfd.c), so that each expiry counted was an interrupt of its own.
+/// A step waits for any of the timers and reads all that have expired. Reading restarts a periodic timer (fs/timerfd.c), so each
+/// expiry counted was an interrupt of its own.
 fn expire(seed: u64, count: usize) -> Result<impl FnMut(&Counter) -> Result<(), String>, String> {
     let mut random = Random::new(seed);
     let mut timer = |_| {
         let interval_ns = (INTERVAL_NS / 2 + random.below(INTERVAL_NS)) as u64;
         TimerFd::start(Clock::Monotonic, Clock::Monotonic.now_ns() + interval_ns as i64, interval_ns)
-            .map_err(|error| format!("a timer cannot be made: {error}; raise ulimit -n"))
+            .map_err(|error| format!("a timer cannot be created: {error}; raise ulimit -n"))
     };
     let timers: Vec<TimerFd> = (0..count).map(&mut timer).collect::<Result<_, _>>()?;
     let fds: Vec<i32> = timers.iter().map(AsRawFd::as_raw_fd).collect();
@@ -65,7 +67,7 @@ mod tests {
             step(&counter).unwrap();
         }
         let lasted_ns = Clock::Monotonic.now_ns() - begin;
-        // Four timers whose intervals are half a millisecond at least.
+        // Four timers with intervals of at least half a millisecond.
         assert!(lasted_ns >= 4_000_000, "{lasted_ns}");
     }
 

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
 
+use super::messages::Message;
 use super::orders::Orders;
 use super::spec::{Kind, Part};
-use super::words::Word;
 use super::{
     affinity, command, compile, copy, cpu, datagrams, disk, listing, memory, mprotect, network, ping,
     ping_in, processes, scheduler, signalling, sink, stream, supervisor, timers,
@@ -36,7 +36,7 @@ fn work(orders: &Orders) -> ExitCode {
     let worker = match Worker::new(orders) {
         Ok(worker) => worker,
         Err(error) => {
-            say(orders.part.unwrap_or_default(), &Word::Death(error));
+            send(orders.part.unwrap_or_default(), &Message::Death(error));
             return ExitCode::FAILURE;
         }
     };
@@ -45,7 +45,7 @@ fn work(orders: &Orders) -> ExitCode {
         return command::run(&worker);
     }
     let Err(how) = do_the_work(&worker);
-    worker.say(&Word::Death(how));
+    worker.send(&Message::Death(how));
     ExitCode::FAILURE
 }
 
@@ -121,19 +121,19 @@ impl Worker {
         &self.counters.all()[self.first_counter..][..self.part.counters()]
     }
 
-    /// Tells the processes above.
-    pub(super) fn say(&self, word: &Word) {
-        say(self.index, word);
+    /// Sends a message to the parent.
+    pub(super) fn send(&self, message: &Message) {
+        send(self.index, message);
     }
 }
 
-/// Says it on standard output. When nobody hears it, the end has come anyway.
-pub(super) fn say(part: usize, word: &Word) {
+/// Writes the message to standard output. If the parent is gone, this process is about to end anyway.
+pub(super) fn send(part: usize, message: &Message) {
     let mut pipe = std::io::stdout().lock();
-    let _ = pipe.write_all(word.to_line(part).as_bytes()).and_then(|()| pipe.flush());
+    let _ = pipe.write_all(message.to_line(part).as_bytes()).and_then(|()| pipe.flush());
 }
 
-/// Names the process, so that `ps` and `top` tell the parts apart; a kernel that will not is no obstacle.
+/// Names the process, so that `ps` and `top` show which part it is; failure does not matter.
 pub(super) fn name_process(part: &str) {
-    let _ = std::fs::write("/proc/self/comm", format!("tardy-{part}"));
+    let _ = tardy_sys::processes::set_own_command(&format!("tardy-{part}"));
 }

@@ -1,4 +1,4 @@
-//! What only system calls can tell.
+//! Facts that only system calls can provide.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use tardy_sys::clock_properties::{CLOCKS, least_read_cost_ns, resolution_ns};
 use tardy_sys::kernel_log;
 use tardy_sys::uname::uname;
 
-/// What only system calls can tell of a machine; absent where nobody could be asked.
+/// What system calls report; `None` where they were not made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemAnswers {
-    /// `uname -r`, where /proc/sys/kernel/osrelease does not say it.
+    /// `uname -r`, for when /proc/sys/kernel/osrelease is missing.
     pub release: Option<String>,
-    /// `uname -v`, where /proc/sys/kernel/version does not say it.
+    /// `uname -v`, for when /proc/sys/kernel/version is missing.
     pub version: Option<String>,
     /// `uname -m`.
     pub machine: Option<String>,
-    /// What clock_getres(2) says, by the clock's name, in ns.
+    /// clock_getres(2) by the clock's name, in ns.
     pub resolution_ns: BTreeMap<String, u64>,
-    /// What one reading of the monotonic clock costs, in ns.
+    /// Cost of one reading of the monotonic clock, in ns.
     pub read_cost_ns: Option<u64>,
-    /// What the kernel's log holds, or why it may not be read.
+    /// The content of the kernel log, or why it is not readable.
     pub log: Option<Result<String, String>>,
 }
 
 impl SystemAnswers {
-    /// No answers: the machine is one of files.
+    /// No answers: for a machine of which only kernel files are available.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Asks the kernel that this runs on. Takes well under a millisecond, and about as long again for the log.
+    /// Asks the running kernel. Takes well under a millisecond, and about as long again to read the log.
     pub fn ask() -> Self {
         let name = uname().ok();
         let resolution = CLOCKS
@@ -46,7 +46,7 @@ impl SystemAnswers {
         }
     }
 
-    /// What follows `marker` to the end of its line, where the log last has it.
+    /// The text after the last `marker` in the log, to the end of its line.
     pub(super) fn logged(&self, marker: &str) -> Option<&str> {
         let log = self.log.as_ref()?.as_ref().ok()?;
         let (_, after) = log.rsplit_once(marker)?;

@@ -10,10 +10,10 @@ use super::SystemAnswers;
 use super::look::{Look, not_from};
 
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
-/// Every timer of the machine; root only since 4.9 or so.
+/// Lists all timers; readable by root only since about 4.9.
 const TIMER_LIST: &str = "/proc/timer_list";
 
-/// Collects all about clocks and timers.
+/// Collects the facts about clocks and timers.
 pub(super) fn collect(files: &KernelFiles, answers: &SystemAnswers) -> Clock {
     let timers = files.text(TIMER_LIST).map_err(|error| not_from(TIMER_LIST, &error));
     let timers = timers.as_deref().map_err(String::as_str);
@@ -29,7 +29,7 @@ pub(super) fn collect(files: &KernelFiles, answers: &SystemAnswers) -> Clock {
         high_resolution: high_resolution(timers, &resolution_ns),
         resolution_ns,
         read_cost_ns: match answers.read_cost_ns {
-            Some(ns) => Fact::known(ns, "least mean of 64 batches of 64 readings of CLOCK_MONOTONIC"),
+            Some(ns) => Fact::known(ns, "smallest mean of 64 batches of 64 readings of CLOCK_MONOTONIC"),
             None => Fact::unknown("not measured"),
         },
     }
@@ -45,7 +45,7 @@ fn resolution(answers: &SystemAnswers, timers: Result<&str, &str>) -> Fact<BTree
     };
     match timers.map(listed) {
         Ok(Some(ns)) => Fact::known(BTreeMap::from([("monotonic".to_owned(), ns)]), TIMER_LIST),
-        Ok(None) => Fact::unknown(format!("{TIMER_LIST}: no resolution in it")),
+        Ok(None) => Fact::unknown(format!("{TIMER_LIST}: no resolution")),
         Err(reason) => Fact::unknown(reason),
     }
 }
@@ -62,7 +62,7 @@ fn high_resolution(timers: Result<&str, &str>, resolution: &Fact<BTreeMap<String
         return Fact::known(active.iter().all(|active| *active), format!("hres_active in {TIMER_LIST}"));
     }
     match resolution.get().and_then(|clocks| clocks.get("monotonic")) {
-        // The kernel says 1 ns as soon as it has switched, and the tick's length before (hrtimer_resolution).
+        // The kernel reports 1 ns once it has switched to high resolution, and the tick's length before (hrtimer_resolution).
         Some(ns) => Fact::known(*ns == 1, format!("clock_getres: {ns} ns")),
         None => Fact::unknown(timers.err().unwrap_or("neither hres_active nor a resolution").to_owned()),
     }
@@ -81,7 +81,7 @@ fn event_devices(files: &KernelFiles, timers: Result<&str, &str>) -> Fact<PerCpu
     if listed.0.is_empty() { from_sys } else { Fact::known(listed, TIMER_LIST) }
 }
 
-/// `Per CPU device: N` followed by `Clock Event Device: name`, as kernels before 3.10 say it.
+/// Parses `Per CPU device: N` followed by `Clock Event Device: name` (kernels before 3.10).
 fn listed_devices(timers: &str) -> PerCpu<String> {
     let mut cpu = None;
     let mut devices = BTreeMap::new();

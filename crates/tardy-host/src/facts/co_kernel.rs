@@ -1,9 +1,9 @@
-//! A real-time core beside Linux: Xenomai's, EVL's or RTAI's.
+//! Whether a co-kernel runs beside Linux: Xenomai, EVL or RTAI.
 
 use tardy_record::facts::Fact;
 use tardy_sys::kernel_files::KernelFiles;
 
-/// Finds the core; `none` where none of the files is there.
+/// Finds the co-kernel; `none` if none of its files exists.
 pub(super) fn find(files: &KernelFiles) -> Fact<String> {
     if let Ok(version) = files.text("/proc/xenomai/version") {
         return Fact::known(format!("Xenomai {version}").trim_end().to_owned(), "/proc/xenomai/version");
@@ -21,7 +21,7 @@ pub(super) fn find(files: &KernelFiles) -> Fact<String> {
     }
     let how = "no /proc/xenomai, /dev/evl, /sys/class/evl or /proc/rtai";
     match files.text("/proc/ipipe/version") {
-        Ok(version) => Fact::known("none".to_owned(), format!("{how}; only the I-pipe {version} for one")),
+        Ok(version) => Fact::known("none".to_owned(), format!("{how}; only I-pipe {version}")),
         Err(_) => Fact::known("none".to_owned(), how),
     }
 }

@@ -1,4 +1,4 @@
-//! Processors and how they idle.
+//! Processors and their idle states.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{hypervisor, parameters};
 const CPUS: &str = "/sys/devices/system/cpu";
 const CPUINFO: &str = "/proc/cpuinfo";
 
-/// Collects all about the processors.
+/// Collects the facts about processors.
 pub(super) fn collect(files: &KernelFiles, kernel: &Kernel, clock: &Clock) -> Cpu {
     let cpuinfo = files.text(CPUINFO).unwrap_or_default();
     let online = online(files, &cpuinfo);
@@ -62,7 +62,7 @@ fn field_fact(cpuinfo: &str, name: &str) -> Fact<String> {
     }
 }
 
-/// x86 and old ARM say a name; new ARM says numbers (MIDR_EL1), of which the common ones are named here.
+/// x86 and old ARM kernels give a name; newer ARM kernels give numbers (MIDR_EL1), of which the common ones are named here.
 fn model(cpuinfo: &str) -> Fact<String> {
     const NAMES: [&str; 6] = ["model name", "cpu model", "Processor", "uarch", "cpu", "isa"];
     let parts = arm_parts(cpuinfo);
@@ -71,11 +71,11 @@ fn model(cpuinfo: &str) -> Fact<String> {
     }
     match NAMES.iter().find_map(|name| field(cpuinfo, name)) {
         Some(name) => Fact::known(name.to_owned(), CPUINFO),
-        None => Fact::unknown(format!("{CPUINFO}: no model in it")),
+        None => Fact::unknown(format!("{CPUINFO}: no model")),
     }
 }
 
-/// The distinct kinds of ARM cores, in the order of their first CPU.
+/// The distinct ARM core types, in the order of their first CPU.
 fn arm_parts(cpuinfo: &str) -> Vec<String> {
     const ARM: [(&str, &str); 20] = [
         ("0x926", "ARM926"),
@@ -132,7 +132,7 @@ fn online(files: &KernelFiles, cpuinfo: &str) -> Fact<Vec<u32>> {
         .filter_map(|line| line.strip_prefix("processor")?.split_once(':')?.1.trim().parse().ok())
         .collect();
     if listed.is_empty() {
-        Fact::unknown(format!("{path}, {CPUINFO}: no CPUs in them"))
+        Fact::unknown(format!("{path}, {CPUINFO}: no CPUs"))
     } else {
         Fact::known(listed, CPUINFO)
     }
@@ -216,11 +216,11 @@ fn mitigations(files: &KernelFiles) -> Fact<BTreeMap<String, String>> {
     }
 }
 
-/// CPUs kept apart, as the kernel says now, or else as the command line asked.
+/// Isolated CPUs: as the kernel reports them, otherwise as the command line requests them.
 fn kept_apart(files: &KernelFiles, kernel: &Kernel, file: &str, parameter: &str) -> Fact<String> {
     let path = format!("{CPUS}/{file}");
     let none_if_empty = |list: &str| match list.trim() {
-        // nohz_full prints its mask as a null pointer where the parameter was not given.
+        // nohz_full prints its mask as a null pointer if the parameter is not set.
         "" | "(null)" => "none".to_owned(),
         list => list.to_owned(),
     };
@@ -247,7 +247,7 @@ fn irq_affinity(files: &KernelFiles) -> Fact<String> {
     match files.text(PATH) {
         Ok(mask) => match cpu_list::parse_mask(&mask) {
             Some(cpus) => Fact::known(cpu_list::format(&cpus), PATH),
-            None => Fact::unknown(format!("{PATH}: no mask in it")),
+            None => Fact::unknown(format!("{PATH}: no mask")),
         },
         Err(error) => Fact::unknown(not_from(PATH, &error)),
     }

@@ -1,6 +1,6 @@
-//! How many slips of the finger lie between two words.
+//! Typing errors: the distance between two words.
 
-/// Whether `a` becomes `b` by one letter changed, left out, put in, or swapped with its neighbour.
+/// Whether `a` becomes `b` by changing, removing, inserting or swapping one letter.
 pub(super) fn is_one_slip(a: &str, b: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let same = a.iter().zip(&b).take_while(|(x, y)| x == y).count();

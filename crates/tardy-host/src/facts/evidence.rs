@@ -1,15 +1,15 @@
-//! Whether the kernel is PREEMPT_RT, on evidence only.
+//! Whether the kernel is PREEMPT_RT: decided on evidence only.
 //!
-//! The running kernel speaks for itself in three places: /sys/kernel/realtime (RT patches, and mainline later), its
-//! version string, and /proc/config.gz. A configuration on disk may be another build's of the same name: it can
-//! contradict, but never decide. The release's name decides nothing at all: people choose it.
+//! The running kernel provides evidence in three places: /sys/kernel/realtime (RT patches, and mainline later), its version
+//! string, and /proc/config.gz. A configuration on disk may belong to another build with the same name, so it can contradict but
+//! not decide. The release name is not evidence: anyone can choose it.
 
 use tardy_record::facts::{Evidence, Fact, Kernel};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::kernel_config::KernelConfig;
 
-/// Gathers the evidence, decides on it and notes what contradicts.
+/// Gathers the evidence, decides, and notes contradictions.
 pub(super) fn weigh(files: &KernelFiles, config: &KernelConfig, kernel: &mut Kernel) {
     let mut evidence = vec![realtime_file(files), version(kernel)];
     evidence.extend(configuration(config));
@@ -24,8 +24,8 @@ fn realtime_file(files: &KernelFiles) -> Evidence {
     let (says, real_time) = match files.text(PATH) {
         Ok(text) if text == "1" => ("1".to_owned(), Some(true)),
         Ok(text) if text == "0" => ("0".to_owned(), Some(false)),
-        Ok(text) => (format!("'{}', which means nothing", text.chars().take(20).collect::<String>()), None),
-        // Mainline had PREEMPT_RT before it had this file, and so its absence is no evidence.
+        Ok(text) => (format!("'{}', which has no meaning", text.chars().take(20).collect::<String>()), None),
+        // Mainline had PREEMPT_RT before it had this file, so a missing file is not evidence.
         Err(error) => (error.reason(), None),
     };
     Evidence { source: PATH.to_owned(), says, real_time, first_hand: true }
@@ -36,13 +36,13 @@ fn version(kernel: &Kernel) -> Evidence {
     let Some(version) = kernel.version.get() else {
         return Evidence { source, says: "unknown".to_owned(), real_time: None, first_hand: true };
     };
-    // Every kernel's own build writes `#<number> … flags …`; anything else has been written over.
+    // Every kernel build writes `#<number> … flags …`; any other text was written by hand.
     let real_time =
         if says_preempt_rt(version) { Some(true) } else { version.starts_with('#').then_some(false) };
     Evidence { source, says: version.clone(), real_time, first_hand: true }
 }
 
-/// `PREEMPT_RT` (5.3 and later), `PREEMPT RT` (patches before) or `PREEMPT_{RT,(full)}` (6.13 and later, in places).
+/// `PREEMPT_RT` (5.3 and later), `PREEMPT RT` (RT patches before), `PREEMPT_{RT,(full)}` (some kernels from 6.13).
 fn says_preempt_rt(version: &str) -> bool {
     let words: Vec<&str> = version.split_whitespace().collect();
     words
@@ -69,7 +69,7 @@ fn name(kernel: &Kernel) -> Option<Evidence> {
     kernel.name_promises_real_time().then(|| Evidence {
         source: "uname -r".to_owned(),
         says: format!(
-            "'rt' in {}, a name that anyone may give",
+            "'rt' in {}, a name that anyone can choose",
             kernel.release.get().map_or("", String::as_str)
         ),
         real_time: None,
@@ -91,7 +91,7 @@ fn decide(evidence: &[Evidence]) -> Fact<bool> {
         (true, false) => Fact::known(false, no.join(", ")),
         (true, true) => {
             let looked: Vec<&str> = evidence.iter().map(|piece| piece.source.as_str()).collect();
-            Fact::unknown(format!("nothing first-hand in {}", looked.join(", ")))
+            Fact::unknown(format!("no first-hand evidence in {}", looked.join(", ")))
         }
         (false, false) => Fact::unknown(format!("{} against {}", yes.join(", "), no.join(", "))),
     }
@@ -104,7 +104,7 @@ fn contradictions(evidence: &[Evidence], decision: Option<bool>) -> Vec<String> 
             .filter(|piece| piece.real_time == Some(!decision))
             .map(|piece| {
                 format!(
-                    "{} says {}, the running kernel says otherwise: it is another kernel's",
+                    "{} reports {}, but the running kernel contradicts it: the file belongs to another kernel",
                     piece.source, piece.says
                 )
             })
@@ -114,7 +114,7 @@ fn contradictions(evidence: &[Evidence], decision: Option<bool>) -> Vec<String> 
                 |answer| evidence.iter().find(|piece| piece.first_hand && piece.real_time == Some(answer));
             match (first(true), first(false)) {
                 (Some(yes), Some(no)) => {
-                    vec![format!("{} says {}, but {} says {}", yes.source, yes.says, no.source, no.says)]
+                    vec![format!("{} reports {}, but {} reports {}", yes.source, yes.says, no.source, no.says)]
                 }
                 _ => Vec::new(),
             }

@@ -1,4 +1,4 @@
-//! Whether there is a hypervisor underneath, and which.
+//! Whether the machine is virtual, and under which hypervisor.
 
 use tardy_record::facts::{Clock, Fact};
 use tardy_sys::kernel_files::KernelFiles;
@@ -6,7 +6,7 @@ use tardy_sys::kernel_files::KernelFiles;
 const CPUINFO: &str = "/proc/cpuinfo";
 const TREE: &str = "/proc/device-tree";
 
-/// What DMI, the device tree or the clock sources call it, in lower case, and its name.
+/// The name in DMI, the device tree or the clock sources, in lower case, and the hypervisor.
 const NAMES: [(&str, &str); 14] = [
     ("vmware", "VMware"),
     ("virtualbox", "VirtualBox"),
@@ -29,10 +29,10 @@ pub(super) fn find(files: &KernelFiles, clock: &Clock) -> Fact<String> {
     let flag = cpu_flag(files);
     match (name(files, clock), flag) {
         (Some((name, how)), _) => Fact::known(name, how),
-        (None, Some(true)) => Fact::known("unnamed".to_owned(), format!("the flag hypervisor in {CPUINFO}")),
+        (None, Some(true)) => Fact::known("unnamed".to_owned(), format!("flag hypervisor in {CPUINFO}")),
         (None, Some(false)) => Fact::known("none".to_owned(), format!("no flag hypervisor in {CPUINFO}")),
         (None, None) if files.exists(&format!("{TREE}/model")) => {
-            Fact::known("none".to_owned(), format!("{TREE} is a board's, and has no hypervisor in it"))
+            Fact::known("none".to_owned(), format!("{TREE} describes a board without a hypervisor"))
         }
         (None, None) => {
             Fact::unknown(format!("no flags in {CPUINFO}, no {TREE}, no /sys/hypervisor, no DMI"))
@@ -40,7 +40,7 @@ pub(super) fn find(files: &KernelFiles, clock: &Clock) -> Fact<String> {
     }
 }
 
-/// The CPU's own word, on x86: CPUID sets the flag under any hypervisor that does not hide.
+/// The x86 CPUID flag, which every hypervisor sets that does not hide.
 fn cpu_flag(files: &KernelFiles) -> Option<bool> {
     let text = files.text(CPUINFO).ok()?;
     let flags =
@@ -54,7 +54,7 @@ fn name(files: &KernelFiles, clock: &Clock) -> Option<(String, String)> {
         .join(" ");
     let sources = clock.available.get().map(|sources| sources.join(" ")).unwrap_or_default();
     let text = |path: &str| files.text(path).unwrap_or_default().replace('\0', " ");
-    // Xen's first domain runs on the hypervisor too, and its DMI is the machine's.
+    // Xen's first domain runs on the hypervisor too, and its DMI data are the machine's.
     let places = [
         ("/sys/hypervisor/type", text("/sys/hypervisor/type")),
         ("DMI", dmi),

@@ -1,4 +1,4 @@
-//! Which kernel this is.
+//! The running kernel.
 
 use tardy_record::Knowable;
 use tardy_record::facts::{Fact, Kernel};
@@ -9,7 +9,7 @@ use super::kernel_config::KernelConfig;
 use super::look::Look;
 use super::{co_kernel, evidence, parameters, preemption};
 
-/// Collects all about the kernel.
+/// Collects the facts about the kernel.
 pub(super) fn collect(files: &KernelFiles, answers: &SystemAnswers, config: KernelConfig) -> Kernel {
     let mut kernel = Kernel {
         release: or_answer(files.text_fact(&["/proc/sys/kernel/osrelease"]), &answers.release, "uname -r"),
@@ -27,7 +27,7 @@ pub(super) fn collect(files: &KernelFiles, answers: &SystemAnswers, config: Kern
     kernel
 }
 
-/// What uname(2) says where the file, which says the same, does not. The well-known name of the source is `uname`.
+/// The uname(2) answer if the file, which has the same content, is missing. The source is then called by its well-known name `uname`.
 fn or_answer(from_file: Fact<String>, answer: &Option<String>, command: &str) -> Fact<String> {
     match (from_file.value, answer) {
         (Knowable::Known(text), _) => Fact::known(text, command),
@@ -53,7 +53,7 @@ fn ticks(config: &KernelConfig) -> Fact<u32> {
     }
 }
 
-/// Major and minor version of a release, such as (6, 12).
+/// Major and minor version of a release, such as (6, 12); `None` if it does not begin with a version.
 pub fn major_minor(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

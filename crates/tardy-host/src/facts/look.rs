@@ -1,4 +1,4 @@
-//! A file's content as a fact: its value with its path, or unknown with the path and the reason.
+//! Reads a file's content as a fact: the value and its path, or unknown with the path and the reason.
 
 use std::str::FromStr;
 
@@ -6,13 +6,13 @@ use tardy_record::facts::Fact;
 use tardy_record::per_cpu::PerCpu;
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 
-/// Looks into kernel files for facts.
+/// Reads facts from kernel files.
 pub(super) trait Look {
-    /// The text of the first of the files that is there and not empty.
+    /// The text of the first of the files that exists and is not empty.
     fn text_fact(&self, paths: &[&str]) -> Fact<String>;
     /// The one number in a file.
     fn number_fact<T: FromStr>(&self, path: &str) -> Fact<T>;
-    /// What `read` makes of each CPU's directory under `parent`, which names them `<prefix>N`; `how` names the file.
+    /// The result of `read` for each CPU directory `<prefix>N` under `parent`; `how` names the file.
     fn per_cpu_fact<T>(
         &self,
         parent: &str,
@@ -62,7 +62,7 @@ impl Look for KernelFiles {
     }
 }
 
-/// Why a fact could not be had from a file.
+/// Why a file did not yield a fact.
 pub(super) fn not_from(path: &str, error: &KernelFileError) -> String {
     format!("{path}: {}", error.reason())
 }

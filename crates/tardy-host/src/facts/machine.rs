@@ -1,4 +1,4 @@
-//! The board or computer, its firmware, distribution and memory.
+//! The board or computer: firmware, distribution and memory.
 
 use tardy_record::facts::{Fact, Machine};
 use tardy_sys::kernel_files::KernelFiles;
@@ -7,7 +7,7 @@ use super::look::{Look, not_from};
 
 const DMI: &str = "/sys/class/dmi/id";
 
-/// Collects all about the machine.
+/// Collects the facts about the machine.
 pub(super) fn collect(files: &KernelFiles) -> Machine {
     Machine {
         board: board(files),
@@ -17,7 +17,7 @@ pub(super) fn collect(files: &KernelFiles) -> Machine {
     }
 }
 
-/// The device tree's model, else DMI's words, else the line that ARM kernels had before device trees.
+/// The device tree's model, otherwise DMI's, otherwise the `Hardware` line of ARM kernels before device trees.
 fn board(files: &KernelFiles) -> Fact<String> {
     let tree = files.text_fact(&["/proc/device-tree/model", "/sys/firmware/devicetree/base/model"]);
     if tree.get().is_some() {
@@ -51,7 +51,7 @@ fn firmware(files: &KernelFiles) -> Fact<String> {
     }
 }
 
-/// Those of DMI's words that say something, each once.
+/// The meaningful DMI fields, each once.
 fn dmi(files: &KernelFiles, fields: &[&str]) -> Option<String> {
     let mut words: Vec<String> = Vec::new();
     for field in fields {
@@ -78,7 +78,7 @@ fn distribution(files: &KernelFiles) -> Fact<String> {
             return Fact::known(name, path);
         }
     }
-    // Before os-release, in 2012, each had a file of its own.
+    // Before os-release (2012), each distribution had a file of its own.
     match files.text("/etc/debian_version") {
         Ok(version) => Fact::known(format!("Debian {version}"), "/etc/debian_version"),
         Err(error) => {

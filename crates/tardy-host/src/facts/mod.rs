@@ -1,11 +1,11 @@
-//! What this machine is, and how that is known.
+//! What this machine is, and how each fact is known.
 //!
-//! Everything comes from kernel files under one root and from a few answers of system calls, which are passed in; so
-//! a directory can stand in for any machine. Nothing here needs privileges: what this user may not read is unknown,
-//! and says why. Nothing is taken for granted of a file's content either, and so nothing panics on it.
+//! Every fact comes from kernel files under one root and from a few system calls whose answers are passed in, so a directory can
+//! stand in for any machine. Nothing here needs privileges: what this user may not read is unknown, with the reason. File
+//! contents are untrusted; no content causes a panic.
 //!
-//! The road not taken: asking `dmidecode`, `lscpu`, `cpupower` and the like. They are not there on a small board, and
-//! their output changes with their version.
+//! Road not taken: running `dmidecode`, `lscpu` or `cpupower`. They are missing on small boards, and their output changes with
+//! the version.
 
 mod answers;
 mod clock;
@@ -31,9 +31,9 @@ pub use scheduling::may_set_priorities;
 use tardy_record::facts::{Facts, Tardy};
 use tardy_sys::kernel_files::KernelFiles;
 
-/// Collects everything that is known of a machine.
+/// Collects all facts about a machine.
 ///
-/// `answers` must be of the same machine as `files`: [`SystemAnswers::ask`] with [`KernelFiles::real`], and
+/// `answers` must belong to the same machine as `files`: [`SystemAnswers::ask`] with [`KernelFiles::real`], and
 /// [`SystemAnswers::none`] with a directory that stands in for another machine.
 pub fn collect(files: &KernelFiles, answers: &SystemAnswers) -> Facts {
     let config = kernel_config::find(files, answers);
@@ -45,7 +45,7 @@ pub fn collect(files: &KernelFiles, answers: &SystemAnswers) -> Facts {
     Facts { kernel, clock, cpu, scheduling, machine, tardy: tardy() }
 }
 
-/// What is known of this program at compile time.
+/// This program's version and build.
 fn tardy() -> Tardy {
     let environment = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };

@@ -1,15 +1,15 @@
-//! Boot parameters that nothing owns.
+//! Boot parameters that no part of the kernel uses.
 //!
-//! An article set `dwg_otg.speed=1` for years; the module is dwc_otg, and the kernel says nothing of a parameter for a
-//! module that never comes. Three kinds are found:
+//! An article set `dwg_otg.speed=1` for years; the module is called dwc_otg, and the kernel does not report a parameter for a
+//! module that is never loaded. Three kinds are found:
 //!
 //! - `module.parameter` whose module is neither loaded nor built in (/sys/module, modules.builtin,
-//!   modules.builtin.modinfo) nor to be loaded (modules.dep, modules.order). Prefixes that belong to programs or to the
-//!   kernel's core ([`NOT_MODULES`]) are left alone. Without the module tree nobody can tell, and so it is unknown.
-//! - a parameter one slip of the finger from one that matters to latency ([`LATENCY`]), such as `isolcpu=3`.
+//!   modules.builtin.modinfo) nor loadable (modules.dep, modules.order). Prefixes that belong to programs or to the
+//!   kernel's core ([`NOT_MODULES`]) are skipped. Without a module tree the answer is unknown.
+//! - a parameter one typing error away from one that matters to latency ([`LATENCY`]), such as `isolcpu=3`.
 //! - a parameter that this kernel was built without, such as `nohz_full=` without CONFIG_NO_HZ_FULL.
 //!
-//! All else without a dot is left alone: what the kernel does not know goes to init, and may well be meant for it.
+//! Other parameters without a dot are skipped: what the kernel does not know is passed to init, perhaps on purpose.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use super::distance::is_one_slip;
 use super::kernel::major_minor;
 use super::look::not_from;
 
-/// What stands before a dot and is no module: programs that read the command line, and core parts of the kernel whose
+/// Prefixes before a dot that are not modules: programs that read the command line, and core parts of the kernel whose
 /// parameters are not shown in /sys/module.
 const NOT_MODULES: [&str; 52] = [
     "acpi",
@@ -78,7 +78,7 @@ const NOT_MODULES: [&str; 52] = [
     "xen",
 ];
 
-/// Parameters that people set for latency's sake, and their like with which they must not be confused.
+/// Parameters that affect latency, and similar ones with which they must not be confused.
 const LATENCY: [&str; 26] = [
     "clocksource",
     "cpu_isolation",
@@ -108,7 +108,7 @@ const LATENCY: [&str; 26] = [
     "softlockup_panic",
 ];
 
-/// Parameters that a kernel must be built for, and the option.
+/// Parameters that need a build option, and the option.
 const BUILT_FOR: [(&str, &str); 6] = [
     ("isolcpus", "CPU_ISOLATION"),
     ("nohz_full", "NO_HZ_FULL"),
@@ -118,7 +118,7 @@ const BUILT_FOR: [(&str, &str); 6] = [
     ("threadirqs", "IRQ_FORCED_THREADING"),
 ];
 
-/// Finds the parameters of `kernel.command_line` that nothing owns.
+/// Finds the parameters of `kernel.command_line` that no part of the kernel uses.
 pub(super) fn unowned(
     files: &KernelFiles,
     answers: &SystemAnswers,
@@ -156,9 +156,9 @@ fn conclude(
     let reason = modules.unreadable.as_deref().unwrap_or("the module tree is not readable");
     let undecided = undecided.join(" ");
     if found.is_empty() {
-        return Fact::unknown(format!("who owns {undecided} cannot be told: {reason}"));
+        return Fact::unknown(format!("the owner of {undecided} is unknown: {reason}"));
     }
-    Fact::known(found, format!("{how}; who owns {undecided} cannot be told: {reason}"))
+    Fact::known(found, format!("{how}; the owner of {undecided} is unknown: {reason}"))
 }
 
 /// Splits a command line as the kernel does (lib/cmdline.c, `next_arg`): at white space outside double quotes. The
@@ -184,12 +184,12 @@ pub(super) fn split(line: &str) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// The name of a parameter; the kernel takes `-` for `_`.
+/// The name of a parameter, with `-` as `_` as the kernel treats it.
 fn name_of(parameter: &str) -> String {
     parameter.split('=').next().unwrap_or_default().replace('-', "_")
 }
 
-/// The module that a `module.parameter` is for, if it looks like one.
+/// The module of a `module.parameter`; `None` if it does not look like one.
 fn module_of(parameter: &str) -> Option<String> {
     let name = name_of(parameter);
     let (module, rest) = name.split_once('.')?;
@@ -238,11 +238,11 @@ fn not_built_for(parameter: &str, kernel: &Kernel) -> Option<UnownedParameter> {
     })
 }
 
-/// The modules that a machine has.
+/// The modules of a machine.
 struct Modules {
-    /// Names, `-` as `_`.
+    /// Names, with `-` as `_`.
     names: BTreeSet<String>,
-    /// Why the module tree could not be read, if it could not.
+    /// Why the module tree could not be read; `None` if it was.
     unreadable: Option<String>,
 }
 
@@ -274,7 +274,7 @@ impl Modules {
         Self { names, unreadable }
     }
 
-    /// Whether there is such a module; absent where nobody can tell.
+    /// Whether the module exists; `None` if unknown.
     fn owns(&self, files: &KernelFiles, module: &str) -> Option<bool> {
         let known = NOT_MODULES.contains(&module)
             || self.names.contains(module)
@@ -287,7 +287,7 @@ impl Modules {
     }
 }
 
-/// The module of a line of modules.dep, modules.order or modules.builtin: `kernel/drivers/x/some-name.ko.xz: …`.
+/// The module in a line of modules.dep, modules.order or modules.builtin: `kernel/drivers/x/some-name.ko.xz: …`.
 fn in_list(line: &str) -> Option<String> {
     let path = line.split(':').next()?;
     let file = path.rsplit('/').next()?;

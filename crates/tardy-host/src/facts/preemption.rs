@@ -1,4 +1,4 @@
-//! Which preemption model is in force, and whether it can change.
+//! The preemption model in force, and whether it can be changed.
 
 use tardy_record::facts::{Fact, Kernel, Preemption};
 use tardy_sys::kernel_files::KernelFiles;
@@ -9,9 +9,9 @@ use super::kernel_config::KernelConfig;
 use super::look::not_from;
 use super::parameters::split;
 
-/// Where a PREEMPT_DYNAMIC kernel says its mode, the present one in parentheses.
+/// Where a PREEMPT_DYNAMIC kernel reports its mode, the current one in parentheses.
 const MODE_FILE: &str = "/sys/kernel/debug/sched/preempt";
-/// What the kernel logs whenever the mode is set.
+/// The kernel's log message when the mode is set.
 const MODE_LOGGED: &str = "Dynamic Preempt: ";
 
 /// Finds the model and whether it is dynamic; `kernel.real_time` is decided before.
@@ -47,12 +47,12 @@ fn dynamic(
         // Before 5.18 the version string said PREEMPT for dynamic kernels too; those begin at 5.12.
         None => match kernel.release.get().and_then(|release| major_minor(release)) {
             Some(version) if version < (5, 12) => Fact::known(false, "uname -r: before 5.12 there was none"),
-            _ => Fact::unknown("uname -v, the kernel's log and configuration do not say"),
+            _ => Fact::unknown("not in uname -v, the kernel's log or its configuration"),
         },
     }
 }
 
-/// The mode of a dynamic kernel, from the most to the least immediate source.
+/// The mode of a dynamic kernel, from the most to the least direct source.
 fn mode(
     files: &KernelFiles,
     answers: &SystemAnswers,
@@ -78,10 +78,10 @@ fn mode(
         );
     }
     let reason =
-        file.err().map_or_else(|| format!("{MODE_FILE}: no mode in it"), |error| not_from(MODE_FILE, &error));
+        file.err().map_or_else(|| format!("{MODE_FILE}: no mode"), |error| not_from(MODE_FILE, &error));
     let log = match &answers.log {
         Some(Err(reason)) => reason.as_str(),
-        _ => "no word of it",
+        _ => "no message",
     };
     Fact::unknown(format!("{reason}; the kernel's log: {log}; no preempt= on the command line"))
 }
@@ -124,7 +124,7 @@ fn built_in(config: &KernelConfig, kernel: &mut Kernel) -> Fact<Preemption> {
                 return Fact::known(model, config.options.how.clone());
             }
             kernel.contradictions.push(format!(
-                "{} says {}, but uname -v says otherwise: it is another kernel's",
+                "{} reports {}, but uname -v contradicts it: the file belongs to another kernel",
                 config.options.how,
                 model.name()
             ));
@@ -141,6 +141,6 @@ fn built_in(config: &KernelConfig, kernel: &mut Kernel) -> Fact<Preemption> {
         (None, Some(false)) => {
             Fact::unknown("voluntary or none: uname -v says no PREEMPT, and no configuration is readable")
         }
-        (None, None) => Fact::unknown("neither uname -v nor a configuration says"),
+        (None, None) => Fact::unknown("not in uname -v nor in a configuration"),
     }
 }

@@ -1,29 +1,29 @@
 //! One line of /proc/PID/stat (proc_pid_stat(5)).
 
-/// What tardy wants of it.
+/// The fields that tardy uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessStat<'line> {
-    /// The name, whatever is in it.
+    /// The command name; it may contain any character.
     pub name: &'line str,
-    /// Parent's id.
+    /// The parent's process id.
     pub parent: u32,
     /// PF_… flags.
     pub flags: u64,
     /// User plus system time, in clock ticks of 10 ms.
     pub ticks: u64,
-    /// When it began, in clock ticks after boot: with the id, this names a process for good.
+    /// Start time in clock ticks after boot; together with the id it identifies the process.
     pub start: u64,
-    /// Real-time priority, 0 where the policy has none.
+    /// Real-time priority; 0 if the policy has none.
     pub priority: u32,
     /// SCHED_… number.
     pub policy: u32,
 }
 
-/// The flag of kernel threads, which user processes cannot have.
+/// The flag of kernel threads; user processes cannot have it.
 const PF_KTHREAD: u64 = 0x0020_0000;
 
 impl<'line> ProcessStat<'line> {
-    /// Reads the line; `None` where it is none. The name ends at the last parenthesis, since it may hold any.
+    /// Parses the line; `None` if it is malformed. The name ends at the last parenthesis, since it may contain others.
     pub fn parse(line: &'line str) -> Option<Self> {
         let (_, after) = line.split_once('(')?;
         let (name, rest) = after.rsplit_once(')')?;
@@ -41,12 +41,12 @@ impl<'line> ProcessStat<'line> {
         })
     }
 
-    /// Whether it is a thread of the kernel's.
+    /// Whether it is a kernel thread.
     pub fn is_kernel_thread(&self) -> bool {
         self.flags & PF_KTHREAD != 0
     }
 
-    /// The policy's name, as sched(7) has it.
+    /// The policy's name in sched(7).
     pub fn policy_name(&self) -> &'static str {
         match self.policy {
             0 => "other",

@@ -1,4 +1,4 @@
-//! What the scheduler grants real-time tasks, and this user.
+//! What the scheduler grants to real-time tasks and to this user.
 
 use tardy_record::facts::{Fact, FairServer, Kernel, Scheduling};
 use tardy_record::per_cpu::PerCpu;
@@ -11,7 +11,7 @@ use super::threads;
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
-/// Collects all about scheduling.
+/// Collects the facts about scheduling.
 pub(super) fn collect(files: &KernelFiles, kernel: &Kernel) -> Scheduling {
     Scheduling {
         rt_runtime_us: files.number_fact("/proc/sys/kernel/sched_rt_runtime_us"),
@@ -34,12 +34,12 @@ fn fair_server(files: &KernelFiles, kernel: &Kernel) -> Fact<PerCpu<FairServer>>
         (None, Some(version)) if version < (6, 12) => {
             Fact::known(PerCpu::default(), "uname -r: before 6.12 there was none")
         }
-        (None, _) => Fact::unknown(format!("{}; it takes root and a mounted debugfs", servers.how)),
+        (None, _) => Fact::unknown(format!("{}; it needs root and a mounted debugfs", servers.how)),
         (Some(_), _) => servers,
     }
 }
 
-/// The limit of this process's own group: only cgroup v1 has one to read, and only with CONFIG_RT_GROUP_SCHED.
+/// The RT limit of this process's group: only cgroup v1 with CONFIG_RT_GROUP_SCHED has one.
 fn cgroup_limit(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     let config = kernel.config.get();
     if config.is_some_and(|config| !config.contains_key("RT_GROUP_SCHED")) {
@@ -48,7 +48,7 @@ fn cgroup_limit(files: &KernelFiles, kernel: &Kernel) -> Fact<String> {
     let Some(group) = own_v1_group(files) else {
         return match config {
             Some(_) => {
-                Fact::unknown("CONFIG_RT_GROUP_SCHED is set, and /proc/self names no cgroup v1 for cpu")
+                Fact::unknown("CONFIG_RT_GROUP_SCHED is set, but /proc/self lists no cgroup v1 for cpu")
             }
             None => Fact::known("none".to_owned(), "no cgroup v1 for cpu in /proc/self/cgroup and mounts"),
         };
@@ -76,7 +76,7 @@ fn own_v1_group(files: &KernelFiles) -> Option<String> {
     Some(format!("{}{}", mount, group.trim_end_matches('/')))
 }
 
-/// What sched_setscheduler(2) will grant.
+/// The highest priority that sched_setscheduler(2) grants.
 fn allowed_priority(files: &KernelFiles) -> Fact<u32> {
     if let Some(how) = has_capability(files, CAP_SYS_NICE, "CAP_SYS_NICE") {
         return Fact::known(99, how);
@@ -85,7 +85,7 @@ fn allowed_priority(files: &KernelFiles) -> Fact<u32> {
         Ok(limit) => match limit.as_str() {
             "unlimited" => Fact::known(99, "RLIMIT_RTPRIO in /proc/self/limits"),
             number => number.parse().map_or_else(
-                |_| Fact::unknown("/proc/self/limits: no number for the real-time priority"),
+                |_| Fact::unknown("/proc/self/limits: no real-time priority"),
                 |limit: u32| Fact::known(limit.min(99), "RLIMIT_RTPRIO in /proc/self/limits"),
             ),
         },
@@ -93,12 +93,12 @@ fn allowed_priority(files: &KernelFiles) -> Fact<u32> {
     }
 }
 
-/// Whether this process may give priorities to threads of the kernel, which takes CAP_SYS_NICE.
+/// Whether this process may set priorities of kernel threads (CAP_SYS_NICE).
 pub fn may_set_priorities(files: &KernelFiles) -> bool {
     has_capability(files, CAP_SYS_NICE, "CAP_SYS_NICE").is_some()
 }
 
-/// What mlockall(2) will grant.
+/// The memory that mlockall(2) grants.
 fn lockable_memory(files: &KernelFiles) -> Fact<String> {
     if let Some(how) = has_capability(files, CAP_IPC_LOCK, "CAP_IPC_LOCK") {
         return Fact::known("unlimited".to_owned(), how);
@@ -112,8 +112,8 @@ fn lockable_memory(files: &KernelFiles) -> Fact<String> {
     }
 }
 
-/// Where a capability comes from, if this process has it effectively. One that was given inside a user namespace counts
-/// for nothing with the scheduler or mlock.
+/// The source of a capability that is effective in this process. A capability granted inside a user namespace does not
+/// count for the scheduler or for mlock.
 fn has_capability(files: &KernelFiles, number: u32, name: &str) -> Option<String> {
     let status = files.text("/proc/self/status").ok()?;
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;

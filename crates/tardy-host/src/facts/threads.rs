@@ -1,4 +1,4 @@
-//! The kernel's threads that decide how late an interrupt, a timer or a deferred action is.
+//! Kernel threads that affect the latency of interrupts, timers and deferred work.
 
 use tardy_record::facts::{Fact, KernelThread};
 use tardy_sys::kernel_files::KernelFiles;
@@ -6,12 +6,12 @@ use tardy_sys::kernel_files::KernelFiles;
 use super::look::not_from;
 use super::process_stat::ProcessStat;
 
-/// How the names of such threads begin: threaded interrupts (`irq/…`, before 3.0 `IRQ-…`), timers and softirqs of RT
+/// Name prefixes of such threads: threaded interrupts (`irq/…`, before 3.0 `IRQ-…`), timers and softirqs of RT
 /// kernels (`ktimers/`, `ktimersoftd/`, `sirq-…`), deferred softirqs, RCU callbacks and boosting.
 const BEGINNINGS: [&str; 8] =
     ["irq/", "IRQ-", "ktimers/", "ktimersoftd/", "sirq-", "ksoftirqd/", "rcuc/", "rcub/"];
 
-/// Finds them by going through /proc once.
+/// Finds them in one pass over /proc.
 pub fn find(files: &KernelFiles) -> Fact<Vec<KernelThread>> {
     let names = match files.names("/proc") {
         Ok(names) => names,
@@ -33,9 +33,5 @@ pub fn find(files: &KernelFiles) -> Fact<Vec<KernelThread>> {
             });
         }
     }
-    if seen {
-        Fact::known(threads, "/proc/PID/stat")
-    } else {
-        Fact::unknown("/proc shows no kernel threads here")
-    }
+    if seen { Fact::known(threads, "/proc/PID/stat") } else { Fact::unknown("/proc lists no kernel threads") }
 }

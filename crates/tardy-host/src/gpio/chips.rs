@@ -1,4 +1,4 @@
-//! GPIO chips and their lines, as the kernel lists them, and the line that a person means.
+//! GPIO chips and their lines as the kernel lists them, and the line that a user names.
 
 use std::path::Path;
 
@@ -8,23 +8,23 @@ use serde::Serialize;
 use tardy_record::pins::Line;
 use tardy_sys::gpio::device_path;
 
-/// Where the devices lie.
+/// The directory of devices.
 const DEVICES: &str = "/dev";
-/// What their names begin with.
+/// The prefix of their names.
 const PREFIX: &str = "gpiochip";
-/// What a person may write for a line.
+/// What a user may write for a line.
 const FORMS: &str = "gpiochip0:17, the chip's label as in pinctrl-bcm2835:17, or the line's name";
 
 /// A chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChipState {
-    /// Its device below /dev, such as `gpiochip0`.
+    /// Its device in /dev, such as `gpiochip0`.
     pub name: String,
-    /// What its driver calls it.
+    /// Its driver's label.
     pub label: String,
-    /// Its lines, by number; empty where the chip cannot be opened.
+    /// Its lines by number; empty if the chip cannot be opened.
     pub lines: Vec<LineState>,
-    /// Why it cannot be opened; absent where it can.
+    /// Why it cannot be opened; `None` if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
@@ -34,26 +34,26 @@ pub struct ChipState {
 pub struct LineState {
     /// Its number on the chip.
     pub offset: u32,
-    /// Its name; empty where it has none.
+    /// Its name; may be empty.
     pub name: String,
-    /// Who has it; empty where nobody said, even if somebody has it.
+    /// Who uses it; empty if unused, or if the user left no name.
     pub consumer: String,
-    /// Whether somebody has it: a program, or the kernel itself.
+    /// Whether a program or the kernel uses it.
     pub used: bool,
     /// Whether it is an output.
     pub output: bool,
 }
 
-/// A line that a person named.
+/// A line that a user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The line.
     pub line: Line,
-    /// How it stands.
+    /// Its current state.
     pub state: LineState,
 }
 
-/// All chips, in the order of their numbers.
+/// All chips, by number.
 ///
 /// # Errors
 /// If the directory of devices cannot be read.
@@ -73,7 +73,7 @@ fn chip(name: String) -> ChipState {
     }
 }
 
-/// The chip of a machine that does not exist (`--fake`): a Raspberry Pi's, with a lamp on its line 2.
+/// The chip of a machine that does not exist (`--fake`): a Raspberry Pi's, with an LED on line 2.
 pub fn fake() -> Vec<ChipState> {
     let line = |offset: u32| {
         let lamp = offset == 2;
@@ -94,16 +94,16 @@ pub fn fake() -> Vec<ChipState> {
     }]
 }
 
-/// The line `text` of a machine that cannot be asked: a lab's guest that has not been booted.
+/// The line `text` of a machine that is not running yet, such as a guest of the lab.
 ///
 /// # Errors
-/// In words, if it can be none.
+/// If `text` cannot name a line.
 pub fn elsewhere(text: &str) -> Result<Found, String> {
     let numbered = text.rsplit_once(':').map(|(chip, number)| (chip, number.parse::<u32>()));
     let (chip, offset, name) = match numbered {
         Some((chip, Ok(offset))) if !chip.is_empty() => (chip, offset, None),
         None if !text.is_empty() => ("gpiochip0", 0, Some(text.to_owned())),
-        _ => return Err(format!("'{text}' is no line; give {FORMS}")),
+        _ => return Err(format!("'{text}' does not name a GPIO line; expected {FORMS}")),
     };
     let line = Line { chip: chip.to_owned(), label: chip.to_owned(), offset, name };
     let state =
@@ -112,19 +112,19 @@ pub fn elsewhere(text: &str) -> Result<Found, String> {
 }
 
 fn look_at(path: &Path) -> Result<(String, Vec<LineState>), String> {
-    // The crate says no more than that it is none.
+    // The crate's own error says only that this is not a GPIO chip.
     std::fs::File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::PermissionDenied => format!(
-            "{} may not be opened ({error}); run as root, or as a member of the group that owns it (often gpio)",
+            "{} cannot be opened ({error}); run as root, or as a member of the group that owns it (often gpio)",
             path.display()
         ),
         _ => format!("{} cannot be opened: {error}", path.display()),
     })?;
-    let told = |error: gpiocdev::Error| format!("{}: {error}", path.display());
-    let chip = Chip::from_path(path).map_err(told)?;
-    let info = chip.info().map_err(told)?;
+    let with_path = |error: gpiocdev::Error| format!("{}: {error}", path.display());
+    let chip = Chip::from_path(path).map_err(with_path)?;
+    let info = chip.info().map_err(with_path)?;
     let lines = (0..info.num_lines).map(|offset| chip.line_info(offset).map(state)).collect::<Result<_, _>>();
-    Ok((info.label, lines.map_err(told)?))
+    Ok((info.label, lines.map_err(with_path)?))
 }
 
 fn state(info: Info) -> LineState {
@@ -140,7 +140,7 @@ fn state(info: Info) -> LineState {
 /// The line that `text` names among `chips`: `CHIP:NUMBER`, where the chip is its device or its label, or a line's name.
 ///
 /// # Errors
-/// In words: no such chip or line, or several.
+/// No such chip or line, or several.
 pub fn find(text: &str, chips: &[ChipState]) -> Result<Found, String> {
     if chips.is_empty() {
         return Err(format!(
@@ -162,12 +162,12 @@ pub fn find(text: &str, chips: &[ChipState]) -> Result<Found, String> {
     match found.as_slice() {
         [one] => Ok(one.clone()),
         [] => Err(format!(
-            "no line is named '{text}'; give {FORMS}; `tardy gpio list` shows them all{}",
+            "no line is named '{text}'; expected {FORMS}; `tardy gpio list` lists all lines{}",
             troubles(chips)
         )),
         several => {
             let places: Vec<String> = several.iter().map(|one| one.line.place()).collect();
-            Err(format!("several lines are named '{text}': {}; give one of these", places.join(", ")))
+            Err(format!("several lines are named '{text}': {}; use one of these", places.join(", ")))
         }
     }
 }
@@ -181,12 +181,12 @@ fn of_chip(name: &str, offset: u32, chips: &[ChipState]) -> Result<Found, String
         [] => {
             let known: Vec<String> =
                 chips.iter().map(|chip| format!("{} ({})", chip.name, chip.label)).collect();
-            return Err(format!("there is no GPIO chip '{name}'; there are {}", known.join(", ")));
+            return Err(format!("there is no GPIO chip '{name}'; this machine has {}", known.join(", ")));
         }
         several => {
             let names: Vec<&str> = several.iter().map(|chip| chip.name.as_str()).collect();
             return Err(format!(
-                "several chips are labelled '{name}': {}; give one of these",
+                "several chips have the label '{name}': {}; use one of these",
                 names.join(", ")
             ));
         }
@@ -197,7 +197,7 @@ fn of_chip(name: &str, offset: u32, chips: &[ChipState]) -> Result<Found, String
     let line = chip.lines.iter().find(|line| line.offset == offset);
     line.map(|line| found(chip, line)).ok_or_else(|| {
         format!(
-            "{} ({}) has lines 0 to {}, and no {offset}",
+            "{} ({}) has lines 0 to {}, not {offset}",
             chip.name,
             chip.label,
             chip.lines.len().saturating_sub(1)
@@ -216,12 +216,12 @@ fn troubles(chips: &[ChipState]) -> String {
 }
 
 impl Found {
-    /// Why the line cannot be claimed, if somebody has it.
+    /// Why the line cannot be claimed; `None` if it is unused.
     pub fn taken(&self) -> Option<String> {
         let Self { line, state } = self;
         state.used.then(|| {
-            let who = if state.consumer.is_empty() { "somebody who left no name" } else { &state.consumer };
-            format!("{} is taken, by '{who}'; choose another line, or end what has it (`tardy gpio list` shows all)", line.place())
+            let who = if state.consumer.is_empty() { "an unnamed user" } else { &state.consumer };
+            format!("{} is in use by '{who}'; choose another line, or stop its user (`tardy gpio list` lists all)", line.place())
         })
     }
 }
@@ -274,9 +274,9 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_line_is_said() {
         for (text, words) in [
-            ("gpiochip9:0", "there is no GPIO chip 'gpiochip9'; there are gpiochip0 (pinctrl-x)"),
-            ("gpiochip0:3", "has lines 0 to 2, and no 3"),
-            ("expander:0", "several chips are labelled 'expander': gpiochip1, gpiochip2"),
+            ("gpiochip9:0", "there is no GPIO chip 'gpiochip9'; this machine has gpiochip0 (pinctrl-x)"),
+            ("gpiochip0:3", "has lines 0 to 2, not 3"),
+            ("expander:0", "several chips have the label 'expander': gpiochip1, gpiochip2"),
             ("twice", "several lines are named 'twice': gpiochip0:2, gpiochip1:0"),
             ("thrice", "no line is named 'thrice'"),
             ("gpiochip3:0", "not yours"),
@@ -287,6 +287,6 @@ mod tests {
         }
         assert!(find("x:0", &[]).unwrap_err().contains("no GPIO chip"));
         let taken = find("LED", &chips()).unwrap().taken().unwrap();
-        assert!(taken.contains("taken, by 'heartbeat'"), "{taken}");
+        assert!(taken.contains("in use by 'heartbeat'"), "{taken}");
     }
 }

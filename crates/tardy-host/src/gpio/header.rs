@@ -1,9 +1,8 @@
-//! Which pin of a board's header a line is, where that is known: a person who is about to drive a pin looks at the board
-//! and not at the chip.
+//! Which pin of a board's header a line is connected to: the user looks at the board, not at the chip.
 
-/// The 40-pin header of Raspberry Pis since the 1 B+: the number of the GPIO at each pin, from pin 1; none where there is
-/// power, ground, or (27, 28) the memory of an add-on board, which has its GPIOs 0 and 1 to itself.
-/// Source: the board's own documentation, "GPIO and the 40-pin header".
+/// The 40-pin header of Raspberry Pis since the 1 B+: the GPIO number at each pin, from pin 1; `None` for power, ground and
+/// pins 27 and 28, which are reserved for an add-on board's EEPROM (GPIOs 0 and 1).
+/// Source: the board's documentation, "GPIO and the 40-pin header".
 const RASPBERRY_PI_40: [Option<u32>; 40] = [
     None,
     None,
@@ -47,11 +46,11 @@ const RASPBERRY_PI_40: [Option<u32>; 40] = [
     Some(21),
 ];
 
-/// What the drivers of the chips behind that header call them: BCM2835 to 2837, BCM2711, and the RP1 of the Pi 5.
+/// Driver labels of the chips behind that header: BCM2835 to 2837, BCM2711, and the RP1 of the Pi 5.
 const RASPBERRY_PI_CHIPS: [&str; 3] = ["pinctrl-bcm2835", "pinctrl-bcm2711", "pinctrl-rp1"];
 
-/// The header's pin for the line `offset` of a chip with that label on `board`, such as `pin 11 of the 40-pin header`;
-/// nothing where the board is not known or the line is at no pin.
+/// The header pin of line `offset` of a chip with that label on `board`, such as `pin 11 of the 40-pin header`; `None`
+/// if the board is unknown or the line is not on the header.
 pub fn pin(board: Option<&str>, label: &str, offset: u32) -> Option<String> {
     if !board?.starts_with("Raspberry Pi") || !RASPBERRY_PI_CHIPS.contains(&label) {
         return None;
@@ -60,10 +59,10 @@ pub fn pin(board: Option<&str>, label: &str, offset: u32) -> Option<String> {
     Some(format!("pin {} of the 40-pin header", index + 1))
 }
 
-/// Whether the device tree's name of a line says that it belongs to something on the board, an LED or a regulator, and not
-/// to a pin that a wire goes to. A line without a name may be anything.
+/// Whether the device tree's name of a line shows that it belongs to a part on the board, such as an LED or a regulator, and
+/// not to a header pin. A line without a name may be either.
 pub fn is_something_else(name: Option<&str>) -> bool {
-    /// How pins of headers are named: by number or by the bus that a person may put there.
+    /// How header pins are named: by number or by the bus that may be on them.
     const OF_HEADERS: [&str; 12] =
         ["GPIO", "ID_SD", "ID_SC", "SDA", "SCL", "SPI", "TXD", "RXD", "PIN", "P8_", "P9_", "CON"];
     name.is_some_and(|name| {

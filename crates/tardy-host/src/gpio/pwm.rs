@@ -1,13 +1,13 @@
-//! PWM outputs in sysfs (Documentation/driver-api/pwm.rst, "Using PWMs with the sysfs interface"), for a stimulus in which
-//! nothing of Linux is.
+//! PWM outputs in sysfs (Documentation/driver-api/pwm.rst, "Using PWMs with the sysfs interface"): a stimulus that needs no
+//! Linux thread.
 //!
-//! As with exported lines, what is set up stays so when its process has died: ending it is the guard's.
+//! A PWM output stays set up when the process that set it up has died; the pin guard stops it.
 
 use tardy_sys::kernel_files::KernelFiles;
 
 const CLASS: &str = "/sys/class/pwm";
 
-/// The output that `text` names, `pwmchip0:1`; nothing where it names something else.
+/// The output that `text` names, as in `pwmchip0:1`; `None` if it names something else.
 pub fn parse(text: &str) -> Option<(String, u32)> {
     let (chip, channel) = text.split_once(':')?;
     let number = chip.strip_prefix("pwmchip")?;
@@ -15,39 +15,39 @@ pub fn parse(text: &str) -> Option<(String, u32)> {
     Some((chip.to_owned(), channel.parse().ok()?)).filter(|_| is_number)
 }
 
-/// Says whether `channel` of `chip` is there and nobody's.
+/// Checks that `channel` of `chip` exists and is unused.
 ///
 /// # Errors
-/// In words, if not.
+/// Why it cannot be used.
 pub fn find(files: &KernelFiles, chip: &str, channel: u32) -> Result<(), String> {
     let count: u32 = files.number(&format!("{CLASS}/{chip}/npwm")).map_err(|_| {
         let known = files.names(CLASS).unwrap_or_default();
         match known.as_slice() {
             [] => format!("there is no {chip}: this machine has no PWM controller in {CLASS}"),
-            known => format!("there is no PWM controller {chip}; there are {}", known.join(", ")),
+            known => format!("there is no PWM controller {chip}; this machine has {}", known.join(", ")),
         }
     })?;
     if channel >= count {
-        return Err(format!("{chip} has {count} channels, counted from 0, and no {channel}"));
+        return Err(format!("{chip} has channels 0 to {}, not {channel}", count.saturating_sub(1)));
     }
     if exported(files, chip, channel) {
         return Err(format!(
-            "channel {channel} of {chip} is in use; end what has it, or write {channel} to {CLASS}/{chip}/unexport"
+            "channel {channel} of {chip} is in use; stop its user, or write {channel} to {CLASS}/{chip}/unexport"
         ));
     }
     Ok(())
 }
 
-/// Makes a square wave of `period_ns` on `channel` of `chip`.
+/// Starts a square wave of period `period_ns` on `channel` of `chip`.
 ///
 /// # Errors
-/// In words: it is not there, in use, or cannot do that.
+/// If the output does not exist, is in use, or does not support the period.
 pub fn start(files: &KernelFiles, chip: &str, channel: u32, period_ns: u64) -> Result<(), String> {
     find(files, chip, channel)?;
-    let told = |error| format!("the PWM output {chip}:{channel}: {error}");
+    let report = |error| format!("the PWM output {chip}:{channel}: {error}");
     let write = |file: String, text: String| {
         let outcome = files.write(&format!("{CLASS}/{chip}/{file}"), &text);
-        outcome.map_err(|error| told(format!("{error} ('{text}')")))
+        outcome.map_err(|error| report(format!("{error} ('{text}')")))
     };
     write("export".to_owned(), channel.to_string())?;
     let of_channel = |file: &str| format!("pwm{channel}/{file}");
@@ -56,10 +56,10 @@ pub fn start(files: &KernelFiles, chip: &str, channel: u32, period_ns: u64) -> R
     write(of_channel("enable"), "1".to_owned())
 }
 
-/// Ends it; nothing where it is not set up. Whether it was.
+/// Stops the output if it is set up; returns whether it was.
 ///
 /// # Errors
-/// In words.
+/// The kernel's error.
 pub fn stop(files: &KernelFiles, chip: &str, channel: u32) -> Result<bool, String> {
     if !exported(files, chip, channel) {
         return Ok(false);
@@ -97,8 +97,8 @@ mod tests {
         let chip = root.path().join("sys/class/pwm/pwmchip3");
         fs::create_dir_all(chip.join("pwm1")).unwrap();
         fs::write(chip.join("npwm"), "2\n").unwrap();
-        assert!(find(&files, "pwmchip0", 0).unwrap_err().contains("there are pwmchip3"));
-        assert!(find(&files, "pwmchip3", 2).unwrap_err().contains("has 2 channels"));
+        assert!(find(&files, "pwmchip0", 0).unwrap_err().contains("this machine has pwmchip3"));
+        assert!(find(&files, "pwmchip3", 2).unwrap_err().contains("has channels 0 to 1, not 2"));
         assert!(find(&files, "pwmchip3", 1).unwrap_err().contains("is in use"));
         assert_eq!(find(&files, "pwmchip3", 0), Ok(()));
     }

@@ -7,39 +7,39 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::{Kind, Line, Owner, Place, Undo, Undone};
 
-/// What became of one entry.
+/// The result for one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// What the entry is about, for people.
+    /// What was changed, as a noun phrase.
     pub what: String,
-    /// What was done.
+    /// The result.
     pub fate: Fate,
 }
 
 /// What was done with an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The setting is as it was.
+    /// The setting is restored.
     Undone,
-    /// Somebody else has changed it since, so it stays as they have left it.
+    /// Another process has changed the setting since, so it was left alone.
     LeftAlone {
-        /// What it was, what tardy made of it, and what it is now.
+        /// The old value, tardy's value and the current value.
         what: String,
     },
-    /// Its owner is alive and will put it back itself.
+    /// The process that changed it is alive and will restore it.
     InUse {
-        /// The owner's process id.
+        /// Its process id.
         pid: u32,
     },
-    /// It could not be undone; the entry stays.
+    /// It could not be restored; the entry stays.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Undoes every entry in `place` whose owner is dead, the latest first, with settings under `files`. An entry of a kind that is not among
-/// `kinds` fails and stays.
+/// Undoes every entry in `place` whose process is dead, the latest first, with settings under `files`. An entry of a kind
+/// that is not among `kinds` fails and stays.
 ///
 /// # Errors
 /// If the journal exists and cannot be read.
@@ -59,7 +59,7 @@ pub fn restore(place: &Place, files: &KernelFiles, kinds: &[Kind]) -> Result<Vec
     Ok(entries.iter().map(|path| one(place, files, kinds, path)).collect())
 }
 
-/// Changes of one of `kinds` that a process which is dead by now has left, described.
+/// Describes the changes of one of `kinds` that dead processes have left.
 pub fn left_behind(place: &Place, kinds: &[Kind]) -> Vec<String> {
     let Ok(entries) = fs::read_dir(&place.directory) else { return Vec::new() };
     let lines = entries.filter_map(|entry| read(&entry.ok()?.path()));
@@ -107,9 +107,9 @@ fn change_of(line: &Line, kinds: &[Kind]) -> Result<Box<dyn Undo>, String> {
     (kind.read)(&line.setting)
 }
 
-/// An entry that was cut short: its owner died while it wrote, before it changed anything.
+/// An incomplete entry: its process died while writing it, before it changed the setting.
 fn unreadable(place: &Place, path: &Path) -> Restored {
-    let what = format!("{}, which was never finished", path.display());
+    let what = format!("{}, which is incomplete", path.display());
     let owner = owner_in_name(path).filter(|pid| place.started_ticks(*pid).is_some());
     if let Some(pid) = owner {
         return Restored { what, fate: Fate::InUse { pid } };
@@ -146,7 +146,7 @@ mod tests {
 
     const KINDS: [Kind; 3] = [settings::REPLACED_FILE, settings::THREAD_RANK, instance::UNDO];
 
-    /// A process id that no process has: the highest is 2^22.
+    /// A process id that cannot exist: the highest is 2^22.
     const NOBODY: u32 = u32::MAX;
 
     struct Scene {

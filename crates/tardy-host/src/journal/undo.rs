@@ -1,8 +1,8 @@
-//! What the journal needs to know of a change: how to describe it, store it, read it back and undo it.
+//! What the journal needs to know about a change: how to describe, store, read and undo it.
 //!
-//! The journal knows none of the owners. Each owner of a change implements [`Undo`] and offers a [`Kind`], by which an entry of a
-//! process that crashed finds its way back to the owner's code. Road not taken: one enum of all changes, which made the
-//! journal depend on everything that changes a setting.
+//! The journal does not know who changes settings. Each owner of a change implements [`Undo`] and provides a [`Kind`], which
+//! maps an entry that a crashed process left to the owner's code. Road not taken: one enum of all changes, which made the
+//! journal depend on every part that changes a setting.
 
 use std::fmt::Debug;
 
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tardy_sys::kernel_files::KernelFiles;
 
-/// A change to the system, with all that it takes to undo it.
+/// A change to the system, with everything needed to undo it.
 pub trait Undo: Debug + Send {
     /// The name of its [`Kind`].
     fn kind(&self) -> &'static str;
@@ -22,9 +22,9 @@ pub trait Undo: Debug + Send {
     /// The change as a JSON object, which [`Kind::read`] reads back.
     fn to_json(&self) -> Value;
 
-    /// Restores the setting. To undo what is undone already is not an error.
+    /// Restores the setting. Undoing a change that is already undone is not an error.
     ///
-    /// An entry may come from a file that another user wrote: the implementation must refuse to write or remove anything that tardy
+    /// An entry may come from a file that another user wrote: implementations must refuse to write or remove anything that tardy
     /// does not change.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ pub trait Undo: Debug + Send {
     fn undo(&self, files: &KernelFiles) -> Result<Undone, String>;
 }
 
-/// How undoing a change ended.
+/// The result of undoing a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// The setting has its old value.
@@ -50,7 +50,7 @@ pub struct Kind {
     pub name: &'static str,
     /// Reads an entry's change.
     pub read: fn(&Value) -> Result<Box<dyn Undo>, String>,
-    /// Whether it is undone before all others: a tracer that still runs refuses settings that come back.
+    /// Whether it is undone before all others: a running tracer overrides settings that are restored.
     pub first: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A kernel setting that is changed for a while.
+//! A kernel setting that is changed until its guard is dropped.
 
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -20,7 +20,7 @@ impl Setting {
         }
     }
 
-    /// Restores it; unlike an entry of the journal, it is known to be tardy's own.
+    /// Restores it. Unlike an entry of the journal, it is known to be tardy's own.
     fn restore(&self, files: &KernelFiles) -> Result<Undone, String> {
         match self {
             Self::File(file) => file.restore(files),
@@ -29,7 +29,7 @@ impl Setting {
     }
 }
 
-/// A changed setting. Dropping it puts back what was there.
+/// A changed setting. Dropping it restores the old value.
 #[derive(Debug)]
 pub struct Changed {
     files: KernelFiles,
@@ -38,20 +38,20 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Writes `new` into the file at `path`, after noting in the journal of `place` what it held. Nothing is written,
-    /// and nothing noted, where it holds that already.
+    /// Writes `new` into the file at `path`, after noting the old text in the journal of `place`. Returns `None`, and notes and
+    /// writes nothing, if the file holds `new` already.
     ///
     /// # Errors
-    /// In words, if it cannot be read, noted or written.
+    /// If it cannot be read, noted or written.
     pub fn make(place: &Place, files: &KernelFiles, path: &str, new: &str) -> Result<Option<Self>, String> {
         let old = files.text(path).map_err(|error| error.to_string())?;
         if old == new { Ok(None) } else { Self::make_undone_by(place, files, path, new, &old).map(Some) }
     }
 
-    /// Writes `new` into a file that takes commands and is not read back as it is written; `undo` takes it back.
+    /// Writes `new` into a file that takes commands and does not read back what was written; writing `undo` undoes it.
     ///
     /// # Errors
-    /// In words, if it cannot be noted or written.
+    /// If it cannot be noted or written.
     pub fn make_undone_by(
         place: &Place,
         files: &KernelFiles,
@@ -65,11 +65,11 @@ impl Changed {
         })
     }
 
-    /// As [`Self::make`], for a file that reads back what is written: should somebody else write something else
-    /// meanwhile, that is not overwritten.
+    /// As [`Self::make`], for a file that reads back what was written: a value that another process writes later is not
+    /// overwritten.
     ///
     /// # Errors
-    /// As for [`Self::make`], and if the kernel makes something else of `new`.
+    /// As for [`Self::make`], and if the kernel changes `new` into something else.
     pub fn make_exactly(
         place: &Place,
         files: &KernelFiles,
@@ -92,15 +92,15 @@ impl Changed {
                 return Ok(());
             }
             let back = files.write(path, &old).map_or_else(|error| format!("; {error}"), |()| String::new());
-            Err(format!("{path} was to be '{new}', and the kernel made '{made}' of it{back}"))
+            Err(format!("wrote '{new}' to {path}, but it reads back as '{made}'{back}"))
         })?;
         Ok(Some(changed))
     }
 
-    /// Gives a kernel thread another rank.
+    /// Gives a kernel thread another policy or priority.
     ///
     /// # Errors
-    /// In words, if it cannot be noted, or the kernel refuses.
+    /// If it cannot be noted, or the kernel refuses.
     pub fn make_thread(place: &Place, files: &KernelFiles, thread: &ThreadRank) -> Result<Self, String> {
         Self::noted(place, files, Setting::Thread(thread.clone()), |files| thread.make(files))
     }
@@ -112,7 +112,7 @@ impl Changed {
         make: impl FnOnce(&KernelFiles) -> Result<(), String>,
     ) -> Result<Self, String> {
         let entry = place.note(setting.as_undo())?;
-        // The kernel refused, so there is nothing to put back.
+        // The kernel refused, so there is nothing to restore.
         match make(files) {
             Ok(()) => Ok(Self { files: files.clone(), setting, entry: Some(entry) }),
             Err(reason) => {
@@ -127,10 +127,10 @@ impl Changed {
         self.setting.as_undo().describe()
     }
 
-    /// Puts back what was there, and says how that went.
+    /// Restores the old value and returns the result.
     ///
     /// # Errors
-    /// In words; the entry stays in the journal then.
+    /// A message; the entry then stays in the journal.
     pub fn put_back(mut self) -> Result<Undone, String> {
         self.restore()
     }
@@ -155,7 +155,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_was_there_comes_back() {
+    fn the_old_value_is_restored() {
         let root = tempfile::tempdir().unwrap();
         let (place, files) = (Place::at(&root.path().join("journal")), KernelFiles::under(root.path()));
         fs::write(root.path().join("x"), "1\n").unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_somebody_else_survives_and_is_told() {
+    fn a_value_that_another_process_wrote_is_kept_and_reported() {
         let root = tempfile::tempdir().unwrap();
         let (place, files) = (Place::at(&root.path().join("journal")), KernelFiles::under(root.path()));
         fs::write(root.path().join("x"), "1\n").unwrap();
@@ -185,7 +185,7 @@ mod tests {
         fs::write(root.path().join("x"), "1\n").unwrap();
         let changed = Changed::make_exactly(&place, &files, "/x", "2").unwrap().unwrap();
         fs::write(root.path().join("x"), "1\n").unwrap();
-        assert_eq!(changed.put_back(), Ok(Undone::WasSo), "whoever measured with it is told");
+        assert_eq!(changed.put_back(), Ok(Undone::WasSo), "the caller learns of it");
         assert_eq!(fs::read_dir(root.path().join("journal")).unwrap().count(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Kernel settings that tardy changes for a while, each held by a guard that restores it.
+//! Kernel settings that tardy changes temporarily, each held by a guard that restores it.
 
 mod changed;
 mod replaced_file;

@@ -1,8 +1,8 @@
-//! The policy and priority of a kernel thread, changed for a while.
+//! The policy and priority of a kernel thread, changed temporarily.
 //!
-//! A process id alone may belong to another thread by the time that a crash is undone, so the time at which the thread
-//! began is kept with it. In a made-up tree of kernel files nothing is asked of the system: there the thread is its
-//! /proc/PID/stat, and its rank is written into that.
+//! A process id may belong to another thread by the time a crash is undone, so the thread's start time is kept with it. In a tree
+//! that stands in for a machine no system call is made: there the thread is its /proc/PID/stat file, and policy and priority are
+//! written into that file.
 
 use serde::{Deserialize, Serialize};
 use tardy_sys::kernel_files::KernelFiles;
@@ -13,12 +13,12 @@ use serde_json::Value;
 use crate::facts::process_stat::ProcessStat;
 use crate::journal::{Undo, Undone, tagged};
 
-/// A policy, as the kernel numbers them (sched(7)), and a real-time priority.
+/// A scheduling policy, numbered as in the kernel (sched(7)), and a real-time priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
     /// SCHED_… number: 0 other, 1 fifo, 2 rr.
     pub policy: u32,
-    /// 1 to 99, or 0 where the policy has none.
+    /// 1 to 99; 0 if the policy has none.
     pub priority: u32,
 }
 
@@ -28,7 +28,7 @@ impl Rank {
         Self { policy: 1, priority }
     }
 
-    /// For people, such as `fifo 50`.
+    /// For messages, such as `fifo 50`.
     pub fn describe(self) -> String {
         match self.policy {
             0 => "other".to_owned(),
@@ -48,7 +48,7 @@ impl Rank {
     }
 }
 
-/// A kernel thread, what it was and what it was made.
+/// A kernel thread, with its old and its new policy and priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadRank {
     /// Its process id.
@@ -57,9 +57,9 @@ pub struct ThreadRank {
     pub start_ticks: u64,
     /// Its name, such as `irq/39-dwc_otg`.
     pub name: String,
-    /// What it was.
+    /// What it had before.
     pub old: Rank,
-    /// What tardy made it.
+    /// What tardy gave it.
     pub new: Rank,
 }
 
@@ -76,7 +76,7 @@ impl Undo for ThreadRank {
         tagged(self.kind(), self)
     }
 
-    /// Restores the thread's old rank, unless the thread has ended or another process has given it a third one.
+    /// Restores the thread, unless it has ended or another process has changed it since.
     fn undo(&self, files: &KernelFiles) -> Result<Undone, String> {
         let Ok(line) = files.text(&stat_of(self.pid)) else { return Ok(Undone::Done) };
         let Some(stat) = ProcessStat::parse(&line) else { return Ok(Undone::Done) };
@@ -96,17 +96,17 @@ impl Undo for ThreadRank {
 }
 
 impl ThreadRank {
-    /// Gives the thread its new rank.
+    /// Gives the thread its new policy and priority.
     ///
     /// # Errors
-    /// In words: also if it has ended, or is by now another than it was found to be.
+    /// If the kernel refuses, the thread has ended, or its policy or priority is not `old` any more.
     pub(super) fn make(&self, files: &KernelFiles) -> Result<(), String> {
         let line = files.text(&stat_of(self.pid)).map_err(|error| error.to_string())?;
         let now = ProcessStat::parse(&line).filter(|stat| stat.start == self.start_ticks);
         let now = now.map(|stat| Rank { policy: stat.policy, priority: stat.priority });
         match now {
             Some(now) if now == self.old => set(files, self.pid, self.new),
-            Some(now) => Err(format!("{}, is {} by now", self.describe(), now.describe())),
+            Some(now) => Err(format!("{}, is {} now", self.describe(), now.describe())),
             None => Err(format!("{}, has ended", self.describe())),
         }
     }
@@ -120,15 +120,16 @@ fn set(files: &KernelFiles, pid: u32, rank: Rank) -> Result<(), String> {
     let words = rank.describe();
     if !files.is_real() {
         let line = files.text(&stat_of(pid)).map_err(|error| error.to_string())?;
-        let line = with_rank(&line, rank).ok_or_else(|| format!("{} is no thread's", stat_of(pid)))?;
+        let line = with_rank(&line, rank).ok_or_else(|| format!("{} is not a thread's", stat_of(pid)))?;
         return files.write(&stat_of(pid), &line).map_err(|error| error.to_string());
     }
-    let scheduling = rank.scheduling().ok_or_else(|| format!("{words} cannot be given to a thread"))?;
+    let scheduling =
+        rank.scheduling().ok_or_else(|| format!("{words} is not a policy that a thread can be given"))?;
     scheduling::set_of(pid, scheduling)
-        .map_err(|error| format!("thread {pid} cannot be made {words}: {error}"))
+        .map_err(|error| format!("thread {pid} cannot be set to {words}: {error}"))
 }
 
-/// The line of /proc/PID/stat with another rank in it: fields 40 and 41 (proc_pid_stat(5)).
+/// A line of /proc/PID/stat with another policy and priority: fields 40 and 41 (proc_pid_stat(5)).
 fn with_rank(line: &str, rank: Rank) -> Option<String> {
     let (name, fields) = line.rsplit_once(')')?;
     let mut fields: Vec<String> = fields.split_ascii_whitespace().map(str::to_owned).collect();
@@ -165,9 +166,9 @@ mod tests {
         };
         assert!(change(89).make(&files).unwrap_err().contains("has ended"));
         change(88).make(&files).unwrap();
-        assert!(change(88).make(&files).unwrap_err().contains("fifo 91 by now"));
+        assert!(change(88).make(&files).unwrap_err().contains("fifo 91 now"));
         assert_eq!(rank(), Rank::fifo(91));
-        assert_eq!(change(89).undo(&files), Ok(Undone::Done), "an id that was given out again");
+        assert_eq!(change(89).undo(&files), Ok(Undone::Done), "the id belongs to another thread");
         assert_eq!(rank(), Rank::fifo(91));
         assert_eq!(change(88).undo(&files), Ok(Undone::Done));
         assert_eq!((rank(), std::fs::read_to_string(&path).unwrap().trim()), (Rank::fifo(50), LINE));

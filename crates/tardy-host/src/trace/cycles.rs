@@ -1,34 +1,33 @@
-//! From events to cycles: which timer woke which thread when.
+//! Matches kernel events to cycles: which timer woke which thread, and when.
 //!
-//! A thread that sleeps until a deadline starts a timer (on its kernel stack, whose address may differ each time), the
-//! timer's interrupt reaches it, the thread is made ready, and the scheduler switches to it. The next sleep begins with
-//! the next start.
+//! A thread that sleeps until a deadline starts a timer (on its kernel stack, whose address may differ each time); the timer's
+//! interrupt expires it; the thread is made runnable; the scheduler switches to it. The next start begins the next cycle.
 
 use std::collections::BTreeMap;
 
 use super::events::{TraceEvent, What};
 
-/// Timers that a thread may have started besides and that have not expired; more are forgotten.
+/// How many other unexpired timers of a thread are kept; older ones are forgotten.
 const ARMED_MAX: usize = 256;
 
 /// One wake-up of one thread. Times on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// The thread, by its place in the list that the matcher was made with.
+    /// The thread's index in the list that the matcher was made with.
     pub thread: usize,
     /// The deadline.
     pub expires_ns: i64,
-    /// When the interrupt handler got to the timer.
+    /// When the interrupt handler reached the timer.
     pub irq_ns: u64,
-    /// When the thread was made ready to run.
+    /// When the thread was made runnable.
     pub wakeup_ns: u64,
-    /// When the scheduler switched to it; where it had not left the CPU yet, when it was made ready.
+    /// When the scheduler switched to it; if it was still on the CPU, when it was made runnable.
     pub switch_ns: u64,
-    /// Whether events were lost since the thread's cycle before.
+    /// Whether events were lost since the thread's previous cycle.
     pub after_loss: bool,
 }
 
-/// Finds cycles in a stream of events that is in the order of time.
+/// Finds cycles in a stream of events ordered by time.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
     threads: BTreeMap<u32, usize>,
@@ -36,7 +35,7 @@ pub struct Matcher {
     open: Vec<Open>,
 }
 
-/// A thread's cycle that is under way.
+/// A thread's cycle in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct Open {
     expired: Option<(i64, u64)>,
@@ -54,7 +53,7 @@ impl Matcher {
         }
     }
 
-    /// Takes one event in, and gives the cycle that it ends.
+    /// Processes one event and returns the cycle that it completes.
     pub fn take(&mut self, event: TraceEvent) -> Option<Cycle> {
         match event.what {
             What::Start { tid, timer, expires_ns } => {
@@ -91,7 +90,7 @@ impl Matcher {
         }
     }
 
-    /// The cycle that a thread which has ended left open.
+    /// The cycle that a thread left incomplete when it ended.
     pub fn finish(&mut self, thread: usize) -> Option<Cycle> {
         self.close(thread, None)
     }
@@ -105,7 +104,7 @@ impl Matcher {
         self.threads.get(&tid).copied()
     }
 
-    /// Ends a thread's cycle, if it was woken in it.
+    /// Completes a thread's cycle if the thread was woken in it.
     fn close(&mut self, thread: usize, switch_ns: Option<u64>) -> Option<Cycle> {
         let open = &mut self.open[thread];
         let ((expires_ns, irq_ns), wakeup_ns) = (open.expired?, open.wakeup_ns?);

@@ -1,4 +1,4 @@
-//! The four kernel events that show a thread's wake-up by a timer, out of the bytes of a trace.
+//! Decodes the four kernel events of a timer wake-up from a trace.
 
 use super::format::{Field, Format};
 
@@ -6,16 +6,16 @@ use super::format::{Field, Format};
 pub const EVENTS: [&str; 4] =
     ["timer/hrtimer_start", "timer/hrtimer_expire_entry", "sched/sched_wakeup", "sched/sched_switch"];
 
-/// Something that happened.
+/// A decoded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// When, on the trace's clock, which is CLOCK_MONOTONIC.
+    /// When, on CLOCK_MONOTONIC (the trace's clock).
     pub at_ns: u64,
     /// What.
     pub what: What,
 }
 
-/// What happened.
+/// The kinds of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A thread started a timer (hrtimer_start).
@@ -24,15 +24,15 @@ pub enum What {
         tid: u32,
         /// The timer's address.
         timer: u64,
-        /// When it shall expire, on the timer's clock.
+        /// Its expiry, on the timer's clock.
         expires_ns: i64,
     },
-    /// The timer's interrupt handler got to a timer (hrtimer_expire_entry).
+    /// The interrupt handler reached a timer (hrtimer_expire_entry).
     Expire {
         /// The timer's address.
         timer: u64,
     },
-    /// A thread was made ready to run (sched_wakeup).
+    /// A thread was made runnable (sched_wakeup).
     Wakeup {
         /// The thread.
         tid: u32,
@@ -42,11 +42,11 @@ pub enum What {
         /// The thread.
         tid: u32,
     },
-    /// Events before this time are not there.
+    /// Events before this time were lost.
     Lost,
 }
 
-/// How the kernel lays the four events out.
+/// The layout of the four events on this kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLayouts {
     kind: Field,
@@ -58,10 +58,10 @@ pub struct EventLayouts {
 }
 
 impl EventLayouts {
-    /// The layouts that the `format` files of [`EVENTS`], in that order, describe.
+    /// The layouts from the `format` files of [`EVENTS`], in that order.
     ///
     /// # Errors
-    /// The event and field that is not as it has been in every kernel so far.
+    /// Names the event and the field that this kernel lacks; every kernel so far has had it.
     pub fn of(formats: &[Format; 4]) -> Result<Self, String> {
         let field = |event: usize, name: &str| {
             let lacks = || format!("this kernel's event {} has no field {name}", EVENTS[event]);
@@ -78,7 +78,7 @@ impl EventLayouts {
         })
     }
 
-    /// The event that `bytes` are, if they are one of the four.
+    /// Decodes `bytes`; `None` if it is none of the four events.
     pub fn event(&self, at_ns: u64, bytes: &[u8]) -> Option<TraceEvent> {
         let kind = self.kind.number(bytes)?;
         let is = |id: u16| kind == u64::from(id);

@@ -1,6 +1,6 @@
-//! Where the kernel says that things are in its trace: `events/header_page` and each event's `format` file.
+//! Parses the kernel's description of its trace: `events/header_page` and each event's `format` file.
 
-/// Where a field of an event or of a page is.
+/// The position of a field in an event or page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Offset from the beginning, in bytes.
@@ -10,8 +10,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// The unsigned number that the field holds in `bytes`; nothing where it lies outside of them or is of a size that
-    /// no number has. Numbers are in this machine's own order: the trace is its own kernel's.
+    /// The unsigned number in the field; `None` if it lies outside `bytes` or its size is not 1, 2, 4 or 8. Byte order is this
+    /// machine's, whose kernel wrote the trace.
     pub fn number(self, bytes: &[u8]) -> Option<u64> {
         let field = bytes.get(self.offset..self.offset.checked_add(self.size)?)?;
         Some(match field.len() {
@@ -23,20 +23,20 @@ impl Field {
         })
     }
 
-    /// The text that the field holds in `bytes`, up to its first NUL.
+    /// The text in the field, up to its first NUL.
     pub fn text(self, bytes: &[u8]) -> Option<String> {
         let field = bytes.get(self.offset..self.offset.checked_add(self.size)?)?;
         let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
         Some(String::from_utf8_lossy(&field[..end]).into_owned())
     }
 
-    /// The text that lies where the field says: `__data_loc`, its length above 16 bits of offset.
+    /// The text that a `__data_loc` field points to: 16 bits of length above 16 bits of offset.
     pub fn located_text(self, bytes: &[u8]) -> Option<String> {
         let place = self.number(bytes)?;
         Field { offset: (place & 0xffff) as usize, size: (place >> 16) as usize }.text(bytes)
     }
 
-    /// The number that the field holds, of one that is signed.
+    /// The signed number in the field.
     pub fn signed(self, bytes: &[u8]) -> Option<i64> {
         let number = self.number(bytes)?;
         let unused = 64 - 8 * self.size as u32;
@@ -44,16 +44,16 @@ impl Field {
     }
 }
 
-/// The format of one event, or of the page's header, which has no id.
+/// The format of one event, or of the page header, which has no id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
-    /// The event's number in `common_type`; 0 for the page's header.
+    /// The event's number in `common_type`; 0 for the page header.
     pub id: u16,
     fields: Vec<(String, Field)>,
 }
 
 impl Format {
-    /// Reads a `format` file; lines that are not understood are passed over.
+    /// Parses a `format` file; skips lines that it does not know.
     pub fn parse(text: &str) -> Self {
         let mut format = Self::default();
         for line in text.lines() {

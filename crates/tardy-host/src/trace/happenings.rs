@@ -1,4 +1,4 @@
-//! The kernel's events as happenings: what a CPU did from one moment to the next.
+//! Decodes kernel events into happenings: what a CPU did over time.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::tracefs::Tracefs;
 /// Names of the soft interrupts by their numbers (include/linux/interrupt.h).
 const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-/// The CPU's own interrupts that x86 has a pair of events for each (arch/x86/include/asm/trace/irq_vectors.h).
+/// The interrupt vectors of x86 that have a pair of events each (arch/x86/include/asm/trace/irq_vectors.h).
 const VECTORS: [&str; 10] = [
     "local_timer",
     "reschedule",
@@ -23,17 +23,17 @@ const VECTORS: [&str; 10] = [
     "threshold_apic",
     "deferred_error_apic",
 ];
-/// Out of an idle state (include/linux/cpuidle.h, `PWR_EVENT_EXIT`).
+/// Leaving an idle state (include/linux/cpuidle.h, `PWR_EVENT_EXIT`).
 const IDLE_EXIT: u32 = u32::MAX;
 
-/// How the kernel lays out the events that are understood.
+/// The layout of the known events on this kernel.
 #[derive(Clone, Debug)]
 pub struct HappeningLayouts {
     kind: Field,
     layouts: BTreeMap<u16, Layout>,
 }
 
-/// How one event is laid out.
+/// The layout of one event.
 #[derive(Clone, Debug)]
 enum Layout {
     Switch { from: TaskFields, to: TaskFields },
@@ -58,14 +58,14 @@ struct TaskFields {
 }
 
 impl HappeningLayouts {
-    /// The events that this kernel has of those that are understood, and how it lays them out. The scheduler's must be
-    /// there; the others depend on the processor and the configuration.
+    /// The known events that this kernel has, and their layout. The scheduler's must exist; the others depend on the processor and
+    /// the configuration.
     ///
     /// # Errors
-    /// In words, if the scheduler's are missing.
+    /// If the scheduler's events are missing.
     pub fn of(tracefs: &Tracefs) -> Result<(Self, Vec<String>), String> {
         let switch = tracefs.format("sched/sched_switch")?;
-        let kind = switch.field("common_type").ok_or("the events of this kernel have no type")?;
+        let kind = switch.field("common_type").ok_or("this kernel's events have no common_type")?;
         let mut layouts = BTreeMap::new();
         let mut events = Vec::new();
         for (event, reader) in known() {
@@ -77,13 +77,13 @@ impl HappeningLayouts {
         }
         if !events.iter().any(|event| event == "sched/sched_switch") {
             return Err(
-                "this kernel's event sched/sched_switch is unlike any so far; please report it".to_owned()
+                "this kernel's event sched/sched_switch has an unknown format; please report it".to_owned()
             );
         }
         Ok((Self { kind, layouts }, events))
     }
 
-    /// What `bytes` say, if it is understood. A timer's function is the hexadecimal address that the event has.
+    /// Decodes `bytes`; `None` if the event is not known. A timer's function is given as its hexadecimal address.
     pub fn happening(&self, bytes: &[u8]) -> Option<Happening> {
         let kind = u16::try_from(self.kind.number(bytes)?).ok()?;
         let number = |field: &Field| u32::try_from(field.number(bytes)?).ok();
@@ -127,7 +127,7 @@ impl TaskFields {
 
 type Reader = Box<dyn Fn(&Format) -> Option<Layout>>;
 
-/// Every event that is understood, and how its format is read.
+/// Every known event, and how its format is read.
 fn known() -> Vec<(String, Reader)> {
     fn entry(event: &str, reader: impl Fn(&Format) -> Option<Layout> + 'static) -> (String, Reader) {
         (event.to_owned(), Box::new(reader))
@@ -153,7 +153,7 @@ fn known() -> Vec<(String, Reader)> {
         entry("timer/hrtimer_expire_exit", |_| Some(Layout::TimerEnd)),
         entry("nmi/nmi_handler", |format| format.field("delta_ns").map(|delta| Layout::Nmi { delta })),
         entry("power/cpu_idle", |format| format.field("state").map(|state| Layout::Idle { state })),
-        // arm and arm64 have one pair for all, whose reason is an address.
+        // arm and arm64 have one pair of events for all IPIs; the reason is an address.
         entry("ipi/ipi_entry", |_| Some(Layout::VectorBegin("ipi".to_owned()))),
         entry("ipi/ipi_exit", |_| Some(Layout::VectorEnd("ipi".to_owned()))),
     ];
@@ -245,7 +245,7 @@ mod tests {
         let (layouts, _) = layouts();
         let mut irq = [0u8; 16];
         put(&mut irq, 0, &8u16.to_ne_bytes());
-        // Its name would lie outside.
+        // Its name would lie outside the bytes.
         put(&mut irq, 12, &(5u32 << 16 | 16).to_ne_bytes());
         assert_eq!(layouts.happening(&irq), None);
         assert_eq!(layouts.happening(&irq[..1]), None);

@@ -1,4 +1,4 @@
-//! A trace instance of tardy's own: a ring buffer and settings apart from everybody else's, gone when it is dropped.
+//! A trace instance of tardy's own: a ring buffer with its own settings, removed when it is dropped.
 
 use std::path::PathBuf;
 
@@ -12,17 +12,17 @@ use super::reader::TraceReader;
 use super::tracefs::Tracefs;
 use crate::journal::{self, Entry, Kind, Place, Undo, Undone, tagged};
 
-/// Room for other CPUs' events, in KiB: a timer of a measured thread expires there only where the kernel moves timers.
+/// Buffer of each unmeasured CPU, in KiB: a measured thread's timer expires there only if the kernel migrates timers.
 const OTHER_CPUS_KIB: u32 = 64;
 
-/// How to undo a [`TraceInstance`]: before every other change, because a tracer that still runs in it refuses settings that come back.
+/// How to undo a [`TraceInstance`]: before every other change, because a running tracer overrides settings that are restored.
 pub const UNDO: Kind = Kind { name: "trace_instance", read: journal::read::<TraceInstance>, first: true };
 
-/// Where a journal entry may make tardy remove an instance.
+/// Prefixes of the instances that a journal entry may remove.
 const PLACES: [&str; 2] =
     ["/sys/kernel/tracing/instances/tardy-", "/sys/kernel/debug/tracing/instances/tardy-"];
 
-/// A trace instance that was made, as the journal knows it. All that is set in it goes with it.
+/// An instance that was made, as the journal stores it. Removing it removes all its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceInstance {
     /// Its directory in tracefs.
@@ -62,7 +62,7 @@ impl Undo for TraceInstance {
     }
 }
 
-/// An instance. Dropping it removes it, and with it all that was set in it.
+/// An instance. Dropping it removes it and all its settings.
 #[derive(Debug)]
 pub struct Instance {
     tracefs: Tracefs,
@@ -72,17 +72,17 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes the instance `tardy-ID`, which traces nothing yet, for the run of that id.
+    /// Makes the instance `tardy-ID` for run `id`; it records nothing yet.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn make(tracefs: &Tracefs, id: &str) -> Result<Self, String> {
         let path = tracefs.path(&format!("instances/tardy-{id}"));
-        // Written first: whatever happens from here on, `tardy restore` knows what to remove.
+        // Journalled first, so that `tardy restore` can remove it after a crash.
         let journal = Place::own().note(&TraceInstance { path: path.clone() })?;
         let instance = Self { tracefs: tracefs.clone(), path, journal: Some(journal) };
         instance.tracefs.files.make_directory(&instance.path).map_err(|error| {
-            format!("{error}; tardy measures in a trace instance of its own, which needs root and Linux 3.10")
+            format!("{error}; tardy measures in a trace instance, which needs root and Linux 3.10")
         })?;
         instance.write("tracing_on", "0")?;
         Ok(instance)
@@ -91,7 +91,7 @@ impl Instance {
     /// Writes one of its files.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn write(&self, name: &str, text: &str) -> Result<(), String> {
         let file = format!("{}/{name}", self.path);
         self.tracefs.files.write(&file, text).map_err(|error| format!("{error} ('{text}')"))
@@ -100,25 +100,24 @@ impl Instance {
     /// The content of one of its files.
     ///
     /// # Errors
-    /// If it is not there or may not be read.
+    /// If it does not exist or is not readable.
     pub fn text(&self, name: &str) -> Result<String, KernelFileError> {
         self.tracefs.files.text(&format!("{}/{name}", self.path))
     }
 
-    /// Sets it up for the wake-ups of the threads `tids`, which are for `cpus`, with `buffer_kib` for each of those, and
-    /// starts it.
+    /// Records the wake-ups of the threads `tids` on `cpus`, with `buffer_kib` for each of these CPUs, and starts.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn trace_wake_ups(&self, tids: &[u32], cpus: &[u32], buffer_kib: u32) -> Result<(), String> {
         self.write("trace_clock", "mono")?;
         self.make_room(cpus, buffer_kib)?;
-        // Names of commands are looked up at every switch otherwise, of all tasks, for a text that nobody reads.
+        // Otherwise command names are looked up at every context switch, for a text that is never read.
         let _ = self.write("trace_options", "norecord-cmd");
         for (event, filter) in EVENTS.iter().zip(filters(tids)) {
             self.write(&format!("events/{event}/filter"), &filter)?;
         }
-        // Timers of other kinds, such as the tick's, are left out where the kernel says where its functions are.
+        // Other timers, such as the tick's, are excluded if the kernel shows its function addresses.
         if let Some(address) = self.address_of("hrtimer_wakeup") {
             let only = format!("function==0x{address:x}");
             let _ = self.write("events/timer/hrtimer_expire_entry/filter", &only);
@@ -129,10 +128,10 @@ impl Instance {
         self.write("tracing_on", "1")
     }
 
-    /// Gives `cpus` buffers of `kib` each, and the others small ones.
+    /// Gives `cpus` buffers of `kib` each, and all other CPUs small ones.
     ///
     /// # Errors
-    /// In words, if there is not so much memory.
+    /// If there is not enough memory.
     pub fn make_room(&self, cpus: &[u32], kib: u32) -> Result<(), String> {
         self.write("buffer_size_kb", &OTHER_CPUS_KIB.to_string())?;
         for cpu in cpus {
@@ -141,23 +140,23 @@ impl Instance {
         Ok(())
     }
 
-    /// Leaves the events of other CPUs than `cpus` out.
+    /// Excludes the events of all CPUs but `cpus`.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn watch_only(&self, cpus: &[u32]) -> Result<(), String> {
         self.write("tracing_cpumask", &cpu_mask(cpus))
     }
 
-    /// Where one of its files is.
+    /// The path of one of its files.
     pub fn file(&self, name: &str) -> PathBuf {
         self.tracefs.files.resolve(&format!("{}/{name}", self.path))
     }
 
-    /// A reader of all that it traces.
+    /// A reader of everything that it records.
     ///
     /// # Errors
-    /// In words, if its pipes cannot be had.
+    /// If its pipes cannot be opened.
     pub fn reader(&self, page: PageLayout) -> Result<TraceReader, String> {
         let files = &self.tracefs.files;
         let open = |cpu: u32| {
@@ -176,7 +175,7 @@ impl Instance {
         names.iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok()).collect()
     }
 
-    /// How many events its buffers of all CPUs have lost.
+    /// How many events the buffers of all CPUs have lost.
     pub fn lost_events(&self) -> u64 {
         let lost = |cpu: u32| {
             let stats = self.text(&format!("per_cpu/cpu{cpu}/stats")).ok()?;
@@ -192,7 +191,7 @@ impl Instance {
     }
 
     fn address_of(&self, function: &str) -> Option<u64> {
-        // A line is `ffffffff814204b0 t hrtimer_wakeup`, and there are hundreds of thousands of them.
+        // Lines look like `ffffffff814204b0 t hrtimer_wakeup`; there are hundreds of thousands.
         let all = self.tracefs.files.bytes("/proc/kallsyms").ok()?;
         let name = format!(" {function}");
         let line = all.split(|byte| *byte == b'\n').find(|line| line.ends_with(name.as_bytes()))?;
@@ -201,7 +200,7 @@ impl Instance {
     }
 }
 
-/// CPUs as the kernel reads masks: hexadecimal words of 32 bits, the highest first.
+/// A CPU mask as the kernel parses it: hexadecimal 32-bit words, the highest first.
 fn cpu_mask(cpus: &[u32]) -> String {
     let words = cpus.iter().max().map_or(1, |cpu| cpu / 32 + 1);
     let word = |index: u32| {
@@ -212,8 +211,8 @@ fn cpu_mask(cpus: &[u32]) -> String {
     (0..words).rev().map(word).collect::<Vec<_>>().join(",")
 }
 
-/// What each of [`EVENTS`] is filtered by. A range holds however many threads in one line; what else is in it is left
-/// out when the events are read.
+/// The filter of each of [`EVENTS`]. A range covers any number of threads in one expression; other threads inside the range are
+/// skipped when the events are read.
 fn filters(tids: &[u32]) -> [String; 4] {
     let (first, last) = (tids.iter().min().copied().unwrap_or(0), tids.iter().max().copied().unwrap_or(0));
     let among = |field: &str| match first == last {
@@ -225,7 +224,7 @@ fn filters(tids: &[u32]) -> [String; 4] {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // A removed instance was stopped first: a reader that is still in it would keep it busy.
+        // Stopped first: an instance with an active reader would stay busy.
         let _ = self.write("tracing_on", "0");
         let removed = self.tracefs.files.remove_directory(&self.path);
         let gone = removed.is_ok() || removed.is_err_and(|error| error.is_absent());

@@ -1,8 +1,8 @@
-//! From cycles to series: how late each level was, relative to the same deadline.
+//! From cycles to series: the latency at each level, relative to the same deadline.
 //!
-//! Each level is accounted for as the thread itself is: what was recorded, the deadlines that passed while it was
-//! waited for, and what was lost add up to what was attempted. A deadline that passed while the thread was late at a
-//! higher level was never attempted at a lower one: no timer was started for it.
+//! Each level is accounted for like the thread itself: recorded cycles, deadlines that passed while the level was waited for, and
+//! lost cycles add up to the attempted ones. A deadline that passed while the thread was late at a higher level was never attempted
+//! at a lower one, because no timer was started for it.
 
 use tardy_record::fill::missed_behind;
 use tardy_record::series::{Change, Level, Quantity, Series, SeriesKind, TraceSeries, TraceSource};
@@ -13,21 +13,21 @@ use super::cycles::Cycle;
 /// The levels that events show, lowest first.
 pub const LEVELS: [Level; 3] = [Level::Irq, Level::Wakeup, Level::KernelThread];
 
-/// What a level's series is called: `cpu 1, timer IRQ`.
+/// The label of a level's series, such as `cpu 1, timer IRQ`.
 pub fn label(cpu: u32, level: Level) -> String {
     format!("cpu {cpu}, {}", level.name())
 }
 
-/// The schedule of one thread, as far as its levels need it. Times on the monotonic clock.
+/// The part of a thread's schedule that its levels need. Times on the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// The CPU that the thread is for.
+    /// The thread's CPU.
     pub cpu: u32,
-    /// The thread's very first deadline, dither left out.
+    /// The thread's first deadline, without dither.
     pub first_ns: u64,
-    /// From one deadline to the next.
+    /// The interval between deadlines.
     pub interval_ns: u64,
-    /// Cycles that it counts at the most.
+    /// The most cycles that it counts.
     pub cycles: u64,
     /// Start of the run.
     pub run_start_ns: u64,
@@ -37,7 +37,7 @@ pub struct Grid {
 #[derive(Clone, Debug)]
 pub struct ThreadLevels {
     grid: Grid,
-    /// The deadline of cycle 0, dither left out.
+    /// The deadline of cycle 0, without dither.
     first_counted_ns: u64,
     levels: [LevelCount; 3],
 }
@@ -45,7 +45,7 @@ pub struct ThreadLevels {
 #[derive(Clone, Debug)]
 struct LevelCount {
     builder: SeriesBuilder,
-    /// The first cycle that nothing is known of yet.
+    /// The first cycle that has not been seen yet.
     next_cycle: u64,
 }
 
@@ -63,7 +63,7 @@ impl ThreadLevels {
         }
     }
 
-    /// Adds a cycle; one whose deadline is outside of the counted part is passed over.
+    /// Adds a cycle; ignores it if its deadline is outside the counted part.
     pub fn add(&mut self, cycle: Cycle) {
         let since_first =
             u64::try_from(cycle.expires_ns).ok().and_then(|at| at.checked_sub(self.first_counted_ns));
@@ -86,8 +86,7 @@ impl ThreadLevels {
         }
     }
 
-    /// Accounts for the end: of the `attempted` cycles of the thread, those after the last that is known were lost, if
-    /// events were.
+    /// Accounts for the end: of the thread's `attempted` cycles, those after the last one seen were lost if events were lost.
     pub fn finish(&mut self, attempted: u64, lost: bool) {
         for level in self.levels.iter_mut().filter(|_| lost) {
             level.builder.drop_readings(attempted.saturating_sub(level.next_cycle));
@@ -95,12 +94,12 @@ impl ThreadLevels {
         }
     }
 
-    /// Notes what the watchers saw around those of the worst that came at or after `since_ns` of the run.
+    /// Attaches what the watchers saw to those of the worst samples that came at or after `since_ns` of the run.
     pub fn annotate_worst(&mut self, since_ns: u64, changes: &[Change]) {
         self.levels.iter_mut().for_each(|level| level.builder.annotate_worst(since_ns, changes));
     }
 
-    /// The series as they stand, lowest level first.
+    /// The series so far, lowest level first.
     pub fn series(&self, phase: usize, lost_events: u64) -> impl Iterator<Item = Series> {
         let Grid { cpu, interval_ns, .. } = self.grid;
         LEVELS.into_iter().zip(&self.levels).map(move |(level, count)| {

@@ -1,5 +1,5 @@
-//! The kernel's own account of a wake-up, from its trace: tracefs, a trace instance of tardy's own, its pages, the
-//! events in them, and the levels and moments that they show.
+//! The kernel's record of a wake-up: tracefs, a trace instance of tardy's own, its pages, the events in them, and the
+//! levels and moments that they show.
 
 pub mod cycles;
 pub mod events;

@@ -1,5 +1,5 @@
-//! The trace that is kept for the causes of late wake-ups: a ring in which the oldest is overwritten, stopped at a late
-//! wake-up by the thread that was late, read, and set going again.
+//! The trace kept for the causes of late wake-ups: an overwriting ring buffer that the late thread stops; it is then read and
+//! restarted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,33 +15,33 @@ use super::reader::TraceReader;
 use super::symbols;
 use super::tracefs::Tracefs;
 
-/// A moment begins this long before the deadline: who ran when the timer should have fired is in it.
+/// A moment begins this long before the deadline, so that it shows what ran when the timer should have fired.
 const BEFORE_NS: u64 = 100_000;
-/// What began earlier and still went on is looked for this far back, or as far as the wake-up was late.
+/// How far back to look for activities that had begun earlier and were still going on; at least as far as the wake-up was late.
 const LOOK_BACK_NS: u64 = 5_000_000;
 
-/// So many things at the most are on top of a task: an interrupt in a soft interrupt in an interrupt, with room to spare.
+/// Nesting limit: an interrupt inside a soft interrupt inside an interrupt, with room to spare.
 const OPEN_MAX: usize = 8;
 
 /// The trace.
 pub struct MomentTrace {
-    /// Before the instance, which cannot be removed while its pipes are open.
+    /// Dropped before the instance, which cannot be removed while its pipes are open.
     reader: TraceReader,
     instance: Instance,
     layouts: HappeningLayouts,
     files: KernelFiles,
-    /// When it was last set going, on the monotonic clock.
+    /// When it was last started, on the monotonic clock.
     on_since_ns: u64,
 }
 
-/// What happened on one CPU when.
+/// What happened on one CPU, and when.
 #[derive(Clone, Debug)]
 struct Happened {
     at_ns: u64,
     what: Happening,
 }
 
-/// What a stopped trace held, by CPU.
+/// The content of a stopped trace, by CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Stopped {
     cpus: BTreeMap<u32, OneCpu>,
@@ -49,7 +49,7 @@ pub struct Stopped {
 
 #[derive(Clone, Debug, Default)]
 struct OneCpu {
-    /// In the order of time.
+    /// Ordered by time.
     events: Vec<Happened>,
     whole_from_ns: u64,
 }
@@ -59,21 +59,21 @@ struct OneCpu {
 pub struct Late {
     /// The thread's number.
     pub tid: u32,
-    /// Its real-time priority, 0 for none.
+    /// Its real-time priority; 0 for none.
     pub priority: u32,
     /// Its CPU.
     pub cpu: u32,
-    /// When it should have woken.
+    /// Its deadline.
     pub deadline_ns: u64,
-    /// When it did.
+    /// When it woke.
     pub at_ns: u64,
 }
 
 impl MomentTrace {
-    /// Makes an instance for the run of that id that traces `cpus`, with room of `buffer_kib` for each, and is stopped.
+    /// Makes a stopped instance for run `id` that records `cpus`, with `buffer_kib` for each.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn make(tracefs: &Tracefs, id: &str, cpus: &[u32], buffer_kib: u32) -> Result<Self, String> {
         let (layouts, events) = HappeningLayouts::of(tracefs)?;
         let page = tracefs.page()?;
@@ -81,7 +81,7 @@ impl MomentTrace {
         instance.write("trace_clock", "mono")?;
         instance.make_room(cpus, buffer_kib)?;
         instance.watch_only(cpus)?;
-        // Names of commands are looked up at every switch otherwise, for a text that nobody reads.
+        // Otherwise command names are looked up at every context switch, for a text that is never read.
         let _ = instance.write("trace_options", "norecord-cmd");
         for event in events {
             instance.write(&format!("events/{event}/enable"), "1")?;
@@ -90,15 +90,15 @@ impl MomentTrace {
         Ok(Self { reader, instance, layouts, files: tracefs.files.clone(), on_since_ns: 0 })
     }
 
-    /// The file that stops it when `0` is written there.
+    /// The file that stops the trace when `0` is written to it.
     pub fn stop_file(&self) -> PathBuf {
         self.instance.file("tracing_on")
     }
 
-    /// Sets it going, or stops it.
+    /// Starts or stops it.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn set_on(&mut self, on: bool) -> Result<(), String> {
         self.instance.write("tracing_on", if on { "1" } else { "0" })?;
         if on {
@@ -107,13 +107,13 @@ impl MomentTrace {
         Ok(())
     }
 
-    /// Takes everything out of a trace that was stopped, and keeps what `late` wake-ups need.
+    /// Reads everything from a stopped trace and keeps what the `late` wake-ups need.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn take(&mut self, late: &[Late]) -> Result<Stopped, String> {
         let mut stopped = Stopped::default();
-        // Of thousands of events, which all were read before, some dozens are made sense of.
+        // All of the thousands of events are read, but only some dozens are decoded.
         let from_ns = late.iter().map(Late::wanted_from_ns).min().unwrap_or(u64::MAX);
         let Self { reader, layouts, on_since_ns, .. } = self;
         reader.read(u64::MAX, |cpu, piece| {
@@ -134,7 +134,7 @@ impl MomentTrace {
         Ok(stopped)
     }
 
-    /// Puts the names of timers' functions in the place of their addresses.
+    /// Replaces the addresses of timer functions by their names.
     pub fn name_functions<'m>(&self, moments: impl Iterator<Item = &'m mut Moment>) {
         let events = moments.flat_map(|moment| &mut moment.events);
         let mut functions: Vec<&mut String> = events
@@ -158,25 +158,25 @@ impl MomentTrace {
 }
 
 impl Late {
-    /// From when on its CPU's events are made sense of.
+    /// From when on its CPU's events are decoded.
     fn wanted_from_ns(&self) -> u64 {
         self.deadline_ns.saturating_sub(LOOK_BACK_NS.max(self.at_ns.saturating_sub(self.deadline_ns)))
     }
 }
 
 impl Stopped {
-    /// The moment of a late wake-up, with timers' functions by their addresses; nothing if the trace was stopped before it,
-    /// or set going so late that most of the way is not in it.
+    /// The moment of a late wake-up, with timer functions as addresses; `None` if the trace was stopped before it, or started so
+    /// late that most of the delay is missing.
     pub fn moment(&self, late: &Late) -> Option<Moment> {
         let one = self.cpus.get(&late.cpu)?;
-        // A trace that another thread stopped has nothing of this wake-up's end.
+        // A trace that another thread stopped lacks the end of this wake-up.
         if one.events.last()?.at_ns < late.deadline_ns {
             return None;
         }
         let from_ns = late.deadline_ns.saturating_sub(BEFORE_NS);
         let begin = one.events.partition_point(|event| event.at_ns < from_ns);
         let end = one.events.partition_point(|event| event.at_ns <= late.at_ns);
-        // Of too many the last: the end of the wait is what has to be explained.
+        // If there are too many, the last ones are kept: the end of the wait is what needs an explanation.
         let first = begin.max(end.saturating_sub(MOMENT_EVENTS_MAX - OPEN_MAX));
         let whole_from_ns = match first > begin {
             true => one.events[first].at_ns,
@@ -200,7 +200,7 @@ impl Stopped {
     }
 }
 
-/// The beginnings in `events` of what has not ended there, the outermost first.
+/// The activities that have begun in `events` and not ended, the outermost first.
 fn still_open(events: &[Happened]) -> Vec<&Happened> {
     let mut open = Vec::new();
     for event in events {
@@ -242,7 +242,7 @@ mod tests {
     fn a_trace_that_ended_before_has_no_moment() {
         assert_eq!(stopped(&[900_000, 999_999], 0).moment(&LATE), None);
         assert_eq!(stopped(&[900_000, 1_100_000], 0).moment(&Late { cpu: 0, ..LATE }), None);
-        // Set going in the last third of the way.
+        // Started in the last third of the delay.
         assert_eq!(stopped(&[1_250_000, 1_290_000], 1_200_000).moment(&LATE), None);
     }
 

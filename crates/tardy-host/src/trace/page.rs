@@ -1,40 +1,40 @@
-//! The ring buffer's pages, as `trace_pipe_raw` hands them over (kernel/trace/ring_buffer.c,
+//! Parses pages of the kernel's ring buffer as `trace_pipe_raw` returns them (kernel/trace/ring_buffer.c,
 //! include/linux/ring_buffer.h).
 //!
-//! A page begins with a time and with how much of it is used; then come events, each with a head of 32 bits: 5 bits of
-//! type or length, 27 bits of time since the event before. Pages are this machine's own kernel's, but nothing in them
-//! is believed: whatever does not fit ends the page.
+//! A page begins with a time stamp and its used length. Events follow, each with a header of 32 bits: 5 bits of type or length and
+//! 27 bits of time since the previous event. The pages come from this machine's kernel but are parsed as untrusted: malformed data
+//! ends the page.
 
 use super::format::{Field, Format};
 
 /// `RB_MISSED_EVENTS`: events before this page were lost.
 const MISSED: u64 = 1 << 31;
-/// `RB_MISSED_STORED`: how many is written behind the last event.
+/// `RB_MISSED_STORED`: the number of lost events follows the last event.
 const MISSED_STORED: u64 = 1 << 30;
-/// The bits of the commit field that are a length.
+/// The bits of the commit field that hold the length.
 const LENGTH: u64 = (1 << 27) - 1;
-/// Bits of time in an event's head; further ones are in the word behind it.
+/// Bits of time in an event's header; more are in the next word.
 const DELTA_BITS: u32 = 27;
-/// The highest five bits of a time, which an absolute time stamp leaves out.
+/// The five highest bits of a time, which an absolute time stamp omits.
 const NOT_IN_STAMP: u64 = 0x1f << 59;
 
-/// `RINGBUF_TYPE_PADDING`, `_TIME_EXTEND` and `_TIME_STAMP`; below them, a type is a length.
+/// `RINGBUF_TYPE_PADDING`, `_TIME_EXTEND` and `_TIME_STAMP`; lower types are lengths.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// How the kernel's pages are laid out.
+/// The page layout of this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     timestamp: Field,
     commit: Field,
     data: usize,
-    /// How large a page is, in bytes.
+    /// Page size in bytes.
     pub size: usize,
 }
 
 impl PageLayout {
-    /// The layout that `events/header_page` describes; nothing if that is no page.
+    /// The layout that `events/header_page` describes; `None` if it describes no page.
     pub fn of(header_page: &Format) -> Option<Self> {
         let (timestamp, commit) = (header_page.field("timestamp")?, header_page.field("commit")?);
         let data = header_page.field("data")?;
@@ -43,7 +43,7 @@ impl PageLayout {
         sound.then_some(Self { timestamp, commit, data: data.offset, size })
     }
 
-    /// Reads one page: what was lost before it, and then each event in it, goes to `take`.
+    /// Parses one page and passes lost events and then each event to `take`.
     pub fn read(self, page: &[u8], mut take: impl FnMut(Piece<'_>)) {
         let (Some(start_ns), Some(commit)) = (self.timestamp.number(page), self.commit.number(page)) else {
             return;
@@ -66,18 +66,18 @@ impl PageLayout {
 /// A piece of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Events before this time are not there.
+    /// Events before this time were lost.
     Lost {
         /// When the page begins.
         before_ns: u64,
-        /// How many, if the page says.
+        /// How many, if the page reports it.
         count: Option<u64>,
     },
     /// An event.
     Event {
         /// When.
         at_ns: u64,
-        /// What, from `common_type` on.
+        /// Its data, from `common_type` on.
         bytes: &'a [u8],
     },
 }
@@ -88,14 +88,14 @@ struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// The next event that carries data; `None` at the end of the page, or where it makes no sense any more.
+    /// The next event with data; `None` at the end of the page or at malformed data.
     fn next(&mut self) -> Option<(u64, &'a [u8])> {
         loop {
             let (kind, delta) = head(self.word()?);
             match kind {
                 PADDING if delta == 0 => return None,
                 PADDING => {
-                    // A discarded event, whose time counts and whose bytes do not.
+                    // A discarded event: its time counts, its data do not.
                     self.at_ns = self.at_ns.wrapping_add(delta);
                     let length = self.word()? as usize;
                     self.take(length.checked_sub(4)?)?;
@@ -111,7 +111,7 @@ impl<'a> Events<'a> {
                 _ => {
                     self.at_ns = self.at_ns.wrapping_add(delta);
                     let length = match kind {
-                        // The length is in the next word, which it includes.
+                        // The length is in the next word and includes that word.
                         0 => (self.word()? as usize).checked_sub(4)?,
                         words => words as usize * 4,
                     };
@@ -132,8 +132,8 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Type and time of an event's head: a C bit-field, which begins at the lowest bit of a little-endian word and at the
-/// highest of a big-endian one.
+/// Type and time of an event's header: a C bit-field, which begins at the lowest bit of a little-endian word and at the highest
+/// of a big-endian one.
 fn head(word: u32) -> (u32, u64) {
     if cfg!(target_endian = "little") {
         (word & 31, u64::from(word >> 5))
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a 64-bit kernel's header_page says, but for a page of 256 bytes.
+    /// header_page of a 64-bit kernel, but with pages of 256 bytes.
     fn layout() -> PageLayout {
         PageLayout::of(&Format::parse(
             "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\

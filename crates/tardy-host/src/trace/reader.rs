@@ -1,4 +1,4 @@
-//! Reading a trace instance: every CPU's pipe, page by page.
+//! Reads a trace instance: the pipe of every CPU, page by page.
 
 use tardy_sys::trace_files::KernelPipe;
 
@@ -18,12 +18,12 @@ impl TraceReader {
         Self { pipes, page, buffer: vec![0; page.size] }
     }
 
-    /// Reads every pipe until it is empty, or has come to `until_ns` of the trace's clock: one that is filled as fast
-    /// as it is emptied must not hold the reader for ever. Everything before `until_ns` has gone to `take(cpu, piece)`
-    /// then, if that time had passed when this was called; within a CPU in the order of time.
+    /// Reads every pipe until it is empty or has reached `until_ns` of the trace's clock, so that a pipe that fills as fast as it is
+    /// emptied does not keep the reader busy for ever. Every event before `until_ns` has been passed to `take(cpu, piece)` then, if that
+    /// time had passed at the call; each CPU's events are in order.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn read(&mut self, until_ns: u64, mut take: impl FnMut(u32, Piece<'_>)) -> Result<(), String> {
         for (cpu, pipe) in &mut self.pipes {
             let mut last_ns = 0;

@@ -1,18 +1,18 @@
-//! The kernel's functions by their addresses.
+//! Names of kernel functions by address.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tardy_sys::kernel_files::KernelFiles;
 
-/// The names of the functions at `addresses`, as far as the kernel tells. One reading of /proc/kallsyms, which takes the
-/// kernel a tenth of a second or more to write: nothing to be done while something is measured.
+/// The names of the functions at `addresses`, if the kernel shows them. Reads /proc/kallsyms once, which takes the kernel a tenth of
+/// a second or more: not to be called during a measurement.
 pub(super) fn names(files: &KernelFiles, addresses: &BTreeSet<u64>) -> BTreeMap<u64, String> {
     let all = files.bytes("/proc/kallsyms").unwrap_or_default();
     let lines = all.split(|byte| *byte == b'\n');
     lines.filter_map(symbol).filter(|(address, _)| addresses.contains(address)).collect()
 }
 
-/// A line is `ffffffff814204b0 t hrtimer_wakeup`, with the module's name in brackets behind a tab.
+/// A line is `ffffffff814204b0 t hrtimer_wakeup`, followed by a tab and the module's name in brackets.
 fn symbol(line: &[u8]) -> Option<(u64, String)> {
     let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
     let address = u64::from_str_radix(words.next()?, 16).ok()?;

@@ -1,4 +1,4 @@
-//! Where tracefs is, what this kernel offers in it, and what to do where it is not to be had.
+//! Finds tracefs and what this kernel offers in it, or what to do if it is not available.
 
 use tardy_record::plan::Tracer;
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
@@ -7,15 +7,15 @@ use super::events::{EVENTS, EventLayouts};
 use super::format::Format;
 use super::page::PageLayout;
 
-/// Where tracefs is mounted: since Linux 4.1, and where it was before.
+/// Mount points of tracefs: since Linux 4.1, and before.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A mounted tracefs that this process may read.
 #[derive(Clone, Debug)]
 pub struct Tracefs {
-    /// Files under the same root as those that tell of the machine.
+    /// The root under which it is mounted.
     pub files: KernelFiles,
-    /// Where it is mounted.
+    /// Its mount point.
     pub path: &'static str,
 }
 
@@ -23,7 +23,7 @@ impl Tracefs {
     /// Finds it.
     ///
     /// # Errors
-    /// In words: which configuration option, mount or right is missing.
+    /// Which configuration option, mount or privilege is missing.
     pub fn find(files: &KernelFiles) -> Result<Self, String> {
         let mut refused = None;
         for path in PLACES {
@@ -35,21 +35,23 @@ impl Tracefs {
         }
         Err(match refused {
             Some(error) => {
-                format!("{error}; reading the kernel's trace needs root (try sudo), and no lockdown")
+                format!(
+                    "{error}; reading the kernel's trace needs root (try sudo) and a kernel that is not locked down"
+                )
             }
             None => absence(files),
         })
     }
 
-    /// The file or directory `name` in it, with its whole path.
+    /// The full path of `name` in it.
     pub fn path(&self, name: &str) -> String {
         format!("{}/{name}", self.path)
     }
 
-    /// How the four events and the pages are laid out.
+    /// The layouts of the four events and of pages.
     ///
     /// # Errors
-    /// In words: which event or file is missing, and the option that brings it.
+    /// Which event or file is missing, and the option that provides it.
     pub fn layouts(&self) -> Result<(PageLayout, EventLayouts), String> {
         let mut formats = [const { None }; 4];
         for (format, event) in formats.iter_mut().zip(EVENTS) {
@@ -62,34 +64,33 @@ impl Tracefs {
     /// The format of one event, such as `sched/sched_switch`.
     ///
     /// # Errors
-    /// In words: that it is missing, and the option that brings it.
+    /// If it is missing; names the option that provides it.
     pub fn format(&self, event: &str) -> Result<Format, String> {
         let text = self.files.text(&self.path(&format!("events/{event}/format")));
         text.map(|text| Format::parse(&text)).map_err(|error| no_event(event, &error))
     }
 
-    /// How pages are laid out.
+    /// The layout of pages.
     ///
     /// # Errors
-    /// In words, if the kernel describes none.
+    /// If the kernel describes none.
     pub fn page(&self) -> Result<PageLayout, String> {
         let mut buffer = Vec::new();
         let header = self.files.open(&self.path("events/header_page"));
-        // The kernel gives this file to the first read(2) and nothing to any other, so that one must take it all.
+        // The kernel returns this file to the first read(2) only, so one call must read all of it.
         let page = header
             .as_ref()
             .map_err(ToString::to_string)?
             .read(&mut buffer)
             .map_err(|error| error.to_string())?;
-        PageLayout::of(&Format::parse(&String::from_utf8_lossy(page))).ok_or_else(|| {
-            "events/header_page describes no page that tardy knows; please report it".to_owned()
-        })
+        PageLayout::of(&Format::parse(&String::from_utf8_lossy(page)))
+            .ok_or_else(|| "events/header_page describes an unknown page format; please report it".to_owned())
     }
 
-    /// Whether the kernel has this tracer.
+    /// Checks that the kernel has this tracer.
     ///
     /// # Errors
-    /// In words: the configuration option that it lacks.
+    /// The configuration option that it lacks.
     pub fn has_tracer(&self, tracer: Tracer) -> Result<(), String> {
         let known = self.files.text(&self.path("available_tracers")).map_err(|error| error.to_string())?;
         match known.split_whitespace().any(|name| name == tracer.name()) {
@@ -99,7 +100,7 @@ impl Tracefs {
     }
 }
 
-/// What this kernel offers for `--probe`: each thing, or in words why not.
+/// What this kernel offers for `--probe`: each item, or why it is not available.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The events of timers and the scheduler.
@@ -107,7 +108,7 @@ pub struct Offer {
     tracers: Tracers,
 }
 
-/// Where to ask for tracers.
+/// Where to look for tracers.
 #[derive(Clone, Debug)]
 enum Tracers {
     Of(Tracefs),
@@ -116,28 +117,28 @@ enum Tracers {
 }
 
 impl Offer {
-    /// Asks the kernel files.
+    /// Reads it from the kernel's files.
     pub fn of(files: &KernelFiles) -> Self {
         let tracefs = Tracefs::find(files);
         let layouts = tracefs.as_ref().map_err(Clone::clone).and_then(|tracefs| tracefs.layouts());
         Self { events: layouts.map(|_| ()), tracers: tracefs.map_or_else(Tracers::None, Tracers::Of) }
     }
 
-    /// Everything, for a measurement that is made up.
+    /// Everything, for a synthetic measurement.
     pub fn fake() -> Self {
         Self { events: Ok(()), tracers: Tracers::All }
     }
 
-    /// Nothing, of a kernel that is not asked.
+    /// Nothing, for a kernel that is not running yet.
     pub fn none() -> Self {
-        let why = || "this kernel was not asked for its trace".to_owned();
+        let why = || "this kernel's trace was not looked at".to_owned();
         Self { events: Err(why()), tracers: Tracers::None(why()) }
     }
 
-    /// Whether the kernel has `tracer`.
+    /// Checks that the kernel has `tracer`.
     ///
     /// # Errors
-    /// In words, with the option that brings it.
+    /// The option that provides it.
     pub fn tracer(&self, tracer: Tracer) -> Result<(), String> {
         match &self.tracers {
             Tracers::Of(tracefs) => tracefs.has_tracer(tracer),
@@ -147,7 +148,7 @@ impl Offer {
     }
 }
 
-/// Why there is none.
+/// Why tracefs is not available.
 fn absence(files: &KernelFiles) -> String {
     let known = files.text("/proc/filesystems").unwrap_or_default();
     match known.split_whitespace().any(|name| name == "tracefs") {

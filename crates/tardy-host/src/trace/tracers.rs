@@ -1,6 +1,6 @@
-//! What the kernel's latency tracers write: timerlat, osnoise and hwlat (kernel/trace/trace_entries.h).
+//! Decodes the entries of the kernel's latency tracers: timerlat, osnoise and hwlat (kernel/trace/trace_entries.h).
 //!
-//! Their entries have formats like events, under `events/ftrace/`, and come out of the same pages.
+//! Their entries have formats like events, under `events/ftrace/`, and are read from the same pages.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tardy_record::series::Level;
 
 use super::format::{Field, Format};
 
-/// Sources of noise that osnoise counts, as `by_source` has them, and its fields for them.
+/// Sources of noise that osnoise counts, in the order of `by_source`, and their fields.
 const SOURCES: [(&str, &str); 5] = [
     ("hardware", "hw_count"),
     ("nmi", "nmi_count"),
@@ -18,30 +18,30 @@ const SOURCES: [(&str, &str); 5] = [
     ("thread", "thread_count"),
 ];
 
-/// What a tracer says of one period.
+/// One entry of a tracer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sample {
-    /// timerlat: how late one level was.
+    /// timerlat: the latency at one level.
     Latency {
-        /// The activation's number, from 1.
+        /// Number of the activation, from 1.
         number: u64,
         /// The level.
         level: Level,
-        /// How late, in ns.
+        /// The latency, in ns.
         late_ns: i64,
     },
-    /// osnoise, hwlat: for how long the CPU was away.
+    /// osnoise, hwlat: how long the CPU was taken away in one period.
     Noise {
-        /// In all, in ns.
+        /// Total, in ns.
         noise_ns: i64,
         /// The longest single gap, in ns.
         longest_ns: u64,
-        /// How often each source took it.
+        /// How often each source interrupted.
         by_source: BTreeMap<&'static str, u64>,
     },
 }
 
-/// How a tracer's entries are laid out.
+/// The layout of a tracer's entries.
 #[derive(Clone, Debug)]
 pub struct TracerLayout {
     tracer: Tracer,
@@ -53,7 +53,7 @@ impl TracerLayout {
     /// The layout that `events/ftrace/TRACER/format` describes.
     ///
     /// # Errors
-    /// In words, if it lacks a field that every kernel's has had.
+    /// If a field is missing that every kernel has had.
     pub fn of(tracer: Tracer, format: Format) -> Result<Self, String> {
         let needed: &[&str] = match tracer {
             Tracer::Timerlat => &["seqnum", "context", "timer_latency"],
@@ -68,7 +68,7 @@ impl TracerLayout {
         Ok(Self { tracer, kind, format })
     }
 
-    /// The sample that `bytes` are, if they are the tracer's.
+    /// Decodes `bytes`; `None` if it is not an entry of the tracer.
     pub fn sample(&self, bytes: &[u8]) -> Option<Sample> {
         if self.kind.number(bytes)? != u64::from(self.format.id) {
             return None;
@@ -91,7 +91,7 @@ impl TracerLayout {
                 longest_ns: number("max_sample")?,
                 by_source: SOURCES.iter().filter_map(|(name, field)| Some((*name, number(field)?))).collect(),
             },
-            // These are in us (trace_hwlat.c, get_sample).
+            // In us (trace_hwlat.c, get_sample).
             Tracer::Hwlat => {
                 let longest = ns("duration")?.max(ns("outer_duration")?).saturating_mul(1000);
                 Sample::Noise {

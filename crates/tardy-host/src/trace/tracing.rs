@@ -1,4 +1,4 @@
-//! A kernel tracer at work: its settings, its instance, and what takes them back.
+//! A running kernel tracer: its settings, its instance, and what restores them.
 
 use tardy_record::plan::{Tracer, TracerPlan};
 use tardy_record::{cpu_list, plan};
@@ -11,28 +11,28 @@ use super::tracers::{Sample, TracerLayout};
 use crate::journal::Place;
 use crate::settings::Changed;
 
-/// Room for entries that wait to be read, in KiB for each CPU: a timerlat period takes three of 32 bytes.
+/// Buffer of each CPU, in KiB: a timerlat period takes three entries of 32 bytes.
 const BUFFER_KIB: u32 = 4096;
 
-/// A tracer that is set up and, once started, runs. Dropping it stops it and puts back what was changed, in that
-/// order. A thread that reads `timerlat_fd` must have ended before: the kernel would kill it.
+/// A tracer that is set up and, once started, runs. Dropping it stops it and then restores the settings. A thread that reads
+/// `timerlat_fd` must have ended before: the kernel would kill it.
 #[derive(Debug)]
 pub struct Tracing {
-    /// Until the end: the kernel changes no instance's tracer, and removes none, while its pipes are open.
+    /// Dropped first: the kernel does not change an instance's tracer, and does not remove it, while its pipes are open.
     reader: Option<TraceReader>,
     layout: TracerLayout,
     instance: Instance,
-    /// In the order in which they are put back, the last change first.
+    /// In the order in which they are restored, the last change first.
     settings: Vec<Changed>,
     /// Whether timerlat waits for a user thread.
     pub has_user_thread: bool,
 }
 
 impl Tracing {
-    /// Sets the tracer up and starts it; its entries are kept once [`Self::start`] is called.
+    /// Sets the tracer up; its entries are recorded once [`Self::start`] is called.
     ///
     /// # Errors
-    /// In words, if the kernel lacks or refuses something.
+    /// If the kernel lacks or refuses something.
     pub fn set_up(tracefs: &Tracefs, id: &str, plan: &TracerPlan) -> Result<Self, String> {
         tracefs.has_tracer(plan.tracer)?;
         let (page, format) = (tracefs.page()?, tracefs.format(&format!("ftrace/{}", plan.tracer.name()))?);
@@ -53,15 +53,15 @@ impl Tracing {
         Ok(this)
     }
 
-    /// Where a thread that is pinned to `cpu` reads to be timerlat's user thread.
+    /// The file that a thread pinned to `cpu` reads to become timerlat's user thread.
     pub fn user_thread_file(tracefs: &Tracefs, cpu: u32) -> String {
         tracefs.path(&format!("osnoise/per_cpu/cpu{cpu}/timerlat_fd"))
     }
 
-    /// Keeps entries from now on.
+    /// Starts recording.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn start(&self) -> Result<(), String> {
         self.instance.write("tracing_on", "1")
     }
@@ -69,7 +69,7 @@ impl Tracing {
     /// Reads samples up to `until_ns` of the monotonic clock: `take(cpu, time, sample)`.
     ///
     /// # Errors
-    /// In words, if the kernel refuses.
+    /// The kernel's error.
     pub fn read(&mut self, until_ns: u64, mut take: impl FnMut(u32, u64, Sample)) -> Result<(), String> {
         let (Some(reader), layout) = (&mut self.reader, &self.layout) else { return Ok(()) };
         reader.read(until_ns, |cpu, piece| {
@@ -90,16 +90,16 @@ impl Tracing {
         match plan.tracer {
             Tracer::Timerlat | Tracer::Osnoise => {
                 self.set(tracefs, "osnoise/cpus", &cpu_list::format(&plan.cpus))?;
-                // A limit that somebody set would end the trace in the middle.
+                // An existing limit would stop the trace early.
                 self.set(tracefs, "osnoise/stop_tracing_us", "0")?;
                 self.set(tracefs, "osnoise/stop_tracing_total_us", "0")?;
             }
             Tracer::Hwlat => {
                 self.instance.watch_only(&plan.cpus)?;
-                // Since 5.14; before, one thread goes from CPU to CPU.
+                // Since 5.14; before, one thread migrates from CPU to CPU.
                 let mode = tracefs.path("hwlat_detector/mode");
                 if tracefs.files.exists(&mode) {
-                    // It reads as a list with the choice in brackets.
+                    // It reads as a list with the current choice in brackets.
                     let known = tracefs.files.text(&mode).unwrap_or_default();
                     let old = known.split(['[', ']']).nth(1).unwrap_or("round-robin").to_owned();
                     self.set_undone_by(tracefs, "hwlat_detector/mode", "per-cpu", &old)?;
@@ -122,7 +122,7 @@ impl Tracing {
         Ok(())
     }
 
-    /// timerlat's thread is a user's, where the kernel can do that.
+    /// Makes timerlat wait for a user thread, if the kernel supports it.
     fn leave_the_work_to_us(&mut self, tracefs: &Tracefs, plan: &TracerPlan) -> Result<(), String> {
         let option = "OSNOISE_WORKLOAD";
         let file = plan.cpus.first().map(|cpu| Self::user_thread_file(tracefs, *cpu)).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Tracing {
         }
     }
 
-    /// A period, and how much of it is watched. The kernel refuses more than the period at any moment.
+    /// Sets the period and the runtime within it. The kernel refuses a runtime above the period at any moment.
     fn set_window(
         &mut self,
         tracefs: &Tracefs,
@@ -175,12 +175,12 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         let _ = self.instance.write("tracing_on", "0");
         self.reader = None;
-        // Settings come back after the tracer has ended: with the workload on, it would start threads of its own.
+        // Settings are restored after the tracer has ended: with the workload on, it would start threads of its own.
         let _ = self.instance.write("current_tracer", "nop");
     }
 }
 
-/// What a phase of `plan` can be told to a person who has no user thread.
+/// A remark on a phase of `plan` without a user thread; `None` if there is nothing to remark.
 pub fn no_user_thread(plan: &plan::TracerPlan) -> Option<&'static str> {
     (plan.tracer == Tracer::Timerlat).then_some(
         "this kernel's timerlat has no user thread (Linux 6.6 brings it), so its own kernel thread is the highest \

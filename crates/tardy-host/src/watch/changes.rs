@@ -1,19 +1,19 @@
-//! How unusual a change is.
+//! How unusual a change between two readings is.
 
-/// How many changes before the last one are remembered.
+/// How many earlier changes are remembered.
 const REMEMBERED: usize = 31;
-/// With fewer than this nothing is known to be usual.
+/// Fewer earlier changes than this do not show what is usual.
 const FEWEST: usize = 5;
-/// A change this many times the usual spread away from the usual is notable.
+/// A change is notable if it deviates from the usual by this many times the usual spread.
 const NOTABLE: f64 = 4.0;
 
-/// The changes of one series from reading to reading.
+/// The changes of one series between readings.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
-    /// What people call it.
+    /// Its name for users.
     what: String,
     unit: &'static str,
-    /// Changes smaller than this mean nothing.
+    /// Smaller changes are never notable.
     grain: f64,
     last: f64,
     last_round: Option<u64>,
@@ -21,26 +21,26 @@ pub(super) struct Track {
     count: usize,
 }
 
-/// A change and what is usual.
+/// A change, and what is usual.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unusual<'track> {
     pub(super) what: &'track str,
     pub(super) unit: &'static str,
     pub(super) by: f64,
     pub(super) usual: f64,
-    /// How many spreads from the usual.
+    /// The deviation from the usual, in spreads.
     pub(super) score: f64,
 }
 
 impl Track {
-    /// A track that begins in round `born`; a series is made when something first happens, so that nothing happened
-    /// in the rounds before (the first of which only takes levels).
+    /// A track that begins in round `born`. A series is created when its first event occurs, so nothing happened in the earlier rounds
+    /// (the first of which only reads initial values).
     pub(super) fn new(what: String, unit: &'static str, grain: f64, born: u64) -> Self {
         let count = usize::try_from(born.saturating_sub(1)).unwrap_or(REMEMBERED);
         Self { what, unit, grain, last: 0.0, last_round: None, before: [0.0; REMEMBERED], count }
     }
 
-    /// Notes the change of a round.
+    /// Adds the change of a round.
     pub(super) fn note(&mut self, round: u64, by: f64) {
         if self.last_round.is_some() {
             self.before[self.count % REMEMBERED] = self.last as f32;
@@ -50,7 +50,7 @@ impl Track {
         self.last_round = Some(round);
     }
 
-    /// The change of `round`, if it is notable.
+    /// The change of `round`; `None` if it is not notable.
     pub(super) fn unusual(&self, round: u64) -> Option<Unusual<'_>> {
         if self.last_round != Some(round) || self.count < FEWEST {
             return None;
@@ -105,6 +105,6 @@ mod tests {
         assert_eq!(track.unusual(30).map(|unusual| unusual.usual), Some(0.0));
         let mut early = Track::new("cpu 1 throttled".into(), "times", 0.1, 1);
         early.note(1, 1.0);
-        assert_eq!(early.unusual(1), None, "nobody knows yet what is usual");
+        assert_eq!(early.unusual(1), None, "too few rounds to know what is usual");
     }
 }

@@ -1,4 +1,4 @@
-//! /proc/interrupts and /proc/softirqs: a line for each source, a column for each CPU online.
+//! /proc/interrupts and /proc/softirqs: one line per source, one column per online CPU.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use tardy_record::environment::{Environment, Merge, SourceTotal};
 
 use super::number::{advance, lines, whole, words};
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
-/// No machine has more sources; a file with more is hostile.
+/// Limit on sources; no machine has more, and a file with more is hostile.
 const SOURCE_LIMIT: usize = 8192;
-/// Fewer events than this are nothing to speak of beside an outlier.
+/// Fewer events than this are not worth naming next to an outlier.
 const GRAIN: f64 = 5.0;
 
-/// Which of the two tables, and what its parts are called.
+/// Which of the two tables it is, and the names of its parts.
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// What stands before a source's name beside an outlier.
+    /// Prefix of a source's name next to an outlier.
     pub(super) prefix: &'static str,
     pub(super) unit: &'static str,
     pub(super) quota: usize,
@@ -33,22 +33,22 @@ pub(super) struct CountTable {
 
 /// All counters of a table.
 struct Counts {
-    /// The CPUs that ever had a column; counters are kept in this order.
+    /// The CPUs that ever had a column, in the order of the counters.
     cpus: Vec<u32>,
-    /// For each column of the file, its place among `cpus`.
+    /// For each column of the file, its index in `cpus`.
     columns: Vec<usize>,
     header: Vec<u8>,
     sources: Vec<Source>,
     quota: Quota,
-    /// What CPUs that are not measured may take of the quota; with many CPUs the measured ones matter.
+    /// The share of the quota open to CPUs that are not measured; on machines with many CPUs the measured ones take precedence.
     others_quota: Quota,
     measured: Vec<u32>,
 }
 
-/// One source and its counters by place.
+/// One source and its counters by index.
 struct Source {
     name: Vec<u8>,
-    /// Whether it appeared during the run, so that all that it counts belongs to the run.
+    /// Whether it appeared during the run, so that its whole count belongs to the run.
     is_new: bool,
     description: String,
     cells: Vec<Cell>,
@@ -62,7 +62,7 @@ struct Cell {
     series: Slot,
 }
 
-/// Whether a cell has a series: only what has happened gets one.
+/// The cells that have a series: only those in which an event occurred.
 #[derive(Clone, Copy, Default)]
 enum Slot {
     #[default]
@@ -91,12 +91,12 @@ impl Watcher for CountTable {
         self.kind.name
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         let Some(content) = self.file.as_mut().ok().and_then(Polled::read) else { return };
         let mut lines = lines(content);
         self.counts.take_header(lines.next().unwrap_or_default());
         for (index, line) in lines.enumerate() {
-            self.counts.take_line(index, line, &self.kind, round, sheet);
+            self.counts.take_line(index, line, &self.kind, round, readings);
         }
     }
 
@@ -119,7 +119,7 @@ impl Watcher for CountTable {
 }
 
 impl Counts {
-    /// Columns change when a CPU goes offline or comes back.
+    // Columns change when a CPU goes offline or comes online.
     fn take_header(&mut self, header: &[u8]) {
         if self.header == header {
             return;
@@ -135,14 +135,21 @@ impl Counts {
         }
     }
 
-    fn take_line(&mut self, index: usize, line: &[u8], kind: &Kind, round: &Round<'_>, sheet: &mut Sheet) {
+    fn take_line(
+        &mut self,
+        index: usize,
+        line: &[u8],
+        kind: &Kind,
+        round: &Round<'_>,
+        readings: &mut Readings,
+    ) {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { return };
         let (name, mut rest) = (line[..colon].trim_ascii(), &line[colon + 1..]);
         let Some(place) = self.place(index, name, round.seconds.is_some()) else { return };
         for column in 0..self.columns.len() {
             let Some((now, after)) = first_number(rest) else { return };
             rest = after;
-            self.count(place, self.columns[column], now, kind, round, sheet);
+            self.count(place, self.columns[column], now, kind, round, readings);
         }
         let source = &mut self.sources[place];
         if source.description.is_empty() {
@@ -150,7 +157,7 @@ impl Counts {
         }
     }
 
-    /// Where the source is kept: most often where its line is.
+    /// The index of the source, most often the same as its line.
     fn place(&mut self, index: usize, name: &[u8], is_new: bool) -> Option<usize> {
         if self.sources.get(index).is_some_and(|source| source.name == name) {
             return Some(index);
@@ -173,7 +180,7 @@ impl Counts {
         now: u64,
         kind: &Kind,
         round: &Round<'_>,
-        sheet: &mut Sheet,
+        readings: &mut Readings,
     ) {
         let source = &mut self.sources[source_place];
         if source.cells.len() <= cpu_place {
@@ -189,15 +196,15 @@ impl Counts {
         cell.total += by;
         let slot = match (cell.series, by) {
             (Slot::NotAsked, 0) => return,
-            (Slot::NotAsked, _) => self.begin_series(source_place, cpu_place, kind, sheet),
+            (Slot::NotAsked, _) => self.begin_series(source_place, cpu_place, kind, readings),
             (slot, _) => slot,
         };
         if let Slot::Has(id) = slot {
-            sheet.put(id, round.now_ns, by as f64 / seconds, by as f64);
+            readings.put(id, round.now_ns, by as f64 / seconds, by as f64);
         }
     }
 
-    fn begin_series(&mut self, source: usize, place: usize, kind: &Kind, sheet: &mut Sheet) -> Slot {
+    fn begin_series(&mut self, source: usize, place: usize, kind: &Kind, readings: &mut Readings) -> Slot {
         let cpu = self.cpus[place];
         let of = self.sources[source].label();
         let head = Head {
@@ -217,7 +224,7 @@ impl Counts {
         }
         let mut none = Quota(0);
         let quota = if refused { &mut none } else { &mut self.quota };
-        let slot = sheet.create(quota, head).map_or(Slot::Refused, Slot::Has);
+        let slot = readings.create(quota, head).map_or(Slot::Refused, Slot::Has);
         self.sources[source].cells[place].series = slot;
         slot
     }
@@ -235,14 +242,14 @@ impl Source {
     }
 }
 
-/// The number at the start, and what follows it.
+/// The number at the start, and the text after it.
 fn first_number(text: &[u8]) -> Option<(u64, &[u8])> {
     let text = text.trim_ascii_start();
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     Some((whole(&text[..end])?, &text[end..]))
 }
 
-/// A description with its columns kept two blanks apart: `IO-APIC  4-edge  ttyS0`.
+/// A description whose columns are two spaces apart: `IO-APIC  4-edge  ttyS0`.
 fn spaced(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.split("  ").map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")

@@ -5,7 +5,7 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{advance, lines, whole, words};
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
 /// Watches page faults.
@@ -19,7 +19,7 @@ struct Counter {
     /// Its line in the file.
     key: &'static [u8],
     name: &'static str,
-    /// Fewer than this are nothing to speak of beside an outlier.
+    /// Fewer than this are not worth naming next to an outlier.
     grain: f64,
     last: Option<u64>,
     series: Option<SeriesId>,
@@ -43,9 +43,9 @@ impl Watcher for Faults {
         "page faults"
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         let Some(content) = self.file.as_mut().ok().and_then(Polled::read) else { return };
-        // Each kind comes once; the rest of a file of two hundred lines need not be looked at.
+        // Each counter occurs once; the rest of the two hundred lines is skipped.
         let mut missing = self.counters.len();
         for line in lines(content) {
             if !line.starts_with(b"pg") {
@@ -55,7 +55,7 @@ impl Watcher for Faults {
             let key = words.next().unwrap_or_default();
             let Some(counter) = self.counters.iter_mut().find(|counter| counter.key == key) else { continue };
             if let Some(now) = words.next().and_then(whole) {
-                counter.take(now, round, sheet);
+                counter.take(now, round, readings);
             }
             missing -= 1;
             if missing == 0 {
@@ -70,14 +70,14 @@ impl Watcher for Faults {
 }
 
 impl Counter {
-    fn take(&mut self, now: u64, round: &Round<'_>, sheet: &mut Sheet) {
+    fn take(&mut self, now: u64, round: &Round<'_>, readings: &mut Readings) {
         let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
         if self.series.is_none() {
-            self.series = sheet.create(&mut Quota(1), self.head());
+            self.series = readings.create(&mut Quota(1), self.head());
         }
         if let Some(id) = self.series {
             let by = advance(before, now) as f64;
-            sheet.put(id, round.now_ns, by / seconds, by);
+            readings.put(id, round.now_ns, by / seconds, by);
         }
     }
 

@@ -1,7 +1,7 @@
-//! The frequency that CPUs run at, from cpufreq.
+//! CPU frequencies, from cpufreq.
 //!
-//! On x86 before 6.0 reading it interrupts the CPU, to look at its counters of cycles (APERF and MPERF); such CPUs are
-//! left out where they are measured. Since then the tick keeps the numbers.
+//! On x86 before Linux 6.0, reading a frequency interrupts the CPU to read its cycle counters (APERF and MPERF); measured CPUs are
+//! skipped there. Since 6.0 the tick maintains the numbers.
 
 use tardy_record::cpu_list;
 use tardy_record::environment::Merge;
@@ -11,7 +11,7 @@ use crate::facts::major_minor;
 
 use super::number::signed;
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
@@ -23,7 +23,7 @@ pub(super) struct Frequency {
     quota: Quota,
 }
 
-/// CPUs that share one frequency.
+/// CPUs that share a frequency.
 struct Domain {
     cpus: Vec<u32>,
     file: Polled,
@@ -48,14 +48,14 @@ impl Frequency {
     }
 }
 
-/// Whether asking for a frequency interrupts the CPU that it is asked of.
+/// Whether reading a CPU's frequency interrupts that CPU.
 fn reading_interrupts(files: &KernelFiles) -> bool {
     let x86 = files.text("/proc/cpuinfo").is_ok_and(|text| text.contains("vendor_id"));
     let old = files.text("/proc/sys/kernel/osrelease").ok().and_then(|release| major_minor(&release));
     x86 && old.is_none_or(|version| version < (6, 0))
 }
 
-/// A directory for each domain; before 4.3 one for each CPU.
+/// One directory per domain; before Linux 4.3 one per CPU.
 fn directories(files: &KernelFiles) -> Vec<String> {
     let under = |parent: &str, prefix: &str, rest: &str| -> Vec<String> {
         let names = files.names(parent).unwrap_or_default();
@@ -78,9 +78,9 @@ impl Watcher for Frequency {
         "frequency"
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         for domain in &mut self.domains {
-            domain.read(round, sheet, &mut self.quota);
+            domain.read(round, readings, &mut self.quota);
         }
     }
 
@@ -95,12 +95,12 @@ impl Watcher for Frequency {
                 "CPU {cpus}: reading the frequency would interrupt a measured CPU on this kernel"
             ));
         }
-        self.domains.is_empty().then(|| format!("{POLICIES}: no frequencies there"))
+        self.domains.is_empty().then(|| format!("{POLICIES}: no frequencies"))
     }
 }
 
 impl Domain {
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet, quota: &mut Quota) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
         let Some(khz) = self.file.read().and_then(signed) else { return };
         let mhz = khz as f64 / 1000.0;
         let by = self.last_mhz.replace(mhz).map_or(0.0, |before| mhz - before);
@@ -116,11 +116,11 @@ impl Domain {
                 change_unit: "MHz",
                 grain: 50.0,
             };
-            self.series = sheet.create(quota, head);
+            self.series = readings.create(quota, head);
             self.refused = self.series.is_none();
         }
         if let Some(id) = self.series {
-            sheet.put(id, round.now_ns, mhz, by);
+            readings.put(id, round.now_ns, mhz, by);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! CPU time of the kernel's threads, so that an `irq/39-dwc_otg` that eats a third of a CPU is named.
+//! CPU time of kernel threads, so that an `irq/39-dwc_otg` that uses a third of a CPU is named.
 //!
-//! Their files stay open and are read every second, [`POLLED`] of them at most. Machines with many CPUs have thousands
-//! of threads: every [`LIST_EVERY`]th round all are listed and read, and those that ran most since are the ones polled
-//! until the next listing. So a thread's total is right to within ten seconds, whatever their number.
+//! At most [`POLLED`] files stay open and are read every second. Machines with many CPUs have thousands of threads: every
+//! [`LIST_EVERY`]th round all are listed and read, and those that ran most since the last listing are polled until the next. A
+//! thread's total is therefore accurate to ten seconds, whatever the number of threads.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,29 @@ use crate::facts::process_stat::ProcessStat;
 
 use super::number::{whole, words};
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
 /// Threads that are read each round.
 const POLLED: usize = 128;
-/// All threads are listed and read each time after so many rounds.
+/// All threads are listed and read every this many rounds.
 const LIST_EVERY: u64 = 10;
-/// Threads that are known at all; more than any machine has.
+/// Limit on known threads; no machine has more.
 const KNOWN: usize = 16_384;
 /// Threads in the record.
 const RECORDED: usize = 64;
-/// From this share of a CPU in one round on a thread gets a series.
+/// A thread that uses this share of a CPU in one round gets a series.
 const SHARE_OF_NOTE: f64 = 0.005;
 /// Parent of all kernel threads.
 const KTHREADD: u32 = 2;
-/// Length of the ticks that /proc/PID/stat counts in, in ns (USER_HZ).
+/// Length of the ticks in /proc/PID/stat, in ns (USER_HZ).
 const TICK_NS: u64 = 10_000_000;
 
 /// Watches kernel threads.
 pub(super) struct KernelThreads {
     files: KernelFiles,
     threads: Vec<Thread>,
-    /// Those that ended, as far as they ran.
+    /// The CPU time of threads that ended, up to their last reading.
     gone: Vec<ThreadTime>,
     quota: Quota,
     buffer: Vec<u8>,
@@ -53,7 +53,7 @@ struct Thread {
     source: Source,
     last_ns: u64,
     last_at_ns: u64,
-    /// CPU time since the watching began.
+    /// CPU time since the first reading.
     total_ns: u64,
     /// The same since the last listing.
     recent_ns: u64,
@@ -61,7 +61,7 @@ struct Thread {
     refused: bool,
 }
 
-/// Where a thread's CPU time is read.
+/// The source of a thread's CPU time.
 #[derive(Clone, Copy)]
 enum Source {
     /// First number of /proc/PID/schedstat, in ns; needs CONFIG_SCHED_INFO.
@@ -83,7 +83,7 @@ impl KernelThreads {
         }
     }
 
-    /// Finds new threads and lets go of those that ended; the others stay.
+    /// Finds new threads and drops those that ended.
     fn list(&mut self, round: &Round<'_>) {
         let pids: BTreeSet<u32> = self.pids().into_iter().collect();
         self.none_seen = pids.is_empty();
@@ -100,7 +100,7 @@ impl KernelThreads {
         self.listed_at_ns = round.now_ns;
     }
 
-    /// The children of kthreadd, in one file where the kernel has CONFIG_PROC_CHILDREN, else by going through /proc.
+    /// The children of kthreadd, from one file if the kernel has CONFIG_PROC_CHILDREN, otherwise by scanning /proc.
     fn pids(&self) -> Vec<u32> {
         let is_kthreadd = self.files.text("/proc/2/comm").is_ok_and(|name| name == "kthreadd");
         let children = format!("/proc/{KTHREADD}/task/{KTHREADD}/children");
@@ -113,8 +113,8 @@ impl KernelThreads {
         }
     }
 
-    /// Reads the threads that are polled, or all.
-    fn read_threads(&mut self, all: bool, round: &Round<'_>, sheet: &mut Sheet) {
+    /// Reads the polled threads, or all.
+    fn read_threads(&mut self, all: bool, round: &Round<'_>, readings: &mut Readings) {
         let mut index = 0;
         while index < self.threads.len() {
             let thread = &mut self.threads[index];
@@ -124,7 +124,7 @@ impl KernelThreads {
             }
             match thread.time_ns(&self.files, &mut self.buffer) {
                 Some(now_ns) => {
-                    thread.take(now_ns, round, sheet, &mut self.quota);
+                    thread.take(now_ns, round, readings, &mut self.quota);
                     index += 1;
                 }
                 None => self.bury(index),
@@ -132,12 +132,12 @@ impl KernelThreads {
         }
     }
 
-    /// Forgets a thread that ended, but for what it used.
+    /// Drops a thread that ended and keeps its CPU time.
     fn bury(&mut self, index: usize) {
         let thread = self.threads.swap_remove(index);
         if thread.total_ns > 0 {
             self.gone.push(thread.time(0));
-            // Work queues' threads come and go; those that hardly ran are let go of for good.
+            // Worker threads come and go; those that hardly ran are not kept.
             if self.gone.len() > 4 * RECORDED {
                 self.gone.sort_by_key(|time| std::cmp::Reverse(time.cpu_ns));
                 self.gone.truncate(RECORDED);
@@ -145,7 +145,7 @@ impl KernelThreads {
         }
     }
 
-    /// Chooses whom to poll until the next listing: all if they are few, else who ran most.
+    /// Selects the threads to poll until the next listing: all if they are few, otherwise those that ran most.
     fn choose(&mut self) {
         if self.threads.len() > POLLED {
             self.threads
@@ -167,12 +167,12 @@ impl Watcher for KernelThreads {
         "kernel threads"
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         let all = round.number.is_multiple_of(LIST_EVERY);
         if all {
             self.list(round);
         }
-        self.read_threads(all, round, sheet);
+        self.read_threads(all, round, readings);
         if all {
             self.choose();
         }
@@ -180,11 +180,11 @@ impl Watcher for KernelThreads {
 
     fn left_out(&self) -> Option<String> {
         if self.none_seen || (self.threads.is_empty() && self.gone.is_empty()) {
-            return Some("/proc shows no kernel threads here, as in a container".to_owned());
+            return Some("/proc lists no kernel threads, as in a container".to_owned());
         }
         (self.threads.len() > POLLED).then(|| {
             format!(
-                "of {} threads the {POLLED} that run most are read each second, all each {LIST_EVERY}th",
+                "of {} threads the {POLLED} that run most are read every second, all of them every {LIST_EVERY} s",
                 self.threads.len()
             )
         })
@@ -206,8 +206,7 @@ impl Watcher for KernelThreads {
 }
 
 impl Thread {
-    /// A thread that is the kernel's. What it ran before `born_at_ns` is not counted; absent for one that is older
-    /// than the watching.
+    /// A kernel thread. CPU time before `born_at_ns` is not counted; `None` for a thread older than the first reading.
     fn find(files: &KernelFiles, pid: u32, born_at_ns: Option<u64>) -> Option<Self> {
         let line = files.text(&format!("/proc/{pid}/stat")).ok()?;
         let stat = ProcessStat::parse(&line).filter(ProcessStat::is_kernel_thread)?;
@@ -251,7 +250,7 @@ impl Thread {
         }
     }
 
-    fn take(&mut self, now_ns: u64, round: &Round<'_>, sheet: &mut Sheet, quota: &mut Quota) {
+    fn take(&mut self, now_ns: u64, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
         let by = now_ns.saturating_sub(self.last_ns);
         let stretch_ns = round.now_ns.saturating_sub(self.last_at_ns);
         (self.last_ns, self.last_at_ns) = (now_ns, round.now_ns);
@@ -262,11 +261,11 @@ impl Thread {
         self.recent_ns += by;
         let share = share(by, stretch_ns);
         if self.series.is_none() && !self.refused && share >= SHARE_OF_NOTE {
-            self.series = sheet.create(quota, self.head());
+            self.series = readings.create(quota, self.head());
             self.refused = self.series.is_none();
         }
         if let Some(id) = self.series {
-            sheet.put(id, round.now_ns, 100.0 * share, by as f64 / 1e6);
+            readings.put(id, round.now_ns, 100.0 * share, by as f64 / 1e6);
         }
     }
 
@@ -305,7 +304,7 @@ impl Source {
     }
 }
 
-/// A time as a share of a stretch of time; 0 of none.
+/// A time as a share of a span; 0 if the span is empty.
 fn share(cpu_ns: u64, stretch_ns: u64) -> f64 {
     if stretch_ns == 0 { 0.0 } else { cpu_ns as f64 / stretch_ns as f64 }
 }

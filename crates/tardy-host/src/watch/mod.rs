@@ -1,11 +1,11 @@
-//! What happens on the machine while it is measured.
+//! What happens on the machine during a measurement.
 //!
-//! About once a second the housekeeping process reads the kernel's counters. Files stay open and buffers are used
-//! again; what each watcher costs is measured and recorded, and what cannot be read, or must not be because reading it
-//! would interrupt a measured CPU, is named with the reason.
+//! About once per second the supervisor reads the kernel's counters. Files stay open and buffers are reused; the cost of each watcher
+//! is measured and recorded. What is not readable, or is skipped because reading it would interrupt a measured CPU, is named with
+//! the reason.
 //!
-//! The road not taken: tracepoints or BPF. They need privileges and a kernel built for them, and they run on the
-//! measured CPUs. The counters are there on every kernel since 3.2, and reading them costs only where it is done.
+//! Road not taken: tracepoints or BPF. They need privileges and a kernel built for them, and they run on the measured CPUs. The
+//! counters exist on every kernel since 3.2, and reading them costs only the CPU that reads.
 
 mod changes;
 mod count_table;
@@ -16,7 +16,7 @@ mod kernel_threads;
 mod number;
 mod polled;
 mod pressure;
-mod sheet;
+mod readings;
 mod softirqs;
 mod system;
 mod temperature;
@@ -26,61 +26,59 @@ use tardy_record::environment::{Environment, WatcherCost};
 use tardy_record::series::Change;
 use tardy_sys::kernel_files::KernelFiles;
 
-use sheet::Sheet;
+use readings::Readings;
 
-/// What the watchers must know of the measurement.
+/// What the watchers need to know about the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchOptions {
-    /// The CPUs that are measured, and so must not be interrupted.
+    /// The measured CPUs, which must not be interrupted.
     pub measured_cpus: Vec<u32>,
     /// Whether this process runs on one of them.
     pub on_a_measured_cpu: bool,
 }
 
-/// When a reading is taken.
+/// The occasion of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// Once a second, while a phase measures.
+    /// Once per second, during a phase.
     Tick,
-    /// Before a phase measures, or after.
+    /// Before or after a phase.
     Boundary,
 }
 
-/// One reading of all the watchers.
+/// One reading of all watchers.
 struct Round<'clock> {
-    /// When, in ns from the start of the run.
+    /// Time in ns since the start of the run.
     now_ns: u64,
-    /// Since the reading before, in s; absent at the first, which only takes the counters' levels.
+    /// Seconds since the previous reading; `None` at the first, which only reads initial values.
     seconds: Option<f64>,
     /// Number of the reading, from 0.
     number: u64,
-    /// For how long readings take, in ns from wherever.
+    /// A clock in ns, to time readings.
     clock: &'clock dyn Fn() -> u64,
 }
 
-/// Something that is read once a second.
+/// Something that is read once per second.
 trait Watcher {
     /// Its name in the record.
     fn name(&self) -> &'static str;
     /// Takes a reading.
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet);
-    /// Whether a reading is a few lines from a driver, and what it shows is worth that each second wherever it is
-    /// taken.
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings);
+    /// Whether a reading is short (a few lines from a driver) and worth its cost every second on any CPU.
     ///
-    /// The others have the kernel write long tables without a pause. Where this process shares its CPU with a probe
-    /// and the kernel does not preempt itself, such a table holds the probe up: on Debian's standard kernel with one
-    /// emulated CPU, 195 us for /proc/interrupts, where the latest wake-up was 15 us late otherwise. There they are
-    /// read between the phases only.
+    /// The other watchers make the kernel write long tables without a pause. If the supervisor shares its CPU with a probe and the kernel
+    /// does not preempt itself, such a table delays the probe: on Debian's standard kernel with one emulated CPU, by 195 us for
+    /// /proc/interrupts, where the latest wake-up was 15 us late otherwise. In that case they are read between the phases only.
     fn is_light(&self) -> bool {
         false
     }
-    /// What it does not read, and why; absent when it reads everything.
+    /// What it does not read, and why; `None` if it reads everything.
     fn left_out(&self) -> Option<String>;
-    /// Adds what it counted over the whole run.
+    /// Adds its totals over the whole run.
     fn add_totals(&self, _watched_ns: u64, _environment: &mut Environment) {}
 }
 
-/// A watcher, what it cost, and when it was last read.
+/// A watcher, its cost, and the time of its last reading.
 struct Held {
     watcher: Box<dyn Watcher>,
     cost: WatcherCost,
@@ -93,10 +91,10 @@ impl Held {
         Self { watcher, cost, last_ns: None }
     }
 
-    fn read(&mut self, now_ns: u64, number: u64, clock: &dyn Fn() -> u64, sheet: &mut Sheet) {
+    fn read(&mut self, now_ns: u64, number: u64, clock: &dyn Fn() -> u64, readings: &mut Readings) {
         let seconds = self.last_ns.map(|last_ns| (now_ns - last_ns) as f64 / 1e9);
         let start = clock();
-        self.watcher.read(&Round { now_ns, seconds, number, clock }, sheet);
+        self.watcher.read(&Round { now_ns, seconds, number, clock }, readings);
         let took = clock().saturating_sub(start);
         self.cost.readings += 1;
         self.cost.total_ns += took;
@@ -106,8 +104,7 @@ impl Held {
 
     fn left_out(&self, between_phases: bool) -> Option<String> {
         let seldom = between_phases && !self.watcher.is_light();
-        let why =
-            "read between the phases only: a reading would hold up the measured CPU that it is taken on";
+        let why = "read between the phases only: a reading would delay the measured CPU that it is taken on";
         let reasons = [self.watcher.left_out(), seldom.then(|| why.to_owned())];
         let said: Vec<String> = reasons.into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join("; "))
@@ -117,9 +114,9 @@ impl Held {
 /// All the watchers.
 pub struct Watchers {
     watchers: Vec<Held>,
-    /// Whether all but the light ones are left alone while a phase measures.
+    /// Whether only the light watchers are read during a phase.
     between_phases: bool,
-    sheet: Sheet,
+    readings: Readings,
     clock: Box<dyn Fn() -> u64>,
     rounds: u64,
     first_ns: u64,
@@ -127,8 +124,7 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    /// Finds out what there is to watch and opens it. `clock` counts ns from wherever, and only serves to tell how
-    /// long readings take.
+    /// Finds out what can be watched and opens it. `clock` counts ns from any start; it only serves to time readings.
     pub fn new(files: &KernelFiles, options: &WatchOptions, clock: impl Fn() -> u64 + 'static) -> Self {
         let measured = &options.measured_cpus;
         let watchers: Vec<Box<dyn Watcher>> = vec![
@@ -145,7 +141,7 @@ impl Watchers {
         Self {
             watchers: watchers.into_iter().map(Held::of).collect(),
             between_phases: options.on_a_measured_cpu,
-            sheet: Sheet::default(),
+            readings: Readings::default(),
             clock: Box::new(clock),
             rounds: 0,
             first_ns: 0,
@@ -153,25 +149,24 @@ impl Watchers {
         }
     }
 
-    /// Takes a reading before a phase measures, where none can be taken while it does.
+    /// Takes a reading before a phase if none can be taken during it.
     pub fn read_before(&mut self, now_ns: u64) {
         if self.between_phases {
             self.read(now_ns, Occasion::Boundary);
         }
     }
 
-    /// Takes a reading of everything that may be read on that occasion. `now_ns` counts from the start of the run;
-    /// call this about once a second.
+    /// Reads everything that may be read on that occasion. `now_ns` counts from the start of the run; to be called about once per second.
     ///
-    /// A reading at the time of the one before, or earlier, is passed over: there is no rate over no time.
+    /// A reading that is not later than the previous one is ignored: there is no rate over an empty span.
     pub fn read(&mut self, now_ns: u64, occasion: Occasion) {
         if self.rounds > 0 && now_ns <= self.last_ns {
             return;
         }
-        self.sheet.begin(self.rounds);
+        self.readings.begin(self.rounds);
         let all = occasion == Occasion::Boundary || !self.between_phases;
         for held in self.watchers.iter_mut().filter(|held| all || held.watcher.is_light()) {
-            held.read(now_ns, self.rounds, &*self.clock, &mut self.sheet);
+            held.read(now_ns, self.rounds, &*self.clock, &mut self.readings);
         }
         if self.rounds == 0 {
             self.first_ns = now_ns;
@@ -180,25 +175,25 @@ impl Watchers {
         self.rounds += 1;
     }
 
-    /// What changed notably between the last two readings, the most unusual first, at most eight.
+    /// The notable changes between the last two readings, the most unusual first, at most eight.
     pub fn recent_changes(&self) -> Vec<Change> {
-        self.sheet.recent_changes()
+        self.readings.recent_changes()
     }
 
-    /// All that was seen so far, for a checkpoint.
+    /// Everything seen so far, for a checkpoint.
     pub fn snapshot(&self) -> Environment {
         let mut environment = Environment {
-            series: self.sheet.series().to_vec(),
-            series_left_out: self.sheet.left_out(),
+            series: self.readings.series().to_vec(),
+            series_left_out: self.readings.left_out(),
             ..Environment::default()
         };
         self.add_totals(&mut environment);
         environment
     }
 
-    /// All that was seen.
+    /// Everything seen.
     pub fn finish(mut self) -> Environment {
-        let (series, series_left_out) = self.sheet.take();
+        let (series, series_left_out) = self.readings.take();
         let mut environment = Environment { series, series_left_out, ..Environment::default() };
         self.add_totals(&mut environment);
         environment

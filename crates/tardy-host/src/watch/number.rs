@@ -1,4 +1,4 @@
-//! Numbers and words in what the kernel prints, without allocating.
+//! Parses numbers and words in kernel text without allocating.
 
 /// The words of a line.
 pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -10,7 +10,7 @@ pub(super) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split(|byte| *byte == b'\n')
 }
 
-/// A whole number without a sign, all of the word.
+/// The whole word as an unsigned integer.
 pub(super) fn whole(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn whole(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// A whole number with or without a sign, white space around it.
+/// The whole text as an integer with optional sign, ignoring white space around it.
 pub(super) fn signed(content: &[u8]) -> Option<i64> {
     let text = content.trim_ascii();
     match text.strip_prefix(b"-") {
@@ -30,8 +30,8 @@ pub(super) fn signed(content: &[u8]) -> Option<i64> {
     }
 }
 
-/// How far a counter has come. Interrupt counters have 32 bits and begin again; one that goes back otherwise, as when
-/// its CPU went away, has not moved.
+/// The increase of a counter. Interrupt counters have 32 bits and wrap; a counter that decreases otherwise, for example because its
+/// CPU went offline, has not increased.
 pub(super) fn advance(before: u64, now: u64) -> u64 {
     if now >= before {
         return now - before;

@@ -1,21 +1,21 @@
-//! A kernel file and its buffer, read once a round.
+//! A kernel file and its buffer, read once per round.
 
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles, PolledFile};
 
-/// A file that stays open, with the buffer that it is read into.
+/// A file that stays open, with its read buffer.
 pub(super) struct Polled {
     file: PolledFile,
     buffer: Vec<u8>,
 }
 
 impl Polled {
-    /// Opens a file; the error is the reason in a few words, with the path.
+    /// Opens a file; the error is a short reason with the path.
     pub(super) fn open(files: &KernelFiles, path: &str) -> Result<Self, String> {
         let error = |error: KernelFileError| format!("{path}: {}", error.reason());
         Ok(Self { file: files.open(path).map_err(error)?, buffer: Vec::new() })
     }
 
-    /// Its content now; `None` where it cannot be read this time.
+    /// Its current content; `None` if it cannot be read this time.
     pub(super) fn read(&mut self) -> Option<&[u8]> {
         self.file.read(&mut self.buffer).ok()
     }

@@ -1,11 +1,11 @@
-//! Pressure-stall information: for how long tasks waited for a resource (/proc/pressure, 4.20 and later).
+//! Pressure stall information: how long tasks waited for a resource (/proc/pressure, Linux 4.20 and later).
 
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{advance, lines, whole, words};
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
 /// Watches pressure.
@@ -15,7 +15,7 @@ pub(super) struct Pressure {
     quota: Quota,
 }
 
-/// One file: what `some` task waited, and what all (`full`) waited at once.
+/// One file: how long `some` tasks waited, and how long all (`full`) waited at once.
 struct Resource {
     name: &'static str,
     file: Polled,
@@ -51,7 +51,7 @@ impl Watcher for Pressure {
         "pressure"
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         for resource in &mut self.resources {
             let Some(content) = resource.file.read() else { continue };
             for line in lines(content) {
@@ -63,7 +63,7 @@ impl Watcher for Pressure {
                 } else {
                     (&mut resource.some, format!("{} some", resource.name))
                 };
-                waited.take(total, of, round, sheet, &mut self.quota);
+                waited.take(total, of, round, readings, &mut self.quota);
             }
         }
     }
@@ -74,7 +74,14 @@ impl Watcher for Pressure {
 }
 
 impl Waited {
-    fn take(&mut self, total_us: u64, of: String, round: &Round<'_>, sheet: &mut Sheet, quota: &mut Quota) {
+    fn take(
+        &mut self,
+        total_us: u64,
+        of: String,
+        round: &Round<'_>,
+        readings: &mut Readings,
+        quota: &mut Quota,
+    ) {
         let (Some(before), Some(seconds)) = (self.last.replace(total_us), round.seconds) else { return };
         let by = advance(before, total_us);
         if self.series.is_none() && by > 0 {
@@ -88,10 +95,10 @@ impl Waited {
                 change_unit: "ms",
                 grain: 5.0,
             };
-            self.series = sheet.create(quota, head);
+            self.series = readings.create(quota, head);
         }
         if let Some(id) = self.series {
-            sheet.put(id, round.now_ns, by as f64 / 1e4 / seconds, by as f64 / 1e3);
+            readings.put(id, round.now_ns, by as f64 / 1e4 / seconds, by as f64 / 1e3);
         }
     }
 }

@@ -5,20 +5,20 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{advance, lines, whole, words};
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
 /// Length of the ticks that CPU time is counted in, in s (USER_HZ).
 const TICK_S: f64 = 0.01;
-/// Field of a `cpuN` line that holds the steal time, the label counted as 0 (proc_stat(5)).
+/// Field of the steal time in a `cpuN` line, counting the label as 0 (proc_stat(5)).
 const STEAL_FIELD: usize = 8;
 
-/// Watches what the whole system does.
+/// Watches system-wide counters.
 pub(super) struct System {
     file: Result<Polled, String>,
     switches: Counter,
     forks: Counter,
-    /// Steal time by CPU, in the order of their first being seen.
+    /// Steal time by CPU, in the order of appearance.
     steal: Vec<(u32, Counter)>,
     quota: Quota,
 }
@@ -49,18 +49,18 @@ impl Watcher for System {
         "system"
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         let Some(content) = self.file.as_mut().ok().and_then(Polled::read) else { return };
         for line in lines(content) {
             let mut words = words(line);
             match words.next() {
                 Some(b"ctxt") => {
                     let now = words.next().and_then(whole);
-                    self.switches.count(now, round, sheet, &mut self.quota, || rate("context switches"));
+                    self.switches.count(now, round, readings, &mut self.quota, || rate("context switches"));
                 }
                 Some(b"processes") => {
                     let now = words.next().and_then(whole);
-                    self.forks.count(now, round, sheet, &mut self.quota, || rate("forks"));
+                    self.forks.count(now, round, readings, &mut self.quota, || rate("forks"));
                 }
                 Some(label) => {
                     let Some(cpu) = label.strip_prefix(b"cpu").and_then(whole) else { continue };
@@ -70,7 +70,7 @@ impl Watcher for System {
                         self.steal.push((cpu, Counter::default()));
                         self.steal.len() - 1
                     });
-                    self.steal[place].1.count_steal(now, round, sheet, &mut self.quota, cpu);
+                    self.steal[place].1.count_steal(now, round, readings, &mut self.quota, cpu);
                 }
                 None => {}
             }
@@ -83,7 +83,7 @@ impl Watcher for System {
 }
 
 impl Counter {
-    /// Takes the level, and says how far it came since the reading before.
+    /// Stores the value and returns the increase since the previous reading.
     fn step(&mut self, now: Option<u64>) -> Option<u64> {
         let now = now?;
         self.last.replace(now).map(|before| advance(before, now))
@@ -93,20 +93,20 @@ impl Counter {
         &mut self,
         now: Option<u64>,
         round: &Round<'_>,
-        sheet: &mut Sheet,
+        readings: &mut Readings,
         quota: &mut Quota,
         head: impl FnOnce() -> Head,
     ) {
         let (Some(by), Some(seconds)) = (self.step(now), round.seconds) else { return };
-        self.put(round.now_ns, by as f64 / seconds, by as f64, sheet, quota, head);
+        self.put(round.now_ns, by as f64 / seconds, by as f64, readings, quota, head);
     }
 
-    /// Steal time gets a series only where there is any.
+    /// Steal time gets a series only if there is any.
     fn count_steal(
         &mut self,
         now: Option<u64>,
         round: &Round<'_>,
-        sheet: &mut Sheet,
+        readings: &mut Readings,
         quota: &mut Quota,
         cpu: u32,
     ) {
@@ -125,7 +125,7 @@ impl Counter {
             change_unit: "ms",
             grain: 5.0,
         };
-        self.put(round.now_ns, 100.0 * stolen / seconds, 1000.0 * stolen, sheet, quota, head);
+        self.put(round.now_ns, 100.0 * stolen / seconds, 1000.0 * stolen, readings, quota, head);
     }
 
     fn put(
@@ -133,16 +133,16 @@ impl Counter {
         at_ns: u64,
         value: f64,
         by: f64,
-        sheet: &mut Sheet,
+        readings: &mut Readings,
         quota: &mut Quota,
         head: impl FnOnce() -> Head,
     ) {
         if self.series.is_none() && !self.refused {
-            self.series = sheet.create(quota, head());
+            self.series = readings.create(quota, head());
             self.refused = self.series.is_none();
         }
         if let Some(id) = self.series {
-            sheet.put(id, at_ns, value, by);
+            readings.put(id, at_ns, value, by);
         }
     }
 }

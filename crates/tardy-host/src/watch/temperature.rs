@@ -1,22 +1,22 @@
-//! Temperatures: thermal zones and hwmon sensors, those of graphics processors too.
+//! Temperatures: thermal zones and hwmon sensors, including graphics processors.
 //!
-//! Some sensors are not innocent to read. Intel's are registers of the CPU itself (coretemp, x86_pkg_temp), which the
-//! kernel reads by interrupting it; ACPI's run firmware, which may stop every CPU; a disk's are a command to the disk.
-//! The first two are left out where they would touch a measured CPU, the last always, and a sensor that once took
-//! longer than [`SLOW_NS`] is not read again.
+//! Reading some sensors disturbs the machine. Intel's are registers of the CPU (coretemp, x86_pkg_temp), which the kernel reads by
+//! interrupting that CPU; ACPI's run firmware, which may stop every CPU; a disk's send a command to the disk. The first two are
+//! skipped if they would disturb a measured CPU, the last always, and a sensor that once took longer than [`SLOW_NS`] is not
+//! read again.
 
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::signed;
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
 const ZONES: &str = "/sys/class/thermal";
 const MONITORS: &str = "/sys/class/hwmon";
 const CPUS: &str = "/sys/devices/system/cpu";
-/// A sensor that takes longer than this to read is left alone from then on, in ns.
+/// A sensor that takes longer than this is not read again, in ns.
 const SLOW_NS: u64 = 5_000_000;
 
 /// Watches temperatures.
@@ -63,7 +63,7 @@ impl Temperature {
         types
     }
 
-    /// Adds hwmon's sensors, but for those that are a thermal zone's other face.
+    /// Adds hwmon sensors, except those that repeat a thermal zone.
     fn add_monitors(&mut self, files: &KernelFiles, measured: &[u32], zone_types: &[String]) {
         for monitor in files.names(MONITORS).unwrap_or_default() {
             let directory = format!("{MONITORS}/{monitor}");
@@ -106,7 +106,7 @@ impl Temperature {
     }
 }
 
-/// Whether a coretemp sensor is read on a measured CPU: one of its core's, or for `Package id N` any of the package's.
+/// Whether a coretemp sensor is read on a measured CPU: on a CPU of its core, or for `Package id N` on any CPU of the package.
 fn interrupts(files: &KernelFiles, measured: &[u32], package: u32, label: &str) -> bool {
     let core: Option<u32> = label.strip_prefix("Core ").and_then(|core| core.parse().ok());
     measured.iter().any(|cpu| {
@@ -122,16 +122,16 @@ impl Watcher for Temperature {
         "temperature"
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         let mut index = 0;
         while index < self.sensors.len() {
             let start = (round.clock)();
-            self.sensors[index].read(round, sheet, &mut self.quota);
+            self.sensors[index].read(round, readings, &mut self.quota);
             let took = (round.clock)().saturating_sub(start);
             if took > SLOW_NS {
                 let slow = self.sensors.remove(index);
                 let reason =
-                    format!("{}: not read again, since a reading took {} ms", slow.label, took / 1_000_000);
+                    format!("{}: not read again, because a reading took {} ms", slow.label, took / 1_000_000);
                 self.skipped.push(reason);
             } else {
                 index += 1;
@@ -147,12 +147,12 @@ impl Watcher for Temperature {
         if !self.skipped.is_empty() {
             return Some(self.skipped.join("; "));
         }
-        self.sensors.is_empty().then(|| format!("{ZONES}, {MONITORS}: no sensors there"))
+        self.sensors.is_empty().then(|| format!("{ZONES}, {MONITORS}: no sensors"))
     }
 }
 
 impl Sensor {
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet, quota: &mut Quota) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
         let Some(thousandths) = self.file.read().and_then(signed) else { return };
         let celsius = thousandths as f64 / 1000.0;
         let by = self.last_c.replace(celsius).map_or(0.0, |before| celsius - before);
@@ -167,11 +167,11 @@ impl Sensor {
                 change_unit: "°C",
                 grain: 1.0,
             };
-            self.series = sheet.create(quota, head);
+            self.series = readings.create(quota, head);
             self.refused = self.series.is_none();
         }
         if let Some(id) = self.series {
-            sheet.put(id, round.now_ns, celsius, by);
+            readings.put(id, round.now_ns, celsius, by);
         }
     }
 }

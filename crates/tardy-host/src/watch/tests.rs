@@ -12,7 +12,7 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A machine of files, and its watchers with a clock that each look at moves on by 1 us.
+/// A machine of files, and its watchers with a clock that advances by 1 us at each look.
 struct Fake {
     root: tempfile::TempDir,
 }
@@ -110,7 +110,7 @@ fn a_cpu_that_goes_and_comes_back_is_not_mistaken_for_another() {
     watchers.read(2 * SECOND, Occasion::Tick);
     let environment = watchers.snapshot();
     assert_eq!(environment.softirqs[0].per_cpu, [(0, 1), (1, 5), (2, 2)].into());
-    assert_eq!(environment.softirqs[1].per_cpu, [(0, 3)].into(), "a source that appears counts from nought");
+    assert_eq!(environment.softirqs[1].per_cpu, [(0, 3)].into(), "a source that appears counts from zero");
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn many_cpus_and_sources_stay_within_bounds() {
     let environment = watchers.finish();
     assert!(environment.series.len() <= SERIES_COUNT);
     let of_measured = environment.series.iter().filter(|series| series.cpu == Some(200)).count();
-    assert_eq!(of_measured, 40, "the measured CPU's come before others'");
+    assert_eq!(of_measured, 40, "sources on the measured CPU come first");
     assert_eq!(environment.series_left_out, 40 * 256 - environment.series.len() as u64);
     assert_eq!(environment.interrupts.iter().map(|total| total.per_cpu.len()).sum::<usize>(), 40 * 256);
 }

@@ -1,20 +1,20 @@
-//! Whether the platform slows itself down: x86's thermal throttle counters, and the Raspberry Pi's firmware.
+//! Whether the platform throttles itself: x86 thermal throttle counters, and the Raspberry Pi's firmware.
 
 use tardy_record::environment::Merge;
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::number::{advance, whole};
 use super::polled::Polled;
-use super::sheet::{Head, Quota, SeriesId, Sheet};
+use super::readings::{Head, Quota, Readings, SeriesId};
 use super::{Round, Watcher};
 
 const CPUS: &str = "/sys/devices/system/cpu";
-/// The firmware's flags, where the kernel's driver shows them (one of two names, by kernel version).
+/// The firmware's flags, if the kernel's driver shows them (one of two names, depending on the version).
 const FIRMWARE: [&str; 2] = [
     "/sys/devices/platform/soc/soc:firmware/get_throttled",
     "/sys/devices/platform/soc/soc:firmware/raspberrypi-hwmon/get_throttled",
 ];
-/// What the firmware's lowest bits say of this moment; the same 16 bits higher say that it has ever been.
+/// The meaning of the firmware's lowest bits for the present; the same bits, 16 higher, stand for the time since boot.
 const FLAGS: [&str; 4] = ["under-voltage", "frequency capped", "throttled", "soft temperature limit"];
 
 /// Watches throttling.
@@ -34,7 +34,7 @@ struct Counter {
     refused: bool,
 }
 
-/// One of the firmware's flags; its series begins when it is first up.
+/// One of the firmware's flags; its series begins when it is first set.
 #[derive(Default)]
 struct Flag {
     up: bool,
@@ -63,14 +63,14 @@ impl Watcher for Throttling {
         "throttling"
     }
 
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
         for counter in &mut self.counters {
-            counter.read(round, sheet, &mut self.quota);
+            counter.read(round, readings, &mut self.quota);
         }
         if let Some((file, flags)) = &mut self.firmware {
             let bits = file.read().and_then(hexadecimal).unwrap_or(0);
             for (bit, flag) in flags.iter_mut().enumerate() {
-                flag.take(FLAGS[bit], bits >> bit & 1 == 1, round, sheet, &mut self.quota);
+                flag.take(FLAGS[bit], bits >> bit & 1 == 1, round, readings, &mut self.quota);
             }
         }
     }
@@ -82,13 +82,13 @@ impl Watcher for Throttling {
     fn left_out(&self) -> Option<String> {
         let none = self.counters.is_empty() && self.firmware.is_none();
         none.then(|| {
-            format!("the platform does not tell ({CPUS}/cpu*/thermal_throttle, get_throttled: absent)")
+            format!("the platform does not report it ({CPUS}/cpu*/thermal_throttle, get_throttled: absent)")
         })
     }
 }
 
 impl Counter {
-    fn read(&mut self, round: &Round<'_>, sheet: &mut Sheet, quota: &mut Quota) {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
         let Some(now) = self.file.read().and_then(|content| whole(content.trim_ascii())) else { return };
         let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
         let by = advance(before, now) as f64;
@@ -103,11 +103,11 @@ impl Counter {
                 change_unit: "times",
                 grain: 0.2,
             };
-            self.series = sheet.create(quota, head);
+            self.series = readings.create(quota, head);
             self.refused = self.series.is_none();
         }
         if let Some(id) = self.series {
-            sheet.put(id, round.now_ns, by / seconds, by);
+            readings.put(id, round.now_ns, by / seconds, by);
         }
     }
 }
@@ -118,7 +118,7 @@ impl Flag {
         name: &'static str,
         up: bool,
         round: &Round<'_>,
-        sheet: &mut Sheet,
+        readings: &mut Readings,
         quota: &mut Quota,
     ) {
         if self.series.is_none() && up {
@@ -132,11 +132,11 @@ impl Flag {
                 change_unit: "",
                 grain: 0.2,
             };
-            self.series = sheet.create(quota, head);
+            self.series = readings.create(quota, head);
         }
         if let Some(id) = self.series {
             let level = |up| if up { 1.0 } else { 0.0 };
-            sheet.put(id, round.now_ns, level(up), level(up) - level(self.up));
+            readings.put(id, round.now_ns, level(up), level(up) - level(self.up));
         }
         self.up = up;
     }

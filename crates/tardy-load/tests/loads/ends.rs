@@ -1,4 +1,4 @@
-//! Nothing of any load outlives tardy, whoever is killed and how.
+//! Nothing of any load outlives tardy, whichever process is killed and how.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -21,7 +21,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("dropping_loads_ends_them", dropping_loads_ends_them),
 ];
 
-/// Commands that try to get away.
+/// Commands that try to escape.
 const DAEMONS: [&str; 3] = [
     "cmd:sleep 1001",
     "cmd:setsid sleep 1002 & disown 2>/dev/null; exit 0",
@@ -36,7 +36,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// `before` goes in front of the command line, such as `timeout`.
+    /// `before` is put in front of the command line.
     fn start(before: &[&str]) -> Self {
         let exe = std::env::current_exe().unwrap();
         let mut line: Vec<String> = before.iter().map(|&word| word.to_owned()).collect();
@@ -76,7 +76,7 @@ fn kill_9_of_tardy_ends_all_loads() {
     }
 }
 
-/// Nobody else sleeps that long; processes that were started after the list was made are found too.
+/// No other process sleeps that long. Finds processes that started after the list was made, too.
 fn assert_no_sleep_is_left() {
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -86,7 +86,10 @@ fn assert_no_sleep_is_left() {
 }
 
 fn a_kill_of_the_process_group_ends_all_loads() {
-    let mut victim = Victim::start(&["timeout", "-s", "KILL", "6"]);
+    // setsid makes it the leader of a process group, whose number is its own.
+    let mut victim = Victim::start(&["setsid"]);
+    let group = format!("-{}", victim.process.id());
+    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
     victim.process.wait().unwrap();
     assert_all_end(&victim.loads);
     assert_no_sleep_is_left();

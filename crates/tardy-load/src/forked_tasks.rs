@@ -1,7 +1,7 @@
-//! Tasks: processes forked by a load's worker, that begin together and end with it.
+//! Tasks: processes forked by a load's worker, which start together and end with it.
 //!
-//! Nobody but the worker ends a task, so that a task's end is the load's: a load that goes on with fewer hands than it
-//! began with is not the load that was asked for.
+//! Only the worker ends a task, so the unexpected end of a task is the end of the load: with fewer tasks it would not be the load
+//! that was requested.
 
 use std::convert::Infallible;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -13,11 +13,11 @@ use tardy_sys::counters::Counter;
 use tardy_sys::scheduling;
 use tardy_sys::signals::wait_readable;
 
-use super::words::Word;
+use super::messages::Message;
 use super::worker::{Ended, Worker};
 
-/// Tasks of a load's worker. Those that are left when it is dropped die with this process.
-pub(super) struct Crew<'a> {
+/// The tasks of a load's worker. Tasks left when it is dropped die with this process.
+pub(super) struct ForkedTasks<'a> {
     signals: &'a ChildSignals,
     gate: Gate,
     ready: PipeReader,
@@ -33,7 +33,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Says that this task is here, and waits for the word that nobody takes off the pipe, so that all get it.
+    /// Reports this task as ready and waits for the start byte, which no task reads, so that all see it.
     pub(super) fn pass(&mut self) -> io::Result<()> {
         self.ready.write_all(b".")?;
         while !wait_readable(&[self.go.as_raw_fd()], u64::MAX)?[0] {}
@@ -41,15 +41,15 @@ impl Gate {
     }
 }
 
-impl<'a> Crew<'a> {
-    /// A crew that will have `planned` tasks; their ends are announced by `signals`.
+impl<'a> ForkedTasks<'a> {
+    /// Tasks, `planned` in number; `signals` announces their ends.
     pub(super) fn new(signals: &'a ChildSignals, planned: usize) -> Result<Self, String> {
         let (ready, go) = (pipe()?, pipe()?);
         let gate = Gate { ready: ready.1, go: go.0 };
         Ok(Self { signals, gate, ready: ready.0, go: go.1, planned, tasks: Vec::new() })
     }
 
-    /// Forks a task, which is to pass the gate once it is ready.
+    /// Forks a task, which passes the gate once it is ready.
     pub(super) fn fork<E>(&mut self, task: impl FnOnce(&mut Gate) -> Result<(), E>) -> Result<(), String> {
         let (gate, number) = (&mut self.gate, self.tasks.len() + 1);
         let pid = child::fork(|| u8::from(task(gate).is_err())).map_err(|error| {
@@ -59,7 +59,7 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
-    /// Waits until every task has said that it is ready, and lets all go.
+    /// Waits until every task is ready, and lets all go.
     pub(super) fn begin(&mut self) -> Result<(), String> {
         let mut here = 0;
         while here < self.tasks.len() {
@@ -70,10 +70,10 @@ impl<'a> Crew<'a> {
                 here += self.ready.read(&mut [0; 64]).map_err(|error| format!("cannot read: {error}"))?;
             }
         }
-        self.go.write_all(b"!").map_err(|error| format!("the tasks cannot be let go: {error}"))
+        self.go.write_all(b"!").map_err(|error| format!("the tasks cannot be started: {error}"))
     }
 
-    /// Looks whether all tasks are still there.
+    /// Checks that all tasks are still running.
     fn check(&self) -> Result<(), String> {
         while self.signals.take().is_some() {}
         let Some(ended) = ChildEnded::take() else { return Ok(()) };
@@ -81,7 +81,7 @@ impl<'a> Crew<'a> {
         Err(format!("task {which} of {} ended too early: {}", self.planned, ended.how))
     }
 
-    /// Watches the tasks until that moment.
+    /// Watches the tasks until `until`.
     pub(super) fn watch_until(&self, until: Instant) -> Result<(), String> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -105,14 +105,14 @@ impl<'a> Crew<'a> {
         self.check()
     }
 
-    /// Kills all, and waits until all are gone.
+    /// Kills all tasks and waits for their ends.
     pub(super) fn end(self) -> Result<(), String> {
         for pid in &self.tasks {
             child::send(*pid, child::signal::KILL)
                 .map_err(|error| format!("task {pid} cannot be killed: {error}"))?;
         }
         for _ in &self.tasks {
-            ChildEnded::wait().map_err(|error| format!("a task vanished: {error}"))?;
+            ChildEnded::wait().map_err(|error| format!("a task was lost: {error}"))?;
         }
         Ok(())
     }
@@ -122,36 +122,36 @@ fn pipe() -> Result<(PipeReader, PipeWriter), String> {
     io::pipe().map_err(|error| format!("a pipe cannot be made: {error}; raise ulimit -n"))
 }
 
-/// Signals of the worker's children, from now on read from a descriptor.
+/// The signals of the worker's children, read from a descriptor from now on.
 pub(super) fn catch_signals() -> Result<ChildSignals, String> {
     ChildSignals::catch().map_err(|error| format!("signals cannot be caught: {error}"))
 }
 
-/// How many tasks one for each CPU are: of the CPUs that this process may use, or as many as there are counters.
+/// The number of tasks for one per CPU: as many as this process has CPUs, at most one per counter.
 pub(super) fn one_per_cpu(worker: &Worker) -> usize {
     scheduling::affinity().map_or(1, |cpus| cpus.len()).clamp(1, worker.counters().len())
 }
 
-/// Runs `count` tasks, each with a counter of its own, for ever.
+/// Runs `count` tasks, each with its own counter, for ever.
 ///
-/// `prepare` makes what the task with that index repeats, in the task's own process. A task counts as running once it
-/// has done its work for the first time; what goes wrong later is the load's death.
+/// `prepare` creates what the task with that index repeats, inside the task's process. A task counts as running once it has done
+/// its work for the first time; a later error ends the load.
 pub(super) fn run<S>(worker: &Worker, count: usize, prepare: impl Fn(usize) -> Result<S, String>) -> Ended
 where
     S: FnMut(&Counter) -> Result<(), String>,
 {
     let signals = catch_signals()?;
-    let mut crew = Crew::new(&signals, count)?;
+    let mut tasks = ForkedTasks::new(&signals, count)?;
     for (index, counter) in worker.counters().iter().take(count).enumerate() {
-        crew.fork(|gate| {
+        tasks.fork(|gate| {
             let Err(how) = repeat(counter, gate, || prepare(index));
-            worker.say(&Word::Death(how));
+            worker.send(&Message::Death(how));
             Err(())
         })?;
     }
-    crew.begin()?;
-    worker.say(&Word::Running);
-    crew.watch_for_ever()
+    tasks.begin()?;
+    worker.send(&Message::Running);
+    tasks.watch_for_ever()
 }
 
 fn repeat<S>(

@@ -1,27 +1,27 @@
-//! What load processes say to those above them: lines on a pipe, one word each, few in a lifetime.
+//! Messages from load processes to their parents: lines on a pipe, few in a lifetime.
 
 use std::io::{self, Read};
 
-/// Longest text of a word; with its head it still fits into one write that nothing comes between (PIPE_BUF).
+/// Longest text of a message; with its header it fits into one atomic write (PIPE_BUF).
 const TEXT_BYTES_MAX: usize = 2000;
 
-/// Something that a part says.
+/// A message about a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    /// It has begun its work.
+pub(super) enum Message {
+    /// It is working.
     Running,
-    /// Its first pass, which is unlike the later ones, is over.
+    /// Its first pass, which differs from later ones, is over.
     FirstPassOver,
-    /// What a person who waits should know now.
+    /// A message for the waiting user.
     Notice(String),
-    /// What a reader of the run must know.
+    /// A remark for the reader of the run.
     Remark(String),
-    /// It ends, or has ended, and not by design: how.
+    /// It will end or has ended unexpectedly; how.
     Death(String),
 }
 
-impl Word {
-    /// The word as a line.
+impl Message {
+    /// The message as a line.
     pub(super) fn to_line(&self, part: usize) -> String {
         let (name, text) = match self {
             Self::Running => ("running", ""),
@@ -33,11 +33,11 @@ impl Word {
         format!("{part} {name} {}\n", one_line(text))
     }
 
-    /// The part and the word in a line; `None` for anything else.
+    /// Parses a line into part and message; `None` for any other text.
     pub(super) fn from_line(line: &str) -> Option<(usize, Self)> {
         let (part, rest) = line.split_once(' ')?;
         let (name, text) = rest.split_once(' ').unwrap_or((rest, ""));
-        let word = match name {
+        let message = match name {
             "running" => Self::Running,
             "first-pass-over" => Self::FirstPassOver,
             "notice" => Self::Notice(text.to_owned()),
@@ -45,11 +45,11 @@ impl Word {
             "death" => Self::Death(text.to_owned()),
             _ => return None,
         };
-        Some((part.parse().ok()?, word))
+        Some((part.parse().ok()?, message))
     }
 }
 
-/// The text without line ends and control characters, and not too long.
+/// The text without line ends and control characters, truncated to the longest length.
 pub(super) fn one_line(text: &str) -> String {
     let mut line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if line.len() > TEXT_BYTES_MAX {
@@ -59,15 +59,15 @@ pub(super) fn one_line(text: &str) -> String {
     line
 }
 
-/// Takes words off a pipe that does not wait.
+/// Reads messages from a non-blocking pipe.
 #[derive(Debug, Default)]
-pub(super) struct Listener {
+pub(super) struct MessageReader {
     begun: Vec<u8>,
 }
 
-impl Listener {
-    /// All whole words that have come, and whether the pipe is still open.
-    pub(super) fn hear(&mut self, pipe: &mut impl Read) -> (Vec<(usize, Word)>, bool) {
+impl MessageReader {
+    /// All complete messages received so far, and whether the pipe is still open.
+    pub(super) fn read(&mut self, pipe: &mut impl Read) -> (Vec<(usize, Message)>, bool) {
         let mut chunk = [0; 4096];
         let open = loop {
             match pipe.read(&mut chunk) {
@@ -79,8 +79,8 @@ impl Listener {
         };
         let end = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let whole: Vec<u8> = self.begun.drain(..end).collect();
-        let words = String::from_utf8_lossy(&whole).lines().filter_map(Word::from_line).collect();
-        (words, open)
+        let messages = String::from_utf8_lossy(&whole).lines().filter_map(Message::from_line).collect();
+        (messages, open)
     }
 }
 
@@ -89,29 +89,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_heard_as_they_were_said() {
-        let said = [
-            Word::Running,
-            Word::FirstPassOver,
-            Word::Notice("a b".to_owned()),
-            Word::Remark(String::new()),
-            Word::Death("é".to_owned()),
+    fn messages_are_read_as_they_were_sent() {
+        let sent = [
+            Message::Running,
+            Message::FirstPassOver,
+            Message::Notice("a b".to_owned()),
+            Message::Remark(String::new()),
+            Message::Death("é".to_owned()),
         ];
-        let lines: String = said.iter().map(|word| word.to_line(12)).collect();
-        let mut listener = Listener::default();
+        let lines: String = sent.iter().map(|message| message.to_line(12)).collect();
+        let mut listener = MessageReader::default();
         let (first, rest) = lines.as_bytes().split_at(20);
-        let (mut heard, open) = listener.hear(&mut &first[..]);
+        let (mut received, open) = listener.read(&mut &first[..]);
         assert!(!open, "a slice ends");
-        heard.extend(listener.hear(&mut &rest[..]).0);
-        assert_eq!(heard, said.map(|word| (12, word)));
+        received.extend(listener.read(&mut &rest[..]).0);
+        assert_eq!(received, sent.map(|message| (12, message)));
     }
 
     #[test]
-    fn a_text_cannot_forge_a_word_or_fill_a_pipe() {
-        assert_eq!(Word::Death("x\n0 running ".to_owned()).to_line(1), "1 death x 0 running \n");
-        assert!(Word::Death("é".repeat(9999)).to_line(1).len() < 2100);
+    fn a_text_cannot_forge_a_message_or_fill_the_pipe() {
+        assert_eq!(Message::Death("x\n0 running ".to_owned()).to_line(1), "1 death x 0 running \n");
+        assert!(Message::Death("é".repeat(9999)).to_line(1).len() < 2100);
         for line in ["", "x", "1", "1 ", "x running", "1 dancing", "-1 running"] {
-            assert_eq!(Word::from_line(line), None, "{line}");
+            assert_eq!(Message::from_line(line), None, "{line}");
         }
     }
 }

@@ -1,27 +1,27 @@
-//! Where the watchers write: series of bounded number and length, and how unusual each reading is.
+//! The watchers' readings: series of bounded number and length, and how unusual each reading is.
 
 use tardy_record::environment::{EnvSeries, Merge, SERIES_COUNT, points_each};
 use tardy_record::series::Change;
 
 use super::changes::Track;
 
-/// How many changes are named beside an outlier.
+/// How many changes are named next to an outlier.
 const CHANGE_COUNT: usize = 8;
 
 /// All series of a run.
 #[derive(Debug, Default)]
-pub(super) struct Sheet {
+pub(super) struct Readings {
     series: Vec<EnvSeries>,
     tracks: Vec<Track>,
     left_out: u64,
     round: u64,
 }
 
-/// A series on the sheet.
+/// One series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SeriesId(usize);
 
-/// What a new series is.
+/// The properties of a new series.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) name: &'static str,
@@ -29,25 +29,25 @@ pub(super) struct Head {
     pub(super) cpu: Option<u32>,
     pub(super) unit: &'static str,
     pub(super) merge: Merge,
-    /// What its changes are called, such as `irq 39 dwc_otg, cpu 0`.
+    /// The name of its changes, such as `irq 39 dwc_otg, cpu 0`.
     pub(super) change: String,
     /// Unit of its changes.
     pub(super) change_unit: &'static str,
-    /// Changes smaller than this mean nothing.
+    /// Smaller changes are never notable.
     pub(super) grain: f64,
 }
 
-/// How many series one watcher may still begin, so that none takes the room of all.
+/// How many series the current watcher may still begin, so that no watcher uses up the limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quota(pub(super) usize);
 
-impl Sheet {
+impl Readings {
     /// Begins a round.
     pub(super) fn begin(&mut self, round: u64) {
         self.round = round;
     }
 
-    /// Begins a series, if there is room for it; counts it as left out otherwise. Ask once for each.
+    /// Begins a series if the limit allows; otherwise counts it as omitted. To be called once per series.
     pub(super) fn create(&mut self, quota: &mut Quota, head: Head) -> Option<SeriesId> {
         if quota.0 == 0 || self.series.len() >= SERIES_COUNT {
             self.left_out += 1;
@@ -67,7 +67,7 @@ impl Sheet {
         Some(SeriesId(self.series.len() - 1))
     }
 
-    /// Adds a reading and the change since the one before.
+    /// Adds a reading and the change since the previous one.
     pub(super) fn put(&mut self, id: SeriesId, at_ns: u64, value: f64, by: f64) {
         let limit = points_each(self.series.len());
         self.series[id.0].push_within(limit, at_ns, shortened(value));
@@ -79,12 +79,12 @@ impl Sheet {
         &self.series
     }
 
-    /// How many series there was no room for.
+    /// How many series were omitted for lack of room.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Takes the series off the sheet, and how many there was no room for.
+    /// Removes and returns the series, and how many were omitted.
     pub(super) fn take(&mut self) -> (Vec<EnvSeries>, u64) {
         (std::mem::take(&mut self.series), self.left_out)
     }
@@ -104,7 +104,7 @@ impl Sheet {
     }
 }
 
-/// A number with four significant digits, since no reading here has more and each digit costs room in the file.
+/// Rounds to four significant digits: no reading has more, and each digit takes room in the file.
 fn shortened(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_watcher_takes_no_more_than_its_share() {
-        let mut sheet = Sheet::default();
+        let mut readings = Readings::default();
         let mut quota = Quota(2);
         let head = Head {
             name: "x",
@@ -145,7 +145,7 @@ mod tests {
             change_unit: "",
             grain: 1.0,
         };
-        let made = (0..5).filter(|_| sheet.create(&mut quota, head.clone()).is_some()).count();
-        assert_eq!((made, sheet.left_out()), (2, 3));
+        let made = (0..5).filter(|_| readings.create(&mut quota, head.clone()).is_some()).count();
+        assert_eq!((made, readings.left_out()), (2, 3));
     }
 }
