@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn each_block_has_a_separate_ring_if_requested() {
         let directory = tempfile::tempdir().unwrap();
-        let house = SharedMap::create_with_rings(&path(&directory), 3, 10, 4).unwrap();
+        let supervisor = SharedMap::create_with_rings(&path(&directory), 3, 10, 4).unwrap();
         let probe = SharedMap::open(&path(&directory)).unwrap();
         for index in 0..3 {
             let mut writer = probe.ring(index).unwrap().writer();
@@ -461,7 +461,7 @@ mod tests {
             probe.block(index).cells().iter().for_each(|cell| cell.set(u64::MAX));
         }
         for index in 0..3 {
-            let mut reader = house.ring(index).unwrap().reader();
+            let mut reader = supervisor.ring(index).unwrap().reader();
             let taken: Vec<_> = std::iter::from_fn(|| reader.take()).collect();
             assert_eq!(taken, [[index as u64; 3]; 4]);
         }

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mode = match mode.as_str() {
         "linux" => Mode::Linux,
         "standard" => Mode::Standard,
-        other => return Err(format!("{other} is no mode").into()),
+        other => return Err(format!("{other} is not a mode").into()),
     };
     let text = std::fs::read_to_string(path)?;
     let network = file::parse(&text)?;

@@ -188,7 +188,7 @@ fn facts_of_the_machine_override_the_file() {
             TWO_FLOWS,
             machine(|device| device.speed = Some(DeviceSpeed::BitsPerSecond(1_000_000_000))),
         ),
-        ("no clock of its own", &offload, machine(|_| {})),
+        ("no PTP clock", &offload, machine(|_| {})),
         ("frames too long", &sdu, machine(|_| {})),
         ("the same already runs", TWO_FLOWS, machine(|device| device.running = Some(running.clone()))),
         (

@@ -264,8 +264,8 @@ mod tests {
         shortfall(&part, 0, start, Some(end))
     }
 
-    fn is_slack(told: Option<String>) -> bool {
-        told.is_some_and(|reason| reason.contains("its rate fell"))
+    fn is_slack(reason: Option<String>) -> bool {
+        reason.is_some_and(|reason| reason.contains("its rate fell"))
     }
 
     #[test]
@@ -400,8 +400,8 @@ mod tests {
         for offset in 0..7 {
             let burst = move |second: i64| if (second + offset) % 7 == 0 { 7000 } else { 0 };
             for seconds in 8..30 {
-                let told = judged(Some(BURST_EVERY), seconds, &burst, 1000.0);
-                assert_eq!(told, (vec![], vec![]), "{seconds} s, offset {offset}");
+                let reason = judged(Some(BURST_EVERY), seconds, &burst, 1000.0);
+                assert_eq!(reason, (vec![], vec![]), "{seconds} s, offset {offset}");
             }
             assert_eq!(judged(Some(BURST_EVERY), 28, &burst, 1001.0).0.len(), 1, "offset {offset}");
             let (spoilt_by, limits) = judged(Some(BURST_EVERY), 5, &burst, 1000.0);
@@ -417,8 +417,8 @@ mod tests {
         for offset in 0..7 {
             let burst = move |second: i64| if (second + offset) % 7 == 0 { 4_000_000 } else { 0 };
             for seconds in [3, 7, 8, 10, 11, 13, 14, 60, 40_000] {
-                let told = verdict(part(Some(BURST_EVERY), seconds, burst));
-                assert_eq!(told, None, "{seconds} s, offset {offset}");
+                let reason = verdict(part(Some(BURST_EVERY), seconds, burst));
+                assert_eq!(reason, None, "{seconds} s, offset {offset}");
             }
             let silenced = move |second| if (20..36).contains(&second) { 0 } else { burst(second) };
             assert!(is_slack(verdict(part(Some(BURST_EVERY), 120, silenced))), "offset {offset}");
@@ -512,8 +512,8 @@ mod tests {
                 done += (gap - idle) * rates[index % rates.len()];
                 recorder.push(at * 1_000_000, done, true);
             }
-            let told = shortfall(recorder.part(), 0, 0, Some(total_ms * 1_000_000));
-            prop_assert_eq!(told.is_some(), stalled, "{:?}", told);
+            let reason = shortfall(recorder.part(), 0, 0, Some(total_ms * 1_000_000));
+            prop_assert_eq!(reason.is_some(), stalled, "{:?}", reason);
         }
 
         /// Whatever a file contains, judging it ends without a panic.

@@ -69,7 +69,7 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
     let frame = wire_ns(place.on_wire(1514), UNKNOWN_SPEED_BITS_PER_SECOND);
     let written = place.port.speed.value.known();
     if place.device.speed == Some(DeviceSpeed::Unknown) {
-        let tell = written.map_or(100, |speed| speed / 1_000_000);
+        let mbps = written.map_or(100, |speed| speed / 1_000_000);
         found.accepted(
             "unknown-speed",
             place.port.speed.span,
@@ -82,7 +82,7 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
                 ),
                 format!(
                     "Bring the link up before the schedule is set, or set the speed of a virtual port: `ethtool -s {interface} speed \
-                     {tell} duplex full`; and write speed = \"{tell}Mbit/s\"."
+                     {mbps} duplex full`; and write speed = \"{mbps}Mbit/s\"."
                 ),
             ],
         );

@@ -56,7 +56,7 @@ impl Row<'_> {
         let text = self.text(column);
         let whole = text.strip_suffix(".0").unwrap_or(text);
         let number = whole.parse().ok().filter(|number: &u64| *number <= most);
-        number.ok_or_else(|| self.wrong(format!("{column}: '{text}' is no whole number from 0 to {most}")))
+        number.ok_or_else(|| self.wrong(format!("{column}: '{text}' is not a whole number from 0 to {most}")))
     }
 
     /// A link, `(0, 1)`: from one node to another.
@@ -67,7 +67,7 @@ impl Row<'_> {
             .and_then(|text| text.strip_suffix(')'))
             .and_then(|text| text.split_once(','));
         let ends = ends.and_then(|(from, to)| Some((from.trim().parse().ok()?, to.trim().parse().ok()?)));
-        ends.ok_or_else(|| self.wrong(format!("{column}: '{text}' is no link such as (0, 1)")))
+        ends.ok_or_else(|| self.wrong(format!("{column}: '{text}' is not a link such as (0, 1)")))
     }
 
     /// A list with one node, `[13]`.
@@ -78,9 +78,9 @@ impl Row<'_> {
             Some(list) if list.contains(',') => Err(self
                 .wrong(format!("{column}: {text} are several listeners; only streams to one are simulated"))),
             Some(node) => {
-                node.parse().map_err(|_| self.wrong(format!("{column}: '{text}' is no node such as [13]")))
+                node.parse().map_err(|_| self.wrong(format!("{column}: '{text}' is not a node such as [13]")))
             }
-            None => Err(self.wrong(format!("{column}: '{text}' is no list of nodes such as [13]"))),
+            None => Err(self.wrong(format!("{column}: '{text}' is not a list of nodes such as [13]"))),
         }
     }
 }
