@@ -5,9 +5,10 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use tardy_record::load::LoadResult;
+use tardy_record::load_spec::LoadSpec;
 use tardy_sys::signals::{EndSignals, wait_readable};
 
-use super::{LoadContext, LoadError, LoadSpec, Loads};
+use super::{LoadContext, LoadError, Loads};
 
 /// How often rates are reported.
 const TELL_EVERY: Duration = Duration::from_secs(1);

@@ -10,12 +10,12 @@ use std::io::{self, PipeReader, Read};
 use std::os::fd::AsRawFd;
 use std::process::{Command, ExitCode, Stdio};
 
+use tardy_record::load_spec::LoadTask;
 use tardy_sys::child::{self, ChildSignals, Ended, How, Notice};
 use tardy_sys::signals::wait_readable;
 
 use super::messages::Message;
 use super::meter::{self, Meter};
-use super::spec::Kind;
 use super::tail::Tail;
 use super::worker::Worker;
 
@@ -23,7 +23,7 @@ pub(super) fn run(worker: &Worker) -> ExitCode {
     let how = match Running::start(worker) {
         Ok(mut running) => {
             // A command counts as running once it is started; a tool must first report progress.
-            if worker.part.kind == Kind::Command {
+            if matches!(worker.task, LoadTask::Command { .. }) {
                 worker.send(&Message::Running);
             }
             running.watch(worker)
@@ -64,7 +64,7 @@ impl Running {
         let (output, writer) = io::pipe()?;
         child::do_not_wait_on(&output)?;
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(meter::command_line(worker.part.kind, &worker.part.argument));
+        command.arg("-c").arg(meter::command_line(&worker.task));
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         child::prepare(&mut command, &[]);
         let shell = command.spawn()?.id();
@@ -74,7 +74,7 @@ impl Running {
             shell_end: None,
             output: Some(output),
             tail: Tail::default(),
-            meter: Meter::new(worker.part.kind),
+            meter: Meter::new(worker.task.clone()),
             counted: false,
         })
     }

@@ -17,19 +17,16 @@ use tardy_sys::counters::Counter;
 use super::forked_tasks;
 use super::random::Random;
 use super::tail::Tail;
+use super::task::{BUILDS, COMPILER};
 use super::worker::{Ended, Worker};
 
-/// The C compiler's usual name (POSIX calls it `c17`); Debian's package gcc provides it.
-pub(super) const COMPILER: &str = "cc";
-/// As in the article.
-pub(super) const BUILDS: usize = 2;
 /// Functions in a generated file: it takes tenths of a second to compile on a PC, seconds on a Raspberry Pi 1.
 const FUNCTIONS: usize = 12;
 /// Limit on the files of a directory.
 const FILES_MAX: usize = 100_000;
 
-pub(super) fn run(worker: &Worker) -> Ended {
-    let (directory, seed) = (&worker.part.argument, worker.seed);
+pub(super) fn run(worker: &Worker, directory: &str) -> Ended {
+    let seed = worker.seed;
     let files = if directory.is_empty() { Vec::new() } else { sources(Path::new(directory))? };
     forked_tasks::run(worker, BUILDS, |build| {
         let made_up = directory.is_empty();
@@ -167,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_up_is_the_seeds_and_compiles() {
+    fn generated_sources_depend_on_the_seed_and_compile() {
         assert_eq!(made_up(&mut Random::new(5)), made_up(&mut Random::new(5)));
         assert_ne!(made_up(&mut Random::new(5)), made_up(&mut Random::new(6)));
         if Command::new(COMPILER).arg("--version").output().is_err() {
@@ -179,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_of_a_directory_are_found_in_order_and_those_that_do_not_compile_left_out() {
+    fn sources_are_found_in_order_and_those_that_do_not_compile_are_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
         fs::create_dir(directory.path().join("deep")).unwrap();

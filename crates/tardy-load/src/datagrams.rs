@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// How long the receiver may take to answer before the measurement.
 const START_PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) fn run(worker: &Worker) -> Ended {
+pub(super) fn run(worker: &Worker, port: u16) -> Ended {
     let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
     let to = match &peer {
         None => {
@@ -40,7 +40,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
             worker.send(&Message::Remark(LOOPBACK_REMARK.to_owned()));
             address
         }
-        Some(peer) => SocketAddr::new(peer.address(), super::stream::port(worker)?),
+        Some(peer) => SocketAddr::new(peer.address(), port),
     };
     let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = bind(any, 0)?;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_is_counted_at_both_ends() {
+    fn arrived_datagrams_are_counted_at_both_ends() {
         let (socket, receiver) = pair();
         let taken = std::sync::Arc::new(Counter::default());
         let theirs = std::sync::Arc::clone(&taken);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_not_counted() {
+    fn datagrams_that_do_not_arrive_are_not_counted() {
         let (socket, receiver) = pair();
         let (arrived, mut sender) = (Counter::default(), Sender::new(socket, 1).unwrap());
         std::thread::spawn(move || answer_for_ever(&receiver, &Counter::default(), |_| false));

@@ -8,31 +8,11 @@ use thiserror::Error;
 /// Why a load cannot run.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The name is not that of a load.
-    #[error("'{spec}' is not a load; the loads are {known}")]
-    Unknown {
-        /// What was requested.
-        spec: String,
-        /// The names of all loads, separated by commas.
-        known: String,
-    },
-    /// The load needs something after its colon.
-    #[error("the load '{spec}' does not say {what}; write it as {example}")]
-    Incomplete {
-        /// What was requested.
-        spec: String,
-        /// What is missing.
-        what: &'static str,
-        /// An example.
-        example: &'static str,
-    },
-    /// What follows the colon is not valid.
-    #[error("the load '{spec}': {reason}")]
-    Argument {
-        /// What was requested.
-        spec: String,
-        /// The reason, and what would be valid.
-        reason: String,
+    /// A plan from a run file names a load that this version does not know.
+    #[error("'{text}' is not a load of this version of tardy")]
+    Unrecognised {
+        /// The text of the run file.
+        text: String,
     },
     /// A program that the load runs is not installed.
     #[error(

@@ -7,13 +7,14 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tardy_record::load::{LoadResult, PartRecorder};
+use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_sys::child;
 use tardy_sys::counters::{Counter, Counters};
 use tardy_sys::signals::wait_readable;
 
 use super::messages::{Message, MessageReader};
 use super::orders::Orders;
-use super::spec::{Kind, LoadSpec};
+use super::task::{self, check_programs};
 use super::{LoadError, PORT};
 
 /// Time for all parts to start running; the network part gives its peer half of that.
@@ -24,7 +25,7 @@ const END_PATIENCE: Duration = Duration::from_secs(30);
 /// The settings that loads share.
 #[derive(Clone, Debug)]
 pub struct LoadContext {
-    /// The executable whose `__load` subcommand is [`super::worker::worker_main`]: tardy itself.
+    /// The executable whose `__load` subcommand is [`super::worker_main`]: tardy itself.
     pub exe: PathBuf,
     /// Seeds every random choice.
     pub seed: u64,
@@ -47,7 +48,7 @@ type Tell<'a> = &'a mut dyn FnMut(&str);
 /// Running loads. Dropping them ends them.
 #[derive(Debug)]
 pub struct Loads {
-    supervisor: Option<Supervisor>,
+    parent: Option<LoadParent>,
     counters: Counters,
     loads: Vec<Load>,
     parts: Vec<Part>,
@@ -60,7 +61,7 @@ pub struct Loads {
 
 /// The process over all load processes.
 #[derive(Debug)]
-struct Supervisor {
+struct LoadParent {
     process: Child,
     /// Its closing asks for the end.
     control: Option<ChildStdin>,
@@ -78,7 +79,7 @@ struct Load {
 #[derive(Debug)]
 struct Part {
     load: usize,
-    kind: Kind,
+    task: LoadTask,
     first_counter: usize,
     counters: usize,
     running: bool,
@@ -108,19 +109,24 @@ impl Loads {
         context: &LoadContext,
         tell: Tell<'_>,
     ) -> Result<Self, LoadError> {
-        let working: Vec<LoadSpec> = specs.iter().filter(|spec| !spec.parts().is_empty()).cloned().collect();
+        if let Some(LoadSpec::Unrecognised(text)) =
+            specs.iter().find(|spec| matches!(spec, LoadSpec::Unrecognised(_)))
+        {
+            return Err(LoadError::Unrecognised { text: text.clone() });
+        }
+        let working: Vec<LoadSpec> = specs.iter().filter(|spec| !spec.is_none()).cloned().collect();
         if let (true, Some(other)) = (working.len() < specs.len(), working.first()) {
             return Err(LoadError::NoneAmongOthers { other: other.text().to_owned() });
         }
         for spec in &working {
-            spec.check_programs()?;
+            check_programs(spec)?;
         }
         let fail = |what, source| LoadError::Start { what, path: context.exe.clone(), source };
-        let count = working.iter().flat_map(LoadSpec::parts).map(super::spec::Part::counters).sum();
+        let count = working.iter().flat_map(LoadSpec::tasks).map(task::counters).sum();
         let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
         let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
         let mut started = Self {
-            supervisor: None,
+            parent: None,
             counters,
             loads,
             parts,
@@ -129,9 +135,9 @@ impl Loads {
             last_read_ns: 0,
         };
         if !working.is_empty() {
-            let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
-            started.supervisor =
-                Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
+            let parent = LoadParent::start(working, context, started.counters.as_raw_fd());
+            started.parent =
+                Some(parent.map_err(|error| fail("the parent of the load processes does not start", error))?);
             started.wait_until_running(tell)?;
         }
         Ok(started)
@@ -143,17 +149,18 @@ impl Loads {
             let left = deadline.saturating_duration_since(Instant::now());
             self.wait_for_message(left);
             self.process_messages(tell);
-            let died = |(part, _): &&(usize, String)| self.parts[*part].kind != Kind::Command;
+            let died =
+                |(part, _): &&(usize, String)| !matches!(self.parts[*part].task, LoadTask::Command { .. });
             if let Some((part, how)) = self.unrecorded.iter().find(died) {
                 let (part, how) = (&self.parts[*part], how.clone());
                 return Err(LoadError::DidNotStart {
                     spec: self.loads[part.load].spec.clone(),
-                    part: part.kind.name(),
+                    part: part.task.name(),
                     how,
                 });
             }
             if left.is_zero() {
-                let late = self.parts.iter().filter(|part| !part.running).map(|part| part.kind.name());
+                let late = self.parts.iter().filter(|part| !part.running).map(|part| part.task.name());
                 let (parts, seconds) = (late.collect::<Vec<_>>().join(", "), START_PATIENCE.as_secs());
                 return Err(LoadError::TooSlow { parts, seconds });
             }
@@ -198,7 +205,7 @@ impl Loads {
     /// The rates over the last second or so: for each part its load, name, unit and work per second.
     pub(super) fn latest(&self) -> impl Iterator<Item = (&str, &'static str, u64, bool)> {
         let all = self.counters.all();
-        self.parts.iter().map(|part| (part.kind.name(), part.kind.unit(), done(part, all), part.alive))
+        self.parts.iter().map(|part| (part.task.name(), part.task.unit(), done(part, all), part.alive))
     }
 
     /// Whether any part lives.
@@ -228,14 +235,14 @@ impl Loads {
     }
 
     fn end(&mut self) {
-        let Some(supervisor) = &mut self.supervisor else { return };
-        supervisor.control = None;
+        let Some(parent) = &mut self.parent else { return };
+        parent.control = None;
         let deadline = Instant::now() + END_PATIENCE;
-        while self.supervisor.is_some() {
+        while self.parent.is_some() {
             let left = deadline.saturating_duration_since(Instant::now());
             self.wait_for_message(left);
             self.process_messages(&mut |_| {});
-            if left.is_zero() && self.supervisor.take().is_some() {
+            if left.is_zero() && self.parent.take().is_some() {
                 let seconds = END_PATIENCE.as_secs();
                 self.remark(
                     0,
@@ -248,16 +255,16 @@ impl Loads {
 
     /// Waits for a message, at most for `patience`.
     fn wait_for_message(&self, patience: Duration) {
-        if let Some(supervisor) = &self.supervisor {
+        if let Some(parent) = &self.parent {
             // An error ends the wait early; the caller checks the time.
-            let _ = wait_readable(&[supervisor.messages.as_raw_fd()], patience.as_nanos() as u64);
+            let _ = wait_readable(&[parent.messages.as_raw_fd()], patience.as_nanos() as u64);
         }
     }
 
     /// Processes the messages that have come since the last call.
     fn process_messages(&mut self, tell: Tell<'_>) {
-        let Some(supervisor) = &mut self.supervisor else { return };
-        let (messages, open) = supervisor.listener.read(&mut supervisor.messages);
+        let Some(parent) = &mut self.parent else { return };
+        let (messages, open) = parent.listener.read(&mut parent.messages);
         for (part, message) in messages {
             match message {
                 Message::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
@@ -268,18 +275,17 @@ impl Loads {
             }
         }
         if !open {
-            self.supervisor_ended();
+            self.parent_ended();
         }
     }
 
-    /// The supervisor has closed its end of the pipe, which only its exit does.
-    fn supervisor_ended(&mut self) {
-        let Some(mut supervisor) = self.supervisor.take() else { return };
-        let how =
-            supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        if supervisor.control.is_some() {
+    /// The parent has closed its end of the pipe, which only its exit does.
+    fn parent_ended(&mut self) {
+        let Some(mut parent) = self.parent.take() else { return };
+        let how = parent.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        if parent.control.is_some() {
             for part in 0..self.parts.len() {
-                self.died(part, format!("the supervisor of the loads ended: {how}"));
+                self.died(part, format!("the parent of the load processes ended: {how}"));
             }
         }
     }
@@ -316,7 +322,7 @@ fn done(part: &Part, all: &[Counter]) -> u64 {
     all[part.first_counter..][..part.counters].iter().fold(0, |sum, counter| sum.wrapping_add(counter.get()))
 }
 
-impl Supervisor {
+impl LoadParent {
     fn start(specs: Vec<LoadSpec>, context: &LoadContext, counters: i32) -> io::Result<Self> {
         let orders = Orders {
             part: None,
@@ -349,16 +355,15 @@ impl Part {
         let mut first_counter = 0;
         let mut parts = Vec::new();
         for (load, spec) in specs.iter().enumerate() {
-            for part in spec.parts() {
-                let kind = part.kind;
-                let mut recorder = PartRecorder::new(kind.name(), kind.unit(), kind.burst_every_ns());
-                if kind.has_first_pass() {
+            for task in spec.tasks() {
+                let mut recorder = PartRecorder::new(task.name(), task.unit(), task::burst_every_ns(task));
+                if task::has_first_pass(task) {
                     recorder.begin_first_pass();
                 }
-                let counters = part.counters();
+                let counters = task::counters(task);
                 parts.push(Self {
                     load,
-                    kind,
+                    task: task.clone(),
                     first_counter,
                     counters,
                     running: false,

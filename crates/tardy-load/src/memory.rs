@@ -8,9 +8,6 @@ use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Default per CPU: more than a CPU's share of the last-level cache.
-const MIB: usize = 16;
-const MIB_MAX: usize = 65_536;
 /// Copied in one step.
 const CHUNK_WORDS: usize = 8192;
 /// Size of a cache line on nearly all processors.
@@ -18,17 +15,8 @@ const LINE_WORDS: usize = 8;
 /// Lines touched in one step.
 const LINES: usize = 256;
 
-/// MiB per CPU.
-pub(super) fn size(argument: &str) -> Result<usize, String> {
-    let mib = if argument.is_empty() { MIB } else { argument.parse().unwrap_or(0) };
-    if (1..=MIB_MAX).contains(&mib) {
-        return Ok(mib);
-    }
-    Err(format!("'{argument}' is not a size in MiB per CPU; expected 1 to {MIB_MAX}"))
-}
-
-pub(super) fn run(worker: &Worker) -> Ended {
-    let (seed, mib) = (worker.seed, size(&worker.part.argument)?);
+pub(super) fn run(worker: &Worker, mib: usize) -> Ended {
+    let seed = worker.seed;
     forked_tasks::run(worker, forked_tasks::one_per_cpu(worker), |index| {
         thrash(seed.wrapping_add(index as u64), mib)
     })
@@ -67,14 +55,5 @@ mod tests {
             step(&counter).unwrap();
         }
         assert_eq!(counter.get(), 20 * (65_536 + 256 * 64));
-    }
-
-    #[test]
-    fn sizes_are_written_like_this() {
-        assert_eq!(size(""), Ok(16));
-        assert_eq!(size("64"), Ok(64));
-        for text in ["0", "x", "-1", "65537", "16M", "1.5"] {
-            assert!(size(text).is_err(), "{text}");
-        }
     }
 }

@@ -4,73 +4,32 @@
 //! every second (iperf3) is left running. A tool that reports nothing does not count as running, and a tool that fails gives its
 //! reason before anything is measured.
 
-use super::spec::Kind;
+use tardy_record::load_spec::{LoadTask, is_iperf3_server};
 
-/// The shell line that runs the tool for ever, with the user's arguments from after the colon.
-pub(super) fn command_line(kind: Kind, arguments: &str) -> String {
+/// The shell line that runs a tool until it is killed.
+pub(super) fn command_line(task: &LoadTask) -> String {
     let rounds = |line: &str| format!("while {line}; do :; done; exit 1");
-    match kind {
-        Kind::StressNg => rounds(&format!("stress-ng {arguments} --metrics --timeout 2s || exit $?")),
-        Kind::Hackbench => {
+    match task {
+        LoadTask::StressNg { arguments } => {
+            rounds(&format!("stress-ng {arguments} --metrics --timeout 2s || exit $?"))
+        }
+        LoadTask::Hackbench { arguments } => {
             let arguments = if arguments.is_empty() { "-g 1 -l 1000" } else { arguments };
             rounds(&format!("hackbench {arguments} || exit $?"))
         }
-        Kind::Iperf3 => {
-            let endless = if is_server(arguments) { "" } else { " --time 0" };
+        LoadTask::Iperf3 { arguments } => {
+            let endless = if is_iperf3_server(arguments) { "" } else { " --time 0" };
             format!("exec iperf3 {arguments}{endless} --interval 1 --forceflush")
         }
-        _ => arguments.to_owned(),
+        LoadTask::Command { line } => line.clone(),
+        _ => String::new(),
     }
-}
-
-fn is_server(arguments: &str) -> bool {
-    arguments.split_whitespace().any(|word| word == "-s" || word == "--server")
-}
-
-/// Checks the tool's arguments as far as possible without running it.
-pub(super) fn check(kind: Kind, arguments: &str) -> Result<(), String> {
-    let has = |options: &[&str]| {
-        arguments.split_whitespace().find(|word| {
-            let name = word.split('=').next().unwrap_or(word);
-            options.contains(&name)
-        })
-    };
-    let (own, why): (&[&str], &str) = match kind {
-        Kind::StressNg => (
-            &["-t", "--timeout", "-q", "--quiet", "--no-metrics"],
-            "the load lasts as long as its phase, and its rate is read from what stress-ng prints",
-        ),
-        Kind::Iperf3 => (
-            &[
-                "-t",
-                "--time",
-                "-J",
-                "--json",
-                "-D",
-                "--daemon",
-                "-i",
-                "--interval",
-                "-n",
-                "--bytes",
-                "--logfile",
-            ],
-            "the load lasts as long as its phase, and its rate is read from what iperf3 prints each second",
-        ),
-        _ => (&[], ""),
-    };
-    if let Some(option) = has(own) {
-        return Err(format!("remove {option}: {why}"));
-    }
-    if kind == Kind::Iperf3 && !is_server(arguments) && has(&["-c", "--client"]).is_none() {
-        return Err("expected a host to connect to (-c HOST), or -s to wait for a client".to_owned());
-    }
-    Ok(())
 }
 
 /// Parses a tool's output.
 #[derive(Debug)]
 pub(super) struct Meter {
-    kind: Kind,
+    task: LoadTask,
     begun: Vec<u8>,
     /// hackbench: messages per round, from its first two lines.
     pairs: u64,
@@ -81,8 +40,8 @@ pub(super) struct Meter {
 const LINE_BYTES_MAX: usize = 4096;
 
 impl Meter {
-    pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, begun: Vec::new(), pairs: 0, round: 0 }
+    pub(super) fn new(task: LoadTask) -> Self {
+        Self { task, begun: Vec::new(), pairs: 0, round: 0 }
     }
 
     /// Processes output and returns how much work it reports.
@@ -101,10 +60,10 @@ impl Meter {
     }
 
     fn line(&mut self, line: &str) -> Option<u64> {
-        match self.kind {
-            Kind::StressNg => bogo_operations(line),
-            Kind::Iperf3 => bytes_of_interval(line),
-            Kind::Hackbench => self.messages(line),
+        match &self.task {
+            LoadTask::StressNg { .. } => bogo_operations(line),
+            LoadTask::Iperf3 { .. } => bytes_of_interval(line),
+            LoadTask::Hackbench { .. } => self.messages(line),
             _ => None,
         }
     }
@@ -161,6 +120,7 @@ fn bytes_of_interval(line: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tardy_record::load_spec::LoadSpec;
 
     /// Captured output of stress-ng 0.15.06, hackbench of rt-tests 2.4 and iperf3 3.12.
     const STRESS_NG: &str = "\
@@ -190,55 +150,38 @@ Connecting to host 127.0.0.1, port 5999
 [SUM]   0.00-3.98   sec  2.26 GBytes  4.89 Gbits/sec    9             sender
 ";
 
-    fn count(kind: Kind, text: &str) -> u64 {
-        let mut meter = Meter::new(kind);
+    fn task(text: &str) -> LoadTask {
+        text.parse::<LoadSpec>().unwrap().tasks()[0].clone()
+    }
+
+    fn count(load: &str, text: &str) -> u64 {
+        let mut meter = Meter::new(task(load));
         // A pipe may split it anywhere.
         text.as_bytes().chunks(7).map(|bytes| meter.read(bytes)).sum()
     }
 
     #[test]
-    fn each_tools_own_words_are_counted() {
-        assert_eq!(count(Kind::StressNg, STRESS_NG), 547 + 9472);
-        assert_eq!(count(Kind::Hackbench, HACKBENCH), 2 * 20 * 20 * 100);
-        assert_eq!(count(Kind::Hackbench, &HACKBENCH.repeat(3)), 3 * 2 * 20 * 20 * 100);
-        assert_eq!(count(Kind::Iperf3, IPERF3), ((2 * 194) << 20) + 1_279_262);
+    fn progress_of_each_tool_is_counted() {
+        assert_eq!(count("stress-ng:--cpu 2", STRESS_NG), 547 + 9472);
+        assert_eq!(count("hackbench", HACKBENCH), 2 * 20 * 20 * 100);
+        assert_eq!(count("hackbench", &HACKBENCH.repeat(3)), 3 * 2 * 20 * 20 * 100);
+        assert_eq!(count("iperf3:-s", IPERF3), ((2 * 194) << 20) + 1_279_262);
     }
 
     #[test]
-    fn anything_else_counts_for_nothing() {
-        for kind in [Kind::StressNg, Kind::Hackbench, Kind::Iperf3] {
+    fn other_output_counts_nothing() {
+        for load in ["stress-ng:--cpu 2", "hackbench", "iperf3:-s"] {
             assert_eq!(
-                count(kind, "\n[\n]\nTime: \n[ 5] sec\n[ 5] sec 1 Apples\nstress-ng: x [1] a b\n\u{ff}\n"),
+                count(load, "\n[\n]\nTime: \n[ 5] sec\n[ 5] sec 1 Apples\nstress-ng: x [1] a b\n\u{ff}\n"),
                 0
             );
-            assert_eq!(count(kind, &"x".repeat(100_000)), 0);
+            assert_eq!(count(load, &"x".repeat(100_000)), 0);
         }
     }
 
     #[test]
-    fn options_that_tardy_needs_itself_are_refused() {
-        for (kind, arguments) in [
-            (Kind::StressNg, "--cpu 2 --timeout 5"),
-            (Kind::StressNg, "--cpu 2 --timeout=5"),
-            (Kind::Iperf3, "-c host -t 5"),
-            (Kind::Iperf3, "-c host -J"),
-            (Kind::Iperf3, "--bidir"),
-        ] {
-            assert!(check(kind, arguments).is_err(), "{arguments}");
-        }
-        for (kind, arguments) in [
-            (Kind::StressNg, "--cpu 2"),
-            (Kind::Iperf3, "-c host -P 4"),
-            (Kind::Iperf3, "-s"),
-            (Kind::Hackbench, ""),
-        ] {
-            assert_eq!(check(kind, arguments), Ok(()), "{arguments}");
-        }
-    }
-
-    #[test]
-    fn a_server_is_not_told_how_long() {
-        assert!(!command_line(Kind::Iperf3, "-s").contains("--time"));
-        assert!(command_line(Kind::Iperf3, "-c host").contains("--time 0"));
+    fn an_iperf3_server_gets_no_duration() {
+        assert!(!command_line(&task("iperf3:-s")).contains("--time"));
+        assert!(command_line(&task("iperf3:-c host")).contains("--time 0"));
     }
 }

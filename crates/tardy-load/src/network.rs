@@ -17,12 +17,11 @@ use tardy_sys::signals::wait_readable;
 
 use super::messages::Message;
 use super::random::Random;
+use super::task::NETWORK_BURST_EVERY;
 use super::worker::{Ended, Worker};
 
 /// The TCP port of the article's script.
 pub const PORT: u16 = 5566;
-/// From the start of one burst to the start of the next, as in the article's script.
-pub(super) const EVERY: Duration = Duration::from_secs(7);
 const FILE_BYTES: usize = 4 << 20;
 /// Handed to the kernel at once, and therefore the granularity of the count.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -81,8 +80,8 @@ pub(super) fn first_connection(
 
 /// When the next burst begins. After a stall the schedule starts anew; missed bursts are not caught up.
 fn next_burst(last: Instant, now: Instant) -> Instant {
-    let next = last + EVERY;
-    if next + EVERY < now { now } else { next }
+    let next = last + NETWORK_BURST_EVERY;
+    if next + NETWORK_BURST_EVERY < now { now } else { next }
 }
 
 /// The other host.
@@ -154,7 +153,7 @@ pub(super) fn next_connection(
             wait_readable(&[listener.as_raw_fd()], left).map_err(|error| format!("cannot wait: {error}"))?;
         if !ready[0] {
             if left == 0 {
-                return Err(nobody_came(peer, listener));
+                return Err(no_connection(peer, listener));
             }
             continue;
         }
@@ -165,7 +164,7 @@ pub(super) fn next_connection(
     }
 }
 
-fn nobody_came(peer: Option<&Peer>, listener: &TcpListener) -> String {
+fn no_connection(peer: Option<&Peer>, listener: &TcpListener) -> String {
     let port = listener.local_addr().map_or(PORT, |address| address.port());
     let peer = peer.map_or("loopback", |peer| &peer.name);
     let seconds = PATIENCE.as_secs();
@@ -203,8 +202,8 @@ mod tests {
     #[test]
     fn bursts_keep_their_schedule_and_are_not_caught_up() {
         let start = Instant::now();
-        assert_eq!(next_burst(start, start + Duration::from_secs(2)), start + EVERY);
-        assert_eq!(next_burst(start, start + Duration::from_secs(8)), start + EVERY);
+        assert_eq!(next_burst(start, start + Duration::from_secs(2)), start + NETWORK_BURST_EVERY);
+        assert_eq!(next_burst(start, start + Duration::from_secs(8)), start + NETWORK_BURST_EVERY);
         let late = start + Duration::from_secs(60);
         assert_eq!(next_burst(start, late), late);
     }
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_within_the_machine_is_remarked_on_and_a_stranger_turned_away() {
+    fn a_local_connection_is_remarked_on_and_a_foreign_one_refused() {
         let listener = listen(0, true).unwrap();
         let port = listener.local_addr().unwrap().port();
         let _mine = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_the_seeds() {
+    fn the_file_depends_on_the_seed() {
         assert_eq!(random_file(3), random_file(3));
         assert_ne!(random_file(3), random_file(4));
         assert_eq!(random_file(3).len(), FILE_BYTES);

@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use super::spec::{LoadSpec, Part, parse};
+use tardy_record::load_spec::{LoadSpec, LoadSpecError, LoadTask};
 
 /// The hidden subcommand.
 pub(super) const SUBCOMMAND: &str = "__load";
@@ -10,7 +10,7 @@ pub(super) const SUBCOMMAND: &str = "__load";
 /// The task of a load process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orders {
-    /// The part that it works at, counted through all loads; absent for the supervisor.
+    /// The part that it works at, counted through all loads; `None` for the parent.
     pub(super) part: Option<usize>,
     /// The parent process.
     pub(super) parent: u32,
@@ -23,16 +23,16 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// All parts of all loads.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.specs.iter().flat_map(LoadSpec::parts)
+    /// All tasks of all loads.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &LoadTask> {
+        self.specs.iter().flat_map(LoadSpec::tasks)
     }
 
     /// The arguments, subcommand included.
     pub(super) fn to_arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             SUBCOMMAND.to_owned(),
-            self.part.map_or_else(|| "supervisor".to_owned(), |part| part.to_string()),
+            self.part.map_or_else(|| "parent".to_owned(), |part| part.to_string()),
             format!("--parent={}", self.parent),
             format!("--counters={}", self.counters),
             format!("--seed={}", self.seed),
@@ -54,10 +54,12 @@ impl Orders {
             .collect();
         let option = |name: &str| options.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
         let part = match role.as_str() {
-            "supervisor" => None,
+            "parent" => None,
             part => Some(number(Some(part), "part")?),
         };
-        let specs = rest[split + 1..].iter().map(|spec| parse(spec).map_err(|error| error.to_string()));
+        let specs = rest[split + 1..]
+            .iter()
+            .map(|spec| spec.parse().map_err(|error: LoadSpecError| error.to_string()));
         Ok(Self {
             part,
             parent: number(option("parent"), "parent")?,
@@ -80,8 +82,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read_as_they_were_written() {
-        let specs = vec![parse("doload").unwrap(), parse("cmd:sh -c 'a=--; -- --peer=x'").unwrap()];
+    fn orders_survive_a_round_trip() {
+        let specs = vec!["doload".parse().unwrap(), "cmd:sh -c 'a=--; -- --peer=x'".parse().unwrap()];
         let orders =
             Orders { part: None, parent: 7, counters: 3, seed: u64::MAX, port: 5566, peer: None, specs };
         for orders in [orders.clone(), Orders { part: Some(4), peer: Some("fe80::1".to_owned()), ..orders }] {
@@ -90,14 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_order_is_refused() {
-        for line in [
-            "",
-            "supervisor",
-            "supervisor --",
-            "x --parent=1 --",
-            "1 --parent=-1 --counters=3 --seed=0 --port=1 --",
-        ] {
+    fn malformed_orders_are_refused() {
+        for line in
+            ["", "parent", "parent --", "x --parent=1 --", "1 --parent=-1 --counters=3 --seed=0 --port=1 --"]
+        {
             let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             assert!(Orders::from_arguments(&arguments).is_err(), "{line}");
         }

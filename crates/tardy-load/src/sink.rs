@@ -18,8 +18,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) fn run(worker: &Worker) -> Ended {
-    let addresses = addresses(&worker.part.argument, worker.port)?;
+pub(super) fn run(worker: &Worker, host: &str) -> Ended {
+    let addresses = addresses(host, worker.port)?;
     let (stream_bytes, datagram_bytes) = (&worker.counters()[0], &worker.counters()[1]);
     let datagrams = datagram_socket(&addresses[0]);
     if let Err(error) = &datagrams {
@@ -36,7 +36,7 @@ pub(super) fn run(worker: &Worker) -> Ended {
         take_for_ever(&addresses, Some(stream_bytes), |connected| {
             if reported != Some(connected) {
                 reported = Some(connected);
-                worker.send(&Message::Notice(tidings(&worker.part.argument, addresses[0].port(), connected)));
+                worker.send(&Message::Notice(tidings(host, addresses[0].port(), connected)));
             }
         })
     })
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_written_like_this() {
+    fn a_host_may_have_a_port() {
         for (host, address) in [
             ("10.0.0.1", "10.0.0.1:5566"),
             ("10.0.0.1:99", "10.0.0.1:99"),

@@ -18,10 +18,10 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// How long the other end may take for a chunk before its connection counts as broken.
 const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) fn run(worker: &Worker) -> Ended {
+pub(super) fn run(worker: &Worker, port: u16) -> Ended {
     let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
     // Over loopback any free port will do.
-    let listener = network::listen(if peer.is_some() { port(worker)? } else { 0 }, peer.is_some())?;
+    let listener = network::listen(if peer.is_some() { port } else { 0 }, peer.is_some())?;
     let mut connection = network::first_connection(worker, &listener, peer.as_ref())?;
     let mut random = Random::new(worker.seed);
     let chunk: Vec<u8> = (0..CHUNK_BYTES / 8).flat_map(|_| random.next().to_le_bytes()).collect();
@@ -39,20 +39,6 @@ pub(super) fn run(worker: &Worker) -> Ended {
     }
 }
 
-/// The port of `net:PORT`, or the default.
-pub(super) fn port(worker: &Worker) -> Result<u16, String> {
-    parse_port(&worker.part.argument).map(|own| own.unwrap_or(worker.port))
-}
-
-/// Parses what follows the colon of `net:PORT`.
-pub(super) fn parse_port(argument: &str) -> Result<Option<u16>, String> {
-    match argument.parse() {
-        _ if argument.is_empty() => Ok(None),
-        Ok(port) if port > 0 => Ok(Some(port)),
-        _ => Err(format!("'{argument}' is not a port; expected 1 to 65535")),
-    }
-}
-
 fn send(mut connection: &TcpStream, chunk: &[u8], sent: &Counter) -> io::Result<()> {
     connection.set_write_timeout(Some(CHUNK_PATIENCE))?;
     connection.write_all(chunk)?;
@@ -67,7 +53,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn what_is_sent_is_counted_and_a_broken_connection_is_an_error() {
+    fn sent_bytes_are_counted_and_a_broken_connection_is_an_error() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
@@ -79,14 +65,5 @@ mod tests {
         assert_eq!(counter.get(), 30);
         reader.join().unwrap();
         while send(&connection, &[7; 10], &counter).is_ok() {}
-    }
-
-    #[test]
-    fn ports_are_written_like_this() {
-        assert_eq!(parse_port(""), Ok(None));
-        assert_eq!(parse_port("5567"), Ok(Some(5567)));
-        for text in ["0", "65536", "http", "-1"] {
-            assert!(parse_port(text).is_err(), "{text}");
-        }
     }
 }

@@ -11,23 +11,11 @@ use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// Default per CPU.
-const TIMERS: usize = 16;
-const TIMERS_MAX: usize = 512;
 /// Intervals are between half of this and one and a half of it, in ns, all different, so that no two stay in step.
 const INTERVAL_NS: usize = 1_000_000;
 
-/// Timers per CPU.
-pub(super) fn count(argument: &str) -> Result<usize, String> {
-    let count = if argument.is_empty() { TIMERS } else { argument.parse().unwrap_or(0) };
-    if (1..=TIMERS_MAX).contains(&count) {
-        return Ok(count);
-    }
-    Err(format!("'{argument}' is not a number of timers per CPU; expected 1 to {TIMERS_MAX}"))
-}
-
-pub(super) fn run(worker: &Worker) -> Ended {
-    let (seed, timers) = (worker.seed, count(&worker.part.argument)?);
+pub(super) fn run(worker: &Worker, timers: usize) -> Ended {
+    let seed = worker.seed;
     forked_tasks::run(worker, forked_tasks::one_per_cpu(worker), |index| {
         expire(seed.wrapping_add(index as u64), timers)
     })
@@ -45,10 +33,10 @@ fn expire(seed: u64, count: usize) -> Result<impl FnMut(&Counter) -> Result<(), 
     let timers: Vec<TimerFd> = (0..count).map(&mut timer).collect::<Result<_, _>>()?;
     let fds: Vec<i32> = timers.iter().map(AsRawFd::as_raw_fd).collect();
     Ok(move |expired: &Counter| {
-        let told = |error| format!("a timer cannot be waited for: {error}");
-        let ready = wait_readable(&fds, u64::MAX).map_err(told)?;
+        let failed = |error| format!("a timer cannot be waited for: {error}");
+        let ready = wait_readable(&fds, u64::MAX).map_err(failed)?;
         for (timer, _) in timers.iter().zip(ready).filter(|(_, ready)| *ready) {
-            timer.wait().map_err(told)?;
+            timer.wait().map_err(failed)?;
             expired.add(1);
         }
         Ok(())
@@ -60,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expiries_are_counted_and_no_faster_than_the_clock() {
+    fn expiries_are_counted_and_never_exceed_the_clock() {
         let (counter, mut step) = (Counter::default(), expire(1, 4).unwrap());
         let begin = Clock::Monotonic.now_ns();
         while counter.get() < 40 {
@@ -69,14 +57,5 @@ mod tests {
         let lasted_ns = Clock::Monotonic.now_ns() - begin;
         // Four timers with intervals of at least half a millisecond.
         assert!(lasted_ns >= 4_000_000, "{lasted_ns}");
-    }
-
-    #[test]
-    fn numbers_are_written_like_this() {
-        assert_eq!(count(""), Ok(16));
-        assert_eq!(count("64"), Ok(64));
-        for text in ["0", "x", "513", "-1"] {
-            assert!(count(text).is_err(), "{text}");
-        }
     }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::ForeignPlan;
+use crate::load_spec::LoadSpec;
 use crate::pins::ReactionPlan;
 use crate::wiggle::WigglePlan;
 
@@ -76,8 +77,8 @@ pub struct PhasePlan {
     pub label: String,
     /// The repetition of the same phase, from 1.
     pub round: u32,
-    /// The loads, as written by the user; empty for none.
-    pub loads: Vec<String>,
+    /// The loads; empty for none.
+    pub loads: Vec<LoadSpec>,
     /// The time at the start that is measured but not counted.
     pub warmup_ns: u64,
     /// When it ends.

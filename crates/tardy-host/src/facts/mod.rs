@@ -11,7 +11,6 @@ mod answers;
 mod clock;
 mod co_kernel;
 mod cpu;
-mod distance;
 mod evidence;
 mod hypervisor;
 mod kernel;

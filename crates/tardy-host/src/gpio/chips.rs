@@ -5,6 +5,7 @@ use std::path::Path;
 use gpiocdev::chip::Chip;
 use gpiocdev::line::{Direction, Info};
 use serde::Serialize;
+use tardy_record::line_name::{LINE_FORMS, LineName};
 use tardy_record::pins::Line;
 use tardy_sys::gpio::device_path;
 
@@ -12,8 +13,6 @@ use tardy_sys::gpio::device_path;
 const DEVICES: &str = "/dev";
 /// The prefix of their names.
 const PREFIX: &str = "gpiochip";
-/// What a user may write for a line.
-const FORMS: &str = "gpiochip0:17, the chip's label as in pinctrl-bcm2835:17, or the line's name";
 
 /// A chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,21 +93,20 @@ pub fn fake() -> Vec<ChipState> {
     }]
 }
 
-/// The line `text` of a machine that is not running yet, such as a guest of the lab.
-///
-/// # Errors
-/// If `text` cannot name a line.
-pub fn elsewhere(text: &str) -> Result<Found, String> {
-    let numbered = text.rsplit_once(':').map(|(chip, number)| (chip, number.parse::<u32>()));
-    let (chip, offset, name) = match numbered {
-        Some((chip, Ok(offset))) if !chip.is_empty() => (chip, offset, None),
-        None if !text.is_empty() => ("gpiochip0", 0, Some(text.to_owned())),
-        _ => return Err(format!("'{text}' does not name a GPIO line; expected {FORMS}")),
-    };
-    let line = Line { chip: chip.to_owned(), label: chip.to_owned(), offset, name };
-    let state =
-        LineState { offset, name: String::new(), consumer: String::new(), used: false, output: false };
-    Ok(Found { line, state })
+/// The line of a machine that has not booted: a guest of the lab. A line that is named and not numbered is taken to be on
+/// the first chip; the guest looks it up.
+pub fn elsewhere(name: &LineName) -> Line {
+    match name {
+        LineName::Numbered { chip, offset } => {
+            Line { chip: chip.clone(), label: chip.clone(), offset: *offset, name: None }
+        }
+        LineName::Named(name) => Line {
+            chip: "gpiochip0".to_owned(),
+            label: "gpiochip0".to_owned(),
+            offset: 0,
+            name: Some(name.clone()),
+        },
+    }
 }
 
 fn look_at(path: &Path) -> Result<(String, Vec<LineState>), String> {
@@ -137,24 +135,22 @@ fn state(info: Info) -> LineState {
     }
 }
 
-/// The line that `text` names among `chips`: `CHIP:NUMBER`, where the chip is its device or its label, or a line's name.
+/// The line of that name among `chips`. A chip is named by its device or by its label.
 ///
 /// # Errors
 /// No such chip or line, or several.
-pub fn find(text: &str, chips: &[ChipState]) -> Result<Found, String> {
+pub fn find(name: &LineName, chips: &[ChipState]) -> Result<Found, String> {
     if chips.is_empty() {
         return Err(format!(
-            "'{text}': this machine has no GPIO chip ({DEVICES}/{PREFIX}*); its driver may not be loaded, and the kernel \
+            "'{name}': this machine has no GPIO chip ({DEVICES}/{PREFIX}*); its driver may not be loaded, and the kernel \
              needs CONFIG_GPIO_CDEV"
         ));
     }
-    let by_number =
-        text.rsplit_once(':').and_then(|(chip, number)| Some((chip, number.parse::<u32>().ok()?)));
-    let found = match by_number {
-        Some((chip, offset)) => vec![of_chip(chip, offset, chips)?],
-        None => {
+    let found = match name {
+        LineName::Numbered { chip, offset } => vec![of_chip(chip, *offset, chips)?],
+        LineName::Named(name) => {
             let of = |chip: &'_ ChipState| -> Vec<Found> {
-                chip.lines.iter().filter(|line| line.name == text).map(|line| found(chip, line)).collect()
+                chip.lines.iter().filter(|line| line.name == *name).map(|line| found(chip, line)).collect()
             };
             chips.iter().flat_map(of).collect()
         }
@@ -162,12 +158,12 @@ pub fn find(text: &str, chips: &[ChipState]) -> Result<Found, String> {
     match found.as_slice() {
         [one] => Ok(one.clone()),
         [] => Err(format!(
-            "no line is named '{text}'; expected {FORMS}; `tardy gpio list` lists all lines{}",
+            "no line is named '{name}'; expected {LINE_FORMS}; `tardy gpio list` lists all lines{}",
             troubles(chips)
         )),
         several => {
             let places: Vec<String> = several.iter().map(|one| one.line.place()).collect();
-            Err(format!("several lines are named '{text}': {}; use one of these", places.join(", ")))
+            Err(format!("several lines are named '{name}': {}; use one of these", places.join(", ")))
         }
     }
 }
@@ -262,7 +258,8 @@ mod tests {
     #[test]
     fn a_line_is_named_in_three_ways() {
         for text in ["gpiochip0:0", "/dev/gpiochip0:0", "pinctrl-x:0", "GPIO0"] {
-            let found = find(text, &chips()).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let found =
+                find(&text.parse().unwrap(), &chips()).unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(
                 (found.line.place().as_str(), found.line.name.as_deref()),
                 ("gpiochip0:0", Some("GPIO0"))
@@ -272,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_said() {
+    fn errors_name_the_problem_with_a_line() {
         for (text, words) in [
             ("gpiochip9:0", "there is no GPIO chip 'gpiochip9'; this machine has gpiochip0 (pinctrl-x)"),
             ("gpiochip0:3", "has lines 0 to 2, not 3"),
@@ -280,13 +277,12 @@ mod tests {
             ("twice", "several lines are named 'twice': gpiochip0:2, gpiochip1:0"),
             ("thrice", "no line is named 'thrice'"),
             ("gpiochip3:0", "not yours"),
-            ("", "no line is named ''"),
         ] {
-            let error = find(text, &chips()).unwrap_err();
+            let error = find(&text.parse().unwrap(), &chips()).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
-        assert!(find("x:0", &[]).unwrap_err().contains("no GPIO chip"));
-        let taken = find("LED", &chips()).unwrap().taken().unwrap();
+        assert!(find(&"x:0".parse().unwrap(), &[]).unwrap_err().contains("no GPIO chip"));
+        let taken = find(&"LED".parse().unwrap(), &chips()).unwrap().taken().unwrap();
         assert!(taken.contains("in use by 'heartbeat'"), "{taken}");
     }
 }

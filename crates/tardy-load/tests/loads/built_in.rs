@@ -6,7 +6,8 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use tardy_load::{KNOWN, LoadError, Loads, parse};
+use tardy_load::{LoadError, Loads};
+use tardy_record::load_spec::{CATALOGUE, LoadSpec};
 use tardy_record::run::Phase;
 use tardy_record::validity::judge_loads;
 use tardy_sys::child::{send, signal};
@@ -49,8 +50,8 @@ pub(crate) const TRIED: [(&str, &[&str]); 16] = [
 fn every_load_is_tried_here() {
     // ping-flood-in and iperf3 need another end and have their own tests. The others are tested elsewhere.
     let elsewhere = ["none", "doload", "ping-flood-in", "iperf3", "sink", "cmd"];
-    for known in KNOWN {
-        let word = known.word();
+    for entry in CATALOGUE {
+        let word = entry.name();
         let is_tried = TRIED.iter().any(|(text, _)| text.split(':').next() == Some(word));
         assert!(is_tried != elsewhere.contains(&word), "{word}");
     }
@@ -112,12 +113,12 @@ fn dies_with_its_worker(text: &str, parts: &[&str], victim: &str) {
     assert_eq!(own_descendants(), [], "{text}");
 }
 
-/// The child of the supervisor that does this part.
+/// The child of the load parent that does this part.
 fn worker(part: &str) -> Process {
     let name: String = format!("tardy-{part}").chars().take(15).collect();
-    let supervisor = own_descendants().into_iter().find(|process| process.name == "tardy-loads").unwrap();
+    let parent = own_descendants().into_iter().find(|process| process.name == "tardy-loads").unwrap();
     let named: Vec<Process> =
-        descendants(supervisor.pid).into_iter().filter(|process| process.name == name).collect();
+        descendants(parent.pid).into_iter().filter(|process| process.name == name).collect();
     // Tasks have their worker's name and start after it.
     named.into_iter().min_by_key(Process::started).unwrap_or_else(|| panic!("{name} does not run"))
 }
@@ -165,7 +166,7 @@ fn groups_and_sizes_are_as_requested() {
     let tasks = own_descendants().iter().filter(|process| process.name == "tardy-scheduler").count();
     assert_eq!(tasks, 1 + 3 * 2 * 4, "a worker, and each group's senders and receivers");
     loads.stop();
-    let too_many = parse("scheduler:1000,1000").unwrap_err().to_string();
+    let too_many = "scheduler:1000,1000".parse::<LoadSpec>().unwrap_err().to_string();
     assert!(too_many.contains("receivers"), "{too_many}");
 }
 

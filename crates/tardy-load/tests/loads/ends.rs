@@ -14,8 +14,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_kill_of_the_process_group_ends_all_loads", a_kill_of_the_process_group_ends_all_loads),
     ("ctrl_c_ends_a_load_by_itself_properly", ctrl_c_ends_a_load_by_itself_properly),
     (
-        "kill_9_of_the_supervisor_is_noticed_and_ends_all_loads",
-        kill_9_of_the_supervisor_is_noticed_and_ends_all_loads,
+        "kill_9_of_the_parent_is_noticed_and_ends_all_loads",
+        kill_9_of_the_parent_is_noticed_and_ends_all_loads,
     ),
     ("kill_9_of_one_load_process_is_a_death", kill_9_of_one_load_process_is_a_death),
     ("dropping_loads_ends_them", dropping_loads_ends_them),
@@ -105,18 +105,18 @@ fn ctrl_c_ends_a_load_by_itself_properly() {
     assert!(victim.loads.iter().all(|load| !is_alive(load)), "it waits for their end");
 }
 
-fn kill_9_of_the_supervisor_is_noticed_and_ends_all_loads() {
+fn kill_9_of_the_parent_is_noticed_and_ends_all_loads() {
     let all: Vec<&str> = ["doload"].into_iter().chain(DAEMONS).collect();
     let mut loads = Loads::start(&specs(&all), &context()).unwrap();
     let processes = own_descendants();
-    let supervisor = processes.iter().find(|process| process.name == "tardy-loads").unwrap();
-    send(supervisor.pid, signal::KILL).unwrap();
+    let parent = processes.iter().find(|process| process.name == "tardy-loads").unwrap();
+    send(parent.pid, signal::KILL).unwrap();
     assert_all_end(&processes);
     assert_no_sleep_is_left();
     loads.read(1);
     for part in loads.stop().iter().flat_map(|load| &load.parts) {
         assert_eq!(part.deaths.len(), 1, "{part:?}");
-        assert!(part.deaths[0].how.contains("the supervisor of the loads ended: signal: 9"), "{part:?}");
+        assert!(part.deaths[0].how.contains("the parent of the load processes ended: signal: 9"), "{part:?}");
     }
 }
 

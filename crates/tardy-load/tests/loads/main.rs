@@ -18,7 +18,8 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use tardy_load::{LoadContext, LoadSpec, parse, run_alone, worker};
+use tardy_load::{LoadContext, run_alone, worker_main};
+use tardy_record::load_spec::LoadSpec;
 
 /// A test and its name.
 type Test = (&'static str, fn());
@@ -26,7 +27,7 @@ type Test = (&'static str, fn());
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
-        Some("__load") => worker::worker_main(arguments[1..].to_vec()),
+        Some("__load") => worker_main(arguments[1..].to_vec()),
         Some("alone") => alone(&arguments[1..]),
         _ => run_tests(&arguments),
     }
@@ -53,7 +54,7 @@ fn context() -> LoadContext {
 }
 
 fn specs<S: AsRef<str>>(texts: &[S]) -> Vec<LoadSpec> {
-    texts.iter().map(|text| parse(text.as_ref()).unwrap_or_else(|error| panic!("{error}"))).collect()
+    texts.iter().map(|text| text.as_ref().parse().unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
 /// Runs the tests whose names contain one of the arguments without a dash. `--ignored` runs those that take long, `--list`

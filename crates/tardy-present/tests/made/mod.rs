@@ -10,6 +10,7 @@ pub mod surroundings;
 use machine::{facts, origin};
 use readings::{Behaviour, Stall, timer_series};
 use tardy_record::event::{Event, EventKind};
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{ClockId, PhasePlan, Plan, Policy, ProbePlan, Span, ThreadPlan, TimerPlan, Wake};
 use tardy_record::run::{Phase, Progress, SCHEMA_VERSION, State, Validity};
 use tardy_record::self_cost::ThreadCost;
@@ -193,7 +194,7 @@ fn phase_plan(wake: Wake, round: u32, length: u64, loads: &[String]) -> PhasePla
     PhasePlan {
         label: format!("{}, round {round}", wake.name()),
         round,
-        loads: loads.to_vec(),
+        loads: loads.iter().cloned().map(LoadSpec::from).collect(),
         warmup_ns: SECOND,
         span: Span::DurationNs(length),
         probe: ProbePlan::Timer(TimerPlan {

@@ -64,9 +64,9 @@ fn channels_must_be_clear_and_options_of_use() {
     let refused = bench.run(&["import", "c.vcd", "--in", "D7", "-o", "x.run.json"]).exits(1).err;
     assert!(refused.contains("--in D7: there is no such channel; there are stimulus, answer"), "{refused}");
     let refused = bench.run(&["import", "c.json", "--out", "answer", "-o", "x.run.json"]).exits(2).err;
-    assert!(refused.contains("only a logic analyser's capture has channels"), "{refused}");
+    assert!(refused.contains("only logic analyser captures have channels"), "{refused}");
     let refused = bench.run(&["import", "c.vcd", "--time-unit", "us", "-o", "x.run.json"]).exits(2).err;
-    assert!(refused.contains("c.vcd: line 4 says $timescale 1us; leave it out"), "{refused}");
+    assert!(refused.contains("c.vcd: line 4 says $timescale 1us; remove it"), "{refused}");
     bench.run(&["import", "c.vcd", "-o", "x.run.json"]).exits(0);
     let shown = words(&bench.run(&["show", "x.run.json"]).exits(0).out);
     assert!(shown.contains("stimulus was taken for the stimulus and answer for the answer"), "{shown}");

@@ -234,7 +234,7 @@ fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
         assert!(told.contains(line), "{line} in {told}");
     }
     let nothing = tree.check(&["--fake", "1", "--only", "timer-migration"]).exits(1);
-    assert!(nothing.err.contains("nothing can be tried here"), "{}", nothing.err);
+    assert!(nothing.err.contains("no change can be tried here"), "{}", nothing.err);
     tree.may_do_anything(true);
     tree.write("proc/sys/kernel/timer_migration", "1\n");
     fs::remove_file(tree.root().join("proc/sys/kernel/osrelease")).unwrap();
@@ -319,7 +319,7 @@ fn what_somebody_else_changes_meanwhile_is_left_as_they_want_it() {
     let map = tree.map().unwrap();
     tree.write("proc/sys/kernel/timer_migration", "7\n");
     let restored = tree.restore().exits(0);
-    assert!(restored.err.contains("left alone: ") && restored.err.contains("'7'"), "{}", restored.err);
+    assert!(restored.err.contains("not restored: ") && restored.err.contains("'7'"), "{}", restored.err);
     assert_eq!(tree.files()[&tree.root().join("proc/sys/kernel/timer_migration")], "7");
     assert_eq!(tree.journal(), [] as [PathBuf; 0]);
     wait_until("its map is let go of", || !tardy_sys::shared_map::is_in_use(&map).unwrap());

@@ -62,7 +62,7 @@ fn a_name_that_is_none_says_what_there_is() {
     let error = bench.run(&["show", "published:rpi3-4.14"]).exits(1).err;
     assert!(error.contains("rpi3-4.14-rt") && error.contains("tardy list --published"), "{error}");
     let error = bench.run(&["compare", "published:rpi3-4.14-rt", "published:g20-rt-n"]).exits(1).err;
-    assert!(error.contains("published results have nothing to be compared by"), "{error}");
+    assert!(error.contains("published results can only be compared with a run"), "{error}");
 }
 
 /// Where a run is needed it is said what takes a published result instead; a report sets it beside a run, even one whose recipe
@@ -75,7 +75,7 @@ fn a_published_result_is_no_run_and_stands_beside_one() {
         assert!(error.contains("tardy report RUN published:rpi3-4.14-rt"), "{error}");
     }
     let error = bench.run(&["report", "published:rpi3-4.14-rt"]).exits(2).err;
-    assert!(error.contains("needs a run"), "{error}");
+    assert!(error.contains("needs at least one run"), "{error}");
     let fixture =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-formats/tests/fixtures/cyclictest-2.4-quiet.txt");
     bench.run(&["import", fixture, "--unit", "us", "-o", "x.run.json"]).exits(0);

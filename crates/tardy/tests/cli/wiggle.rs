@@ -129,7 +129,7 @@ fn a_dry_run_says_which_pin_will_be_driven() {
     let dry = fake("a.run.json", &["--probe", "gpio-wiggle", "--out", "WLAN_ON", "--dry-run"]);
     let printed = bench.run(&dry).exits(0);
     assert!(printed.err.contains("out: gpiochip0:28 (WLAN_ON)"), "{}", printed.err);
-    assert!(printed.err.contains("warning: the line that will be driven"), "{}", printed.err);
+    assert!(printed.err.contains("warning: gpiochip0:28 is named WLAN_ON"), "{}", printed.err);
     assert!(!bench.path("a.run.json").exists());
 }
 
@@ -252,9 +252,9 @@ fn the_wiggle_in_python_writes_its_line_and_lets_go_of_it() {
     let output = python(&bench, GPIOD_2, &["--out", "/dev/gpiochip0:4", "--edges", "2"]);
     assert!(output.status.success());
     for (gpiod, words, told) in [
-        (GPIOD_2, &["--out", "gpiochip0"][..], "is no line"),
-        (GPIOD_2, &["--out", "gpiochip0:17", "--period-us", "0"], "no period"),
-        (GPIOD_2, &["--out", "gpiochip9:17"], "/dev/gpiochip9, line 17, cannot be had: there is none"),
+        (GPIOD_2, &["--out", "gpiochip0"][..], "is not a line"),
+        (GPIOD_2, &["--out", "gpiochip0:17", "--period-us", "0"], "is not a period"),
+        (GPIOD_2, &["--out", "gpiochip9:17"], "/dev/gpiochip9, line 17, is not available: there is none"),
         ("class Chip: pass\n", &["--out", "gpiochip0:17"], "version 1 (Debian 12's python3-libgpiod)"),
         ("raise ImportError\n", &["--out", "gpiochip0:17"], "pip install gpiod"),
     ] {

@@ -7,7 +7,7 @@ use tardy_tsn::simulate::engine::Arrival;
 use tardy_tsn::simulate::replay::{Entrance, replay};
 use tardy_tsn::simulate::{Options, Ports};
 
-use crate::scripted::{Said, Scene, SharedBoot};
+use crate::scripted::{Printed, Scene, SharedBoot};
 use crate::switch;
 
 /// A CPU of a billion instructions per second.
@@ -196,25 +196,25 @@ fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> [Agree
 #[test]
 fn random_switches_agree_with_the_kernel_in_every_frame() {
     static FEW: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&seeds(FILES / TWENTIETH))]);
-    let Some(said) = FEW.scene("agreement") else { return };
-    agree(said, &seeds(FILES / TWENTIETH));
+    let Some(printed) = FEW.scene("agreement") else { return };
+    agree(printed, &seeds(FILES / TWENTIETH));
 }
 
 #[test]
 #[ignore = "takes twenty times as long as the test above; `make long-tests` runs it"]
 fn long_random_switches_agree_with_the_kernel_in_every_frame() {
     static ALL: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&seeds(FILES))]);
-    let Some(said) = ALL.scene("agreement") else { return };
-    agree(said, &seeds(FILES));
+    let Some(printed) = ALL.scene("agreement") else { return };
+    agree(printed, &seeds(FILES));
 }
 
-fn agree(said: &Said, seeds: &[u64]) {
+fn agree(printed: &Printed, seeds: &[u64]) {
     let compared: Vec<(u64, [Agreement; 2])> = seeds
         .iter()
         .map(|seed| {
             let (csv, trace) =
-                (said.text_file(&format!("{seed}.csv")), said.text_file(&format!("{seed}.timers")));
-            (*seed, compare(*seed, csv, trace, &said.run(&format!("{seed}.run.json"))))
+                (printed.text_file(&format!("{seed}.csv")), printed.text_file(&format!("{seed}.timers")));
+            (*seed, compare(*seed, csv, trace, &printed.run(&format!("{seed}.run.json"))))
         })
         .collect();
     let frames: u64 = compared.iter().map(|(_, [agreed, _])| agreed.frames).sum();

@@ -13,7 +13,7 @@ use tardy_record::pins::Point;
 use crate::cost;
 use crate::guests;
 use crate::pins;
-use crate::scripted::{Said, Scene};
+use crate::scripted::{Printed, Scene};
 
 /// tardy may take this share of the C program's time.
 const MOST: f64 = 1.10;
@@ -31,21 +31,22 @@ struct Answers {
 }
 
 impl Answers {
-    fn of_tardy(said: &Said) -> Self {
-        let run = said.run("tardy.run.json");
+    fn of_tardy(printed: &Printed) -> Self {
+        let run = printed.run("tardy.run.json");
         assert!(run.validity.valid, "{:?}", run.validity);
         let wire = pins::span(&run, Point::Raised, Point::Answered);
         Self {
             count: wire.tally.recorded as usize,
             median_ns: cost::median_of(wire),
             mean_ns: wire.mean_ns().unwrap(),
-            run_ns: run_ns(said, "tardy"),
+            run_ns: run_ns(printed, "tardy"),
         }
     }
 
-    fn of_c(said: &Said, part: &str, file: &str) -> Self {
-        let run_ns = run_ns(said, part);
-        let mut took_ns: Vec<u64> = said.text_file(file).lines().map(|line| line.parse().unwrap()).collect();
+    fn of_c(printed: &Printed, part: &str, file: &str) -> Self {
+        let run_ns = run_ns(printed, part);
+        let mut took_ns: Vec<u64> =
+            printed.text_file(file).lines().map(|line| line.parse().unwrap()).collect();
         took_ns.sort_unstable();
         Self {
             count: took_ns.len(),
@@ -64,8 +65,8 @@ impl Answers {
 }
 
 /// The run time per edge in a part.
-fn run_ns(said: &Said, part: &str) -> f64 {
-    let part = said.part(part);
+fn run_ns(printed: &Printed, part: &str) -> f64 {
+    let part = printed.part(part);
     assert_eq!(part.status(), 0, "{}", part.text());
     let text = part.text();
     let line =
@@ -95,7 +96,7 @@ fn program() -> Option<Vec<u8>> {
     match compile("-", "int main(void) { return 0; }\n", &path) {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
-            eprintln!("skipped: cc makes no static program: {}", guests::said(&output));
+            eprintln!("skipped: cc makes no static program: {}", guests::text_of(&output));
             return None;
         }
         Err(error) => {
@@ -104,7 +105,7 @@ fn program() -> Option<Vec<u8>> {
         }
     }
     let output = compile(PROGRAM, "", &path).unwrap();
-    assert!(output.status.success(), "{}", guests::said(&output));
+    assert!(output.status.success(), "{}", guests::text_of(&output));
     Some(std::fs::read(&path).unwrap())
 }
 
@@ -124,10 +125,10 @@ pub(crate) fn scene() -> Option<Scene> {
 
 #[test]
 fn an_answer_takes_no_longer_than_that_of_a_loop_in_c() {
-    let Some(said) = cost::counted("answer-cost") else { return };
-    let tardy = Answers::of_tardy(said);
-    let c = Answers::of_c(said, "c", "c.txt");
-    let c_without_rseq = Answers::of_c(said, "c without rseq", "c-without-rseq.txt");
+    let Some(printed) = cost::counted("answer-cost") else { return };
+    let tardy = Answers::of_tardy(printed);
+    let c = Answers::of_c(printed, "c", "c.txt");
+    let c_without_rseq = Answers::of_c(printed, "c without rseq", "c-without-rseq.txt");
     for (who, answers) in [("tardy", &tardy), ("c", &c), ("c without rseq", &c_without_rseq)] {
         answers.print(who);
         assert!(answers.count.abs_diff(EDGES) <= 2, "{who}: {} of {EDGES} answered", answers.count);

@@ -46,8 +46,8 @@ pub(crate) fn scenes() -> impl Iterator<Item = Scene> {
 fn disturbed(way: &str) -> Option<[Run; 2]> {
     let (_, scene) = WAYS.into_iter().find(|(known, _)| *known == way).unwrap();
     let both = own_modules::on_both_kernels(scene)?;
-    both.iter().for_each(|said| println!("{}", said.text()));
-    Some(both.map(|said| said.run(&format!("{way}.run.json"))))
+    both.iter().for_each(|printed| println!("{}", printed.text()));
+    Some(both.map(|printed| printed.run(&format!("{way}.run.json"))))
 }
 
 /// Asserts that at least 19 in 20 outliers have this cause, and that there are enough of them.

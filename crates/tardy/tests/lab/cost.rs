@@ -7,7 +7,7 @@ use tardy_lab::guest::thread_cost::ThreadCost;
 use tardy_record::Series;
 
 use crate::own_modules::KERNELS;
-use crate::scripted::{Said, Scene, SharedBoot, boot};
+use crate::scripted::{Printed, Scene, SharedBoot, boot};
 use crate::{answer_cost, guests, noise};
 
 /// Scenes that count instructions or take the CPU's whole time. The first scene starts on a guest in which nothing ran.
@@ -18,7 +18,7 @@ static COSTS: SharedBoot = SharedBoot::new(KERNELS[1], || {
 });
 
 /// What a scene of that boot printed.
-pub(crate) fn counted(scene: &str) -> Option<&'static Said> {
+pub(crate) fn counted(scene: &str) -> Option<&'static Printed> {
     COSTS.scene(scene)
 }
 
@@ -102,16 +102,16 @@ impl Costs {
     }
 
     /// What the scene measured. Prints it.
-    fn of(said: &Said, label: &str) -> Self {
-        let costs: Vec<ThreadCost> = said.json_lines();
+    fn of(printed: &Printed, label: &str) -> Self {
+        let costs: Vec<ThreadCost> = printed.json_lines();
         let [tardy, cyclictest] = costs.as_slice() else {
-            panic!("{} costs in\n{}", costs.len(), said.text())
+            panic!("{} costs in\n{}", costs.len(), printed.text())
         };
         let costs = Self {
             tardy_ns: tardy.per_cycle_ns(),
             cyclictest_ns: cyclictest.per_cycle_ns(),
-            tardy_median_ns: median_of(&said.run("cost.run.json").series[0]),
-            cyclictest_median_ns: median_ns(said.text_file("cyclictest.txt")),
+            tardy_median_ns: median_of(&printed.run("cost.run.json").series[0]),
+            cyclictest_median_ns: median_ns(printed.text_file("cyclictest.txt")),
         };
         println!(
             "{label}: run time per cycle: tardy {:.0} ns, cyclictest {:.0} ns, ratio {:.4}; median: {:.0} and {} ns",
@@ -127,8 +127,8 @@ impl Costs {
 
 #[test]
 fn a_cycle_of_tardys_probe_costs_no_more_than_one_of_cyclictests() {
-    let Some(said) = counted("cost") else { return };
-    let costs = Costs::of(said, KERNELS[1]);
+    let Some(printed) = counted("cost") else { return };
+    let costs = Costs::of(printed, KERNELS[1]);
     let ratio = costs.ratio();
     assert!(ratio <= RATIO_RECORDED * GROWTH, "{ratio:.4} is over {RATIO_RECORDED} by more than 5 %");
     assert!(ratio < 1.0, "{ratio:.4}: cyclictest is leaner");

@@ -63,7 +63,7 @@ fn a_panic_is_reported_with_the_consoles_last_lines() {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", "debian:6.12,append='rdinit=/nothing'", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect_alone(&lab, 1));
+    let shown = guests::text_of(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("the guest's kernel panicked"), "{shown}");
     assert!(shown.contains("Kernel panic - not syncing"), "{shown}");
     let files = std::fs::read_dir(results.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -80,7 +80,7 @@ fn an_error_in_a_guest_is_reported_with_quiet() {
     // The standard kernel does not have this tracer, which only the guest can find out.
     lab.args(["lab-quick", "--quiet", "--kernel", "debian:6.12", "--probe", "timerlat", "-o"])
         .arg(results.path());
-    let shown = guests::said(&guests::expect_alone(&lab, 1));
+    let shown = guests::text_of(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("CONFIG_TIMERLAT_TRACER"), "{shown}");
 }
 
@@ -93,7 +93,7 @@ fn a_guest_that_hangs_is_ended() {
     // 1000 s of waiting in a loop after every message of the boot (boot_delay, in ms).
     let hanging = "debian:6.12,append='boot_delay=10000 lpj=1000000'";
     lab.args(["lab-quick", "--kernel", hanging, "--patience", "2s", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect_alone(&lab, 1));
+    let shown = guests::text_of(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("it hangs, or needs longer (--patience)"), "{shown}");
 }
 
@@ -103,6 +103,6 @@ fn too_little_memory_is_an_error() {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", "debian:6.12", "--memory", "64", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect_alone(&lab, 1));
+    let shown = guests::text_of(&guests::expect_alone(&lab, 1));
     assert!(shown.contains("too little memory for it (--memory)"), "{shown}");
 }

@@ -96,12 +96,12 @@ pub(crate) fn expect_alone(tardy: &Command, status: i32) -> Output {
 
 fn ends_with(mut tardy: Command, status: i32) -> Output {
     let output = tardy.output().unwrap();
-    assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(status), "{}", text_of(&output));
     output
 }
 
 /// All that it printed.
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn text_of(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 

@@ -114,8 +114,8 @@ fn interruptions(recorded: &[Interruption]) -> Vec<(i64, i64)> {
 
 #[test]
 fn gaps_are_the_interruptions_in_the_kernels_record() {
-    let Some(said) = cost::counted("noise") else { return };
-    let (run, trace) = (said.run("noise.run.json"), said.text_file("trace.txt"));
+    let Some(printed) = cost::counted("noise") else { return };
+    let (run, trace) = (printed.run("noise.run.json"), printed.text_file("trace.txt"));
     let series = &run.series[0];
     let noise = series.gaps().unwrap();
     assert_eq!((noise.times_lost, noise.first.count() as u64), (0, series.tally.recorded));

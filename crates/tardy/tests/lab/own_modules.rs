@@ -7,7 +7,7 @@ use tardy_lab::arch::Arch;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::packages::PackageStore;
 
-use crate::scripted::{Said, Scene, SharedBoot};
+use crate::scripted::{Printed, Scene, SharedBoot};
 use crate::{causes, pins, repeated};
 
 /// The kernels that they are built for: Debian's standard and its real-time kernel.
@@ -27,7 +27,7 @@ fn real_time_scenes() -> Vec<Scene> {
 }
 
 /// What a scene printed on the standard and on the real-time kernel.
-pub(crate) fn on_both_kernels(scene: &str) -> Option<[&'static Said; 2]> {
+pub(crate) fn on_both_kernels(scene: &str) -> Option<[&'static Printed; 2]> {
     let is_repeated = scene == pins::REACTION;
     let real_time = if is_repeated { repeated::scene(scene) } else { BOOTS[1].scene(scene) };
     Some([BOOTS[0].scene(scene)?, real_time?])

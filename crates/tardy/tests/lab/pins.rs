@@ -76,8 +76,8 @@ pub(crate) fn crash_scene() -> Scene {
 /// Runs on both kernels: the standard kernel's first.
 fn runs(scene: &str) -> Option<[Run; 2]> {
     let both = own_modules::on_both_kernels(scene)?;
-    both.iter().for_each(|said| println!("{}", said.text()));
-    Some(both.map(|said| said.run(&format!("{scene}.run.json"))))
+    both.iter().for_each(|printed| println!("{}", printed.text()));
+    Some(both.map(|printed| printed.run(&format!("{scene}.run.json"))))
 }
 
 /// The same while the CPU is taken in this way.
@@ -210,30 +210,30 @@ fn tardys_own_stimulus_is_timed_from_its_writing() {
 
 #[test]
 fn a_pin_is_an_input_again_after_a_crash() {
-    let Some(said) = switch::classified("pins-crash") else { return };
-    println!("{}", said.text());
-    let guarded = said.part("the guard lives");
+    let Some(printed) = switch::classified("pins-crash") else { return };
+    println!("{}", printed.text());
+    let guarded = printed.part("the guard lives");
     assert_eq!(guarded.all("journal").collect::<Vec<_>>(), ["pin"], "{}", guarded.text());
     assert_eq!(guarded.number("exit status"), 0, "{}", guarded.text());
-    let journalled = said.part("the guard was killed");
+    let journalled = printed.part("the guard was killed");
     assert_eq!(journalled.all("journal").collect::<Vec<_>>(), ["pin"], "{}", journalled.text());
     assert_eq!(journalled.all("left").collect::<Vec<_>>(), ["output"], "{}", journalled.text());
     assert_eq!(journalled.number("exit status"), 0, "{}", journalled.text());
     assert_eq!(journalled.all("then").collect::<Vec<_>>(), ["input"], "{}", journalled.text());
-    let taken = said.part("a line in use");
+    let taken = printed.part("a line in use");
     assert_eq!(taken.number("exit status"), 2, "{}", taken.text());
     assert!(taken.text().contains("is taken, by 'tardy'"), "{}", taken.text());
-    let guarded = said.part("sysfs and a PWM: the guard lives");
+    let guarded = printed.part("sysfs and a PWM: the guard lives");
     assert_eq!(guarded.all("journal").collect::<Vec<_>>(), OLD_INTERFACES, "{}", guarded.text());
     assert_eq!(guarded.number("exit status"), 0, "{}", guarded.text());
-    let journalled = said.part("sysfs and a PWM: the guard was killed");
+    let journalled = printed.part("sysfs and a PWM: the guard was killed");
     assert_eq!(journalled.all("journal").collect::<Vec<_>>(), OLD_INTERFACES, "{}", journalled.text());
     assert_eq!(journalled.all("left").collect::<Vec<_>>(), ["waving"], "{}", journalled.text());
     assert_eq!(journalled.all("then").collect::<Vec<_>>(), ["gone"], "{}", journalled.text());
-    let planned = said.part("sysfs and a PWM: as planned");
+    let planned = printed.part("sysfs and a PWM: as planned");
     assert_eq!(planned.number("exit status"), 0, "{}", planned.text());
     assert_eq!(planned.all("then").collect::<Vec<_>>(), ["gone"], "{}", planned.text());
-    let stimulated = said.part("edges for another board");
+    let stimulated = printed.part("edges for another board");
     assert_eq!(stimulated.number("exit status"), 0, "{}", stimulated.text());
     assert!(stimulated.text().contains("1,000 rising edges"), "{}", stimulated.text());
     // Edges that came before the other tardy had begun were answered too late.

@@ -6,7 +6,7 @@ use tardy_record::run::Origin;
 
 use crate::guests;
 use crate::own_modules::KERNELS;
-use crate::scripted::{Booted, Said, Scene, SharedBoot};
+use crate::scripted::{Booted, Printed, Scene, SharedBoot};
 use crate::{pins, switch, wiggle};
 
 static FIRST: SharedBoot = SharedBoot::new(KERNELS[1], scenes);
@@ -24,7 +24,7 @@ fn scenes() -> Vec<Scene> {
 }
 
 /// What a scene of the first boot printed.
-pub(crate) fn scene(name: &str) -> Option<&'static Said> {
+pub(crate) fn scene(name: &str) -> Option<&'static Printed> {
     FIRST.scene(name)
 }
 
@@ -42,7 +42,8 @@ fn differing(first: &Booted, second: &Booted) -> Vec<String> {
     let files = |booted: &Booted| booted.scenes()[0].files.clone();
     let (first, second) = (files(first), files(second));
     assert_eq!(first.len(), second.len());
-    let differs = |(one, other): (&(String, Vec<u8>), &(String, Vec<u8>))| {
+    type NamedFile = (String, Vec<u8>);
+    let differs = |(one, other): (&NamedFile, &NamedFile)| {
         let differs = one.0 != other.0 || comparable(&one.0, &one.1) != comparable(&other.0, &other.1);
         differs.then(|| one.0.clone())
     };

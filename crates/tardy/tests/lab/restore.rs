@@ -86,11 +86,11 @@ pub(crate) fn scene() -> Scene {
 
 #[test]
 fn restore_undoes_every_kind_of_change_after_a_crash() {
-    let Some(said) = switch::classified("restore") else { return };
-    println!("{}", said.text());
+    let Some(printed) = switch::classified("restore") else { return };
+    println!("{}", printed.text());
     let mut met = BTreeSet::new();
-    for name in said.parts("scene") {
-        let part = said.part(&format!("scene {name}"));
+    for name in printed.parts("scene") {
+        let part = printed.part(&format!("scene {name}"));
         let kinds: BTreeSet<String> = part.all("journal").map(str::to_owned).collect();
         assert!(!kinds.is_empty(), "{name}: the journal was empty when tardy was killed:\n{}", part.text());
         met.extend(kinds);

@@ -19,7 +19,7 @@ fn the_real_time_kernel_is_less_late_under_load() {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect_alone(&lab, 0));
+    let shown = guests::text_of(&guests::expect_alone(&lab, 0));
     assert!(shown.contains("loaded"), "{shown}");
 
     let standard = guests::run(&results.path().join("debian-6.12.run.json"));
@@ -92,7 +92,7 @@ fn a_run_in_the_hosts_time_warns_that_its_latencies_mean_nothing() {
     ]);
     lab.arg(results.path());
     let _turn = guests::Turn::on_all();
-    let shown = guests::said(&lab.output().unwrap());
+    let shown = guests::text_of(&lab.output().unwrap());
     let run = guests::run(&results.path().join("debian-6.12-rt.run.json"));
     assert_eq!(run.lab.as_ref().unwrap().clock, LabClock::RealtimeEmulated);
     assert_eq!(run.plan.measured_cpus(), [0, 1]);

@@ -62,7 +62,7 @@ fn lab(guests: &Path, command: &str, place: &Path) -> Command {
 fn verified(guests: &Path, place: &Path, rounds: u32) -> Run {
     let mut lab = lab(guests, "verify", place);
     lab.args(["--rounds", &rounds.to_string()]);
-    let shown = guests::said(&guests::expect(lab, 0));
+    let shown = guests::text_of(&guests::expect(lab, 0));
     let verdict = format!("{} boots in {rounds} rounds, the same bytes every time", rounds / 3 * 4);
     assert!(shown.contains(&verdict), "{shown}");
     guests::run(&place.join("verify/debian-6.12-rt.run.json"))

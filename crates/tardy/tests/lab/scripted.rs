@@ -130,13 +130,13 @@ impl SharedBoot {
 
     /// What the scene `name` printed and which files the guest handed out. `None`, with the reason printed, if lab tests
     /// are off or this machine lacks what the scene needs. Panics if the scene failed.
-    pub(crate) fn scene(&self, name: &str) -> Option<&Said> {
-        let Some(said) = self.booted()?.scenes.iter().find(|said| said.name == name) else {
+    pub(crate) fn scene(&self, name: &str) -> Option<&Printed> {
+        let Some(printed) = self.booted()?.scenes.iter().find(|printed| printed.name == name) else {
             println!("skipped: this machine cannot build what '{name}' needs; the reason is printed above");
             return None;
         };
-        assert_eq!(said.status, Some(0), "the scene '{name}' failed:\n{}", said.text());
-        Some(said)
+        assert_eq!(printed.status, Some(0), "the scene '{name}' failed:\n{}", printed.text());
+        Some(printed)
     }
 
     /// What all scenes printed. `None` as in [`Self::scene`].
@@ -224,7 +224,7 @@ fn root_of(package: &str) -> PathBuf {
 /// A guest that came to its end.
 pub(crate) struct Booted {
     /// Its scenes, in their order.
-    scenes: Vec<Said>,
+    scenes: Vec<Printed>,
     /// Everything that decides what happens in it, in one number.
     pub(crate) identity: String,
     /// How long each scene took this machine.
@@ -239,7 +239,7 @@ impl Booted {
         begin: Instant,
     ) -> Self {
         let files = Arc::new(files);
-        let mut scenes: Vec<Said> = Vec::new();
+        let mut scenes: Vec<Printed> = Vec::new();
         let mut times = String::new();
         let mut since = begin;
         for (at, line) in lines {
@@ -249,7 +249,7 @@ impl Booted {
                 }
                 since = *at;
                 let (name, files) = (name.to_owned(), Arc::clone(&files));
-                scenes.push(Said { name, lines: Vec::new(), status: None, files });
+                scenes.push(Printed { name, lines: Vec::new(), status: None, files });
             } else if let Some(scene) = scenes.last_mut() {
                 match line.strip_prefix(END) {
                     Some(status) => {
@@ -264,13 +264,13 @@ impl Booted {
     }
 
     /// What the scenes printed, one after the other.
-    pub(crate) fn scenes(&self) -> &[Said] {
+    pub(crate) fn scenes(&self) -> &[Printed] {
         &self.scenes
     }
 }
 
 /// What a scene printed, in parts, and the files that the guest's scenes left in /lab/results.
-pub(crate) struct Said {
+pub(crate) struct Printed {
     /// The scene's name.
     pub(crate) name: String,
     lines: Vec<String>,
@@ -280,7 +280,7 @@ pub(crate) struct Said {
     pub(crate) files: Arc<Vec<(String, Vec<u8>)>>,
 }
 
-impl Said {
+impl Printed {
     /// All that it printed.
     pub(crate) fn text(&self) -> String {
         self.lines.join("\n")

@@ -15,7 +15,7 @@ fn tested() -> Option<Run> {
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["tsn-two-flows", "--kernel", "debian:6.12-rt", "--duration", "1s", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect_alone(&lab, 0));
+    let shown = guests::text_of(&guests::expect_alone(&lab, 0));
     println!("{shown}");
     Some(guests::run(&results.path().join("debian-6.12-rt.run.json")))
 }

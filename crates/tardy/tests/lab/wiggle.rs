@@ -49,8 +49,8 @@ fn series<'r>(run: &'r Run, label: &str) -> &'r Series {
 
 #[test]
 fn a_wiggle_shows_what_takes_the_cpu() {
-    let Some(said) = repeated::scene("wiggle") else { return };
-    let run = said.run("wiggle.run.json");
+    let Some(printed) = repeated::scene("wiggle") else { return };
+    let run = printed.run("wiggle.run.json");
     assert!(run.validity.valid, "{:?}", run.validity);
 
     let toggles = series(&run, "toggles");

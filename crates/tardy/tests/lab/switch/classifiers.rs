@@ -83,34 +83,34 @@ pub(super) fn slots_scene() -> Scene {
 
 #[test]
 fn tags_are_classified_and_by_the_articles_rule_never() {
-    let Some(said) = classified("tags") else { return };
-    let u32 = said.part("u32");
+    let Some(printed) = classified("tags") else { return };
+    let u32 = printed.part("u32");
     assert_eq!(u32.by_queue(), (0, 2 * FRAMES), "every frame is red's");
     assert_eq!((u32.number("article"), u32.number("seen")), (0, 2 * FRAMES as u64), "{}", u32.text());
     // With the right number at the right place it looks at the sender's address.
     assert_eq!(u32.number("mended"), 0);
-    assert_eq!(said.part("tags").by_queue(), (FRAMES, FRAMES));
+    assert_eq!(printed.part("tags").by_queue(), (FRAMES, FRAMES));
 }
 
 #[test]
 fn flows_that_differ_by_their_tags_keep_to_their_slots() {
-    let Some(said) = BRIDGED.scene("slots") else { return };
-    assert_eq!(said.part("slots").status(), 0, "{}", said.part("slots").text());
-    slots::held(said.file("tags.run.json"));
+    let Some(printed) = BRIDGED.scene("slots") else { return };
+    assert_eq!(printed.part("slots").status(), 0, "{}", printed.part("slots").text());
+    slots::held(printed.file("tags.run.json"));
 }
 
 #[test]
 fn every_program_classifies_the_same() {
-    let Some(said) = classified("programs") else { return };
+    let Some(printed) = classified("programs") else { return };
     for program in ["nft", "flower", "iptables"] {
-        let applied = said.part(program);
+        let applied = printed.part(program);
         assert_eq!(applied.status(), 0, "{}", applied.text());
         assert!(applied.text().contains(program), "{}", applied.text());
-        let again = said.part(&format!("again with {program}"));
+        let again = printed.part(&format!("again with {program}"));
         assert!(again.text().contains("nothing was changed"), "{}", again.text());
-        assert_eq!(said.part(&format!("through {program}")).by_queue(), (FRAMES, FRAMES), "{program}");
+        assert_eq!(printed.part(&format!("through {program}")).by_queue(), (FRAMES, FRAMES), "{program}");
         for after in ["removed", "as before"] {
-            let part = said.part(&format!("{after} {program}"));
+            let part = printed.part(&format!("{after} {program}"));
             assert_eq!(part.status(), 0, "{program}: {}", part.text());
         }
     }

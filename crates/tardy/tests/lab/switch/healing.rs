@@ -52,28 +52,32 @@ pub(super) fn scene() -> Scene {
 
 #[test]
 fn the_watcher_restarts_gates_that_stand_still() {
-    let Some(said) = BRIDGED.scene("healing") else { return };
+    let Some(printed) = BRIDGED.scene("healing") else { return };
     let counts = |part: &str| {
-        let part = said.part(part);
+        let part = printed.part(part);
         (part.number("timers"), part.number("delivered"))
     };
     assert_eq!(counts("running"), (1, FRAMES));
     assert_eq!(counts("flapped"), (0, 0), "the kernel has mended itself: is the watcher still needed?");
-    let shaper = &said.part("waiting").json()[0]["ports"][1]["shaper"];
+    let shaper = &printed.part("waiting").json()[0]["ports"][1]["shaper"];
     assert_eq!(shaper["waiting_frames"], FRAMES, "frames wait for ever");
-    assert_eq!((&shaper["stands_still"], said.part("waiting").status()), (&true.into(), 3), "show says so");
-    assert_eq!(said.part("whole").status(), 0, "{}", said.part("whole").text());
-    let no_port = said.part("no port");
-    assert!(no_port.text().contains("it is no port of the bridge any more"), "{}", no_port.text());
+    assert_eq!(
+        (&shaper["stands_still"], printed.part("waiting").status()),
+        (&true.into(), 3),
+        "show says so"
+    );
+    assert_eq!(printed.part("whole").status(), 0, "{}", printed.part("whole").text());
+    let no_port = printed.part("no port");
+    assert!(no_port.text().contains("not a port of the bridge any more"), "{}", no_port.text());
     assert_eq!(no_port.status(), 3);
     assert_eq!(counts("healed after a flap before it was watched"), (1, FRAMES), "what had waited");
     for cause in ["a flap", "being set down", "another child"] {
         assert_eq!(counts(&format!("healed after {cause}")), (1, FRAMES), "{cause}");
     }
-    assert_eq!(said.part("healed with frames lost").number("timers"), 1);
-    let watched = said.part("watched").text();
+    assert_eq!(printed.part("healed with frames lost").number("timers"), 1);
+    let watched = printed.part("watched").text();
     assert!(watched.contains("gates stood still 5 times"), "{watched}");
-    assert!(watched.contains("mended 5, not mended 0"), "{watched}");
+    assert!(watched.contains("repaired 5, not repaired 0"), "{watched}");
     assert_eq!(watched.matches("its carrier went").count(), 3, "{watched}");
     assert_eq!(watched.matches("had been stopped before it was watched").count(), 1, "{watched}");
     assert_eq!(watched.matches("a queue below its shaper was changed").count(), 1, "{watched}");

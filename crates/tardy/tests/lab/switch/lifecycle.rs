@@ -1,7 +1,7 @@
 //! Setting up, setting up again, removing, and being killed in between: what changes, and that nothing else does.
 
 use super::{BRIDGED, PRIORITY_TAGS};
-use crate::scripted::{Said, Scene};
+use crate::scripted::{Printed, Scene};
 
 const REPEATED: &str = r"
 cable swp0 talker 2
@@ -81,66 +81,66 @@ pub(super) fn scenes() -> [Scene; 3] {
 }
 
 /// Asserts that the comparison in `part` found no difference.
-fn is_unchanged(said: &Said, part: &str) {
-    let part = said.part(part);
+fn is_unchanged(printed: &Printed, part: &str) {
+    let part = printed.part(part);
     assert_eq!(part.status(), 0, "{}", part.text());
 }
 
-fn is_refused(said: &Said, part: &str, words: &str) {
-    let part = said.part(part);
+fn is_refused(printed: &Printed, part: &str, words: &str) {
+    let part = printed.part(part);
     assert!(part.status() == 1 && part.text().contains(words), "{}", part.text());
 }
 
 #[test]
 fn a_second_apply_changes_nothing_and_remove_undoes_everything() {
-    let Some(said) = BRIDGED.scene("repeated") else { return };
+    let Some(printed) = BRIDGED.scene("repeated") else { return };
     for part in ["applied", "again", "unlimited", "unlimited again", "removed", "for a time"] {
-        assert_eq!(said.part(part).status(), 0, "{}", said.part(part).text());
+        assert_eq!(printed.part(part).status(), 0, "{}", printed.part(part).text());
     }
-    let differs = said.part("differs").text();
+    let differs = printed.part("differs").text();
     for what in ["taprio 7514:", "table bridge tardy_tsn0", "\"vlan\": 5", "tsn0@"] {
         assert!(differs.contains(what), "no {what} in what was changed:\n{differs}");
     }
-    let is_idle = |part: &str| said.part(part).text().contains("nothing was changed");
+    let is_idle = |part: &str| printed.part(part).text().contains("nothing was changed");
     assert_eq!(
         ["again", "unlimited", "unlimited again"].map(is_idle),
         [true, false, true],
         "{}",
-        said.text()
+        printed.text()
     );
-    is_unchanged(said, "unchanged by that");
-    is_unchanged(said, "as before");
-    is_unchanged(said, "as before that");
+    is_unchanged(printed, "unchanged by that");
+    is_unchanged(printed, "as before");
+    is_unchanged(printed, "as before that");
 }
 
 /// tardy is killed while nft is at work, when bridge and ports are set up and the shaper is not; and again when everything
 /// is set up for a limited time.
 #[test]
 fn restore_undoes_what_a_killed_apply_left() {
-    let Some(said) = BRIDGED.scene("killed") else { return };
+    let Some(printed) = BRIDGED.scene("killed") else { return };
     for part in ["left", "left up"] {
-        let left = said.part(part);
+        let left = printed.part(part);
         assert!(left.status() == 1 && left.text().contains("\"master\": \"tsn0\""), "{}", left.text());
     }
     for part in ["restored", "restored again"] {
-        assert_eq!(said.part(part).status(), 0, "{}", said.part(part).text());
+        assert_eq!(printed.part(part).status(), 0, "{}", printed.part(part).text());
     }
-    is_unchanged(said, "as before");
-    is_unchanged(said, "as before that");
+    is_unchanged(printed, "as before");
+    is_unchanged(printed, "as before that");
 }
 
 #[test]
 fn foreign_settings_stay_unless_replace_is_given() {
-    let Some(said) = BRIDGED.scene("foreign") else { return };
-    is_refused(said, "refused: bridge", "the bridge tsn0 is there already, and not of tardy's making");
-    is_refused(said, "refused: port", "swp1 is a port of other");
-    is_refused(said, "refused: discipline", "swp1 has a queueing discipline already (pfifo 8001:)");
+    let Some(printed) = BRIDGED.scene("foreign") else { return };
+    is_refused(printed, "refused: bridge", "the bridge tsn0 is there already, and not of tardy's making");
+    is_refused(printed, "refused: port", "swp1 is a port of other");
+    is_refused(printed, "refused: discipline", "swp1 has a queueing discipline already (pfifo 8001:)");
     for what in ["bridge", "port", "discipline"] {
-        is_unchanged(said, &format!("untouched: {what}"));
-        let allowed = said.part(&format!("allowed: {what}"));
+        is_unchanged(printed, &format!("untouched: {what}"));
+        let allowed = printed.part(&format!("allowed: {what}"));
         assert_eq!(allowed.status(), 0, "{}", allowed.text());
     }
-    is_unchanged(said, "put back: bridge");
-    is_unchanged(said, "put back: port");
-    is_unchanged(said, "put back: discipline");
+    is_unchanged(printed, "put back: bridge");
+    is_unchanged(printed, "put back: port");
+    is_unchanged(printed, "put back: discipline");
 }

@@ -59,9 +59,9 @@ pub(super) fn scene() -> Scene {
 
 #[test]
 fn lists_of_any_length_are_applied_whole() {
-    let Some(said) = BRIDGED.scene("lists") else { return };
+    let Some(printed) = BRIDGED.scene("lists") else { return };
     for count in SHOWN.into_iter().chain([NOT_SHOWN]) {
-        let part = |of: &str| said.part(&format!("{of} {count}"));
+        let part = |of: &str| printed.part(&format!("{of} {count}"));
         assert_eq!(part("applied").status(), 0, "{}", part("applied").text());
         assert_eq!(part("removed").status(), 0, "{}", part("removed").text());
         let again = part("again").text();
@@ -70,7 +70,7 @@ fn lists_of_any_length_are_applied_whole() {
         if count == NOT_SHOWN {
             assert_eq!((&shaper["shaper"], &shaper["entries_sent"]), (&"too_long".into(), &count.into()));
             let told = part("told").text();
-            assert!(told.contains("the kernel shows none of more than about 880 entries: 2000"), "{told}");
+            assert!(told.contains("cannot show one with more than about 880 entries: 2000"), "{told}");
         } else {
             // One that has not begun yet is still to come.
             let runs =
@@ -79,9 +79,9 @@ fn lists_of_any_length_are_applied_whole() {
             assert_eq!(read, entries(count), "the kernel has another list of {count}");
         }
     }
-    assert_eq!(said.part("effect").status(), 0, "{}", said.part("effect").text());
+    assert_eq!(printed.part("effect").status(), 0, "{}", printed.part("effect").text());
     // Had the kernel another cycle, most frames would come outside the windows of this one.
-    let run = slots::held(said.file("effect.run.json"));
+    let run = slots::held(printed.file("effect.run.json"));
     let port = &run.switch.as_ref().unwrap().ports[0];
     assert_eq!((port.entries.len(), port.source), (NOT_SHOWN, ScheduleSource::Sent));
 }

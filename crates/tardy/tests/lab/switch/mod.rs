@@ -76,7 +76,7 @@ static CLASSIFIED: SharedBoot = SharedBoot::new(KERNEL, || {
 });
 
 /// What a scene of [`CLASSIFIED`] printed.
-pub(crate) fn classified(scene: &str) -> Option<&'static crate::scripted::Said> {
+pub(crate) fn classified(scene: &str) -> Option<&'static crate::scripted::Printed> {
     CLASSIFIED.scene(scene)
 }
 

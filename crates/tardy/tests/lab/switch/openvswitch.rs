@@ -32,10 +32,10 @@ pub(super) fn scene() -> Scene {
 
 #[test]
 fn open_vswitch_is_a_bridge_too() {
-    let Some(said) = classified("openvswitch") else { return };
+    let Some(printed) = classified("openvswitch") else { return };
     for part in ["applied", "again", "removed", "as before", "as shown before"] {
-        assert_eq!(said.part(part).status(), 0, "{}", said.part(part).text());
+        assert_eq!(printed.part(part).status(), 0, "{}", printed.part(part).text());
     }
-    assert!(said.part("again").text().contains("nothing was changed"), "{}", said.part("again").text());
-    assert_eq!(said.part("through").by_queue(), (50, 50), "{}", said.part("applied").text());
+    assert!(printed.part("again").text().contains("nothing was changed"), "{}", printed.part("again").text());
+    assert_eq!(printed.part("through").by_queue(), (50, 50), "{}", printed.part("applied").text());
 }

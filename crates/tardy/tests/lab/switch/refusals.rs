@@ -9,7 +9,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::BRIDGED;
-use crate::scripted::{Part, Said, Scene};
+use crate::scripted::{Part, Printed, Scene};
 
 /// What the kernel takes, on a port with four queues.
 const ACCEPTED: &str = r#"
@@ -134,7 +134,7 @@ impl Row {
     }
 
     /// Compares the prediction and the kernel's message with the table.
-    fn judge(&self, predicted: &Part<'_>, said: &Part<'_>) -> Result<(), String> {
+    fn judge(&self, predicted: &Part<'_>, printed: &Part<'_>) -> Result<(), String> {
         let findings = predicted.json();
         let is_refusal = |finding: &&Value| finding["kind"]["kind"] == "refused";
         let refusals: Vec<&Value> =
@@ -145,8 +145,8 @@ impl Row {
         if !refusals.iter().any(is_predicted) {
             return Err(format!("check does not report {} ('{}'): {refusals:?}", self.rule, self.words));
         }
-        if said.status() == 0 || !said.text().contains(self.words) {
-            return Err(format!("the kernel does not report '{}':\n{}", self.words, said.text()));
+        if printed.status() == 0 || !printed.text().contains(self.words) {
+            return Err(format!("the kernel does not report '{}':\n{}", self.words, printed.text()));
         }
         Ok(())
     }
@@ -157,10 +157,10 @@ fn files(name: &str, rows: &[Row]) -> Vec<(String, String)> {
     rows.iter().enumerate().map(|(number, row)| (format!("{name}-{number}.toml"), row.file())).collect()
 }
 
-fn judge(said: &Said, name: &str, rows: &[Row]) {
+fn judge(printed: &Printed, name: &str, rows: &[Row]) {
     let mut wrong = String::new();
     for (number, row) in rows.iter().enumerate() {
-        let part = |of: &str| said.part(&format!("{of} {name}-{number}"));
+        let part = |of: &str| printed.part(&format!("{of} {name}-{number}"));
         if let Err(reason) = row.judge(&part("check"), &part("refused")) {
             writeln!(wrong, "{name}-{number}: {reason}").unwrap();
         }
@@ -199,9 +199,9 @@ pub(super) fn scene() -> Scene {
 
 #[test]
 fn check_predicts_the_kernels_refusals_in_its_words() {
-    let Some(said) = BRIDGED.scene("refusals") else { return };
-    judge(said, "new", ROWS);
-    judge(said, "running", ROWS_OF_RUNNING);
-    let unchanged = said.part("unchanged");
+    let Some(printed) = BRIDGED.scene("refusals") else { return };
+    judge(printed, "new", ROWS);
+    judge(printed, "running", ROWS_OF_RUNNING);
+    let unchanged = printed.part("unchanged");
     assert_eq!(unchanged.status(), 0, "a refusal left something behind:\n{}", unchanged.text());
 }

@@ -94,9 +94,9 @@ pub(super) fn scene() -> Scene {
 
 #[test]
 fn no_gate_opens_early_when_a_schedule_is_replaced() {
-    let Some(said) = BRIDGED.scene("replacement") else { return };
+    let Some(printed) = BRIDGED.scene("replacement") else { return };
     let of = |name: &str, windows: [Window; 2]| {
-        let part = said.part(name);
+        let part = printed.part(name);
         let (margins_ns, reported_ns) = (margins_ns(&part, windows), reported_ns(&part));
         let early = margins_ns.iter().filter(|ns| **ns > ROUNDING_NS).count();
         let worst_ns = margins_ns.iter().copied().max().unwrap_or(0);
