@@ -13,7 +13,7 @@ use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrappe
 const VALUE_COLUMN: usize = 31;
 
 /// The fact that is followed by the timers in step with it.
-const TICKS: &str = "ticks a second";
+const TICKS: &str = "ticks per second";
 
 /// The whole text, with ANSI escapes if `colour` is set. Ends with a newline.
 pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {

@@ -1,7 +1,7 @@
 //! What `tardy tsn check` prints: a verdict, then each finding with its line, its effect on the wire, and the correction.
 
 use tardy_tsn::check::{Finding, Kind};
-use tardy_tsn::placed::Span;
+use tardy_tsn::span::Span;
 
 use crate::latency::counted;
 use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};

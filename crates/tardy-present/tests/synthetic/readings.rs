@@ -1,8 +1,8 @@
 //! Readings: what a thread would have recorded on a machine of given behaviour.
 
 use tardy_record::block_maxima::BlockMaxima;
-use tardy_record::fill::{fill, filled_beyond, filled_sum_ns, missed_behind};
 use tardy_record::layout::{COARSE, FINE};
+use tardy_record::missed_periods::{fill, filled_beyond, filled_sum_ns, missed_behind};
 use tardy_record::plan::{ClockId, Policy, Span};
 use tardy_record::series::{Change, Level, Outlier, Quantity, SeriesKind, Tally, TimerSeries, WORST_COUNT};
 use tardy_record::slice::Slice;

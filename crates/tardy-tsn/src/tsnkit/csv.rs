@@ -1,8 +1,8 @@
-//! Comma-separated values, line by line: a header, then fields that may stand in quotation marks.
+//! Comma-separated values, line by line: a header, then fields that may be quoted.
 
 use super::{InstanceError, Part};
 
-/// A table of which only the line at hand is looked at.
+/// A table that is read line by line.
 pub(super) struct Table<'a> {
     part: Part,
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
@@ -18,7 +18,7 @@ pub(super) struct Row<'t> {
 }
 
 impl<'a> Table<'a> {
-    /// Reads the header of `text` and holds it against the columns that are needed.
+    /// Reads the header of `text` and checks that it has the required columns.
     pub(super) fn of(part: Part, text: &'a str, needed: &[&str]) -> Result<Self, InstanceError> {
         let mut lines = text.lines().enumerate();
         let header = lines.next().map_or("", |(_, line)| line);
@@ -41,7 +41,7 @@ impl<'a> Table<'a> {
 }
 
 impl Row<'_> {
-    /// Something that is wrong with this line.
+    /// A problem with this line.
     pub(super) fn wrong(&self, what: impl Into<String>) -> InstanceError {
         InstanceError::at(self.part, self.line, what.into())
     }
@@ -51,12 +51,12 @@ impl Row<'_> {
         place.and_then(|place| self.fields.get(place)).map_or("", |field| field.trim())
     }
 
-    /// A whole number that is not negative and not above `most`. TSNKit also writes such numbers as `4000.0`.
+    /// An integer from 0 to `most`. TSNKit also writes such numbers as `4000.0`.
     pub(super) fn number(&self, column: &str, most: u64) -> Result<u64, InstanceError> {
         let text = self.text(column);
         let whole = text.strip_suffix(".0").unwrap_or(text);
         let number = whole.parse().ok().filter(|number: &u64| *number <= most);
-        number.ok_or_else(|| self.wrong(format!("{column}: '{text}' is no whole number from 0 to {most}")))
+        number.ok_or_else(|| self.wrong(format!("{column}: '{text}' is not a whole number from 0 to {most}")))
     }
 
     /// A link, `(0, 1)`: from one node to another.
@@ -67,7 +67,7 @@ impl Row<'_> {
             .and_then(|text| text.strip_suffix(')'))
             .and_then(|text| text.split_once(','));
         let ends = ends.and_then(|(from, to)| Some((from.trim().parse().ok()?, to.trim().parse().ok()?)));
-        ends.ok_or_else(|| self.wrong(format!("{column}: '{text}' is no link such as (0, 1)")))
+        ends.ok_or_else(|| self.wrong(format!("{column}: '{text}' is not a link such as (0, 1)")))
     }
 
     /// A list with one node, `[13]`.
@@ -78,9 +78,9 @@ impl Row<'_> {
             Some(list) if list.contains(',') => Err(self
                 .wrong(format!("{column}: {text} are several listeners; only streams to one are simulated"))),
             Some(node) => {
-                node.parse().map_err(|_| self.wrong(format!("{column}: '{text}' is no node such as [13]")))
+                node.parse().map_err(|_| self.wrong(format!("{column}: '{text}' is not a node such as [13]")))
             }
-            None => Err(self.wrong(format!("{column}: '{text}' is no list of nodes such as [13]"))),
+            None => Err(self.wrong(format!("{column}: '{text}' is not a list of nodes such as [13]"))),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Where in the file something stands, so that errors and findings can point at it.
+//! Places in a file, so that errors and findings can point at them.
 
 use std::ops::Deref;
 
-/// A stretch of the file, in bytes from its beginning; the end is the first byte behind it.
+/// A byte range of the file, without its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// The first byte behind it.
+    /// The byte after the last.
     pub end: usize,
 }
 
@@ -18,47 +18,47 @@ impl From<std::ops::Range<usize>> for Span {
 }
 
 impl Span {
-    /// From the beginning of this to the end of `last`.
+    /// The range from the start of this span to the end of `last`.
     #[must_use]
     pub fn to(self, last: Self) -> Self {
         Self { start: self.start.min(last.start), end: self.end.max(last.end) }
     }
 
-    /// Line and column of the beginning in `text`, both counted from 1, the column in characters.
+    /// Line and column of the start in `text`, both from 1, the column in characters.
     pub fn line_and_column(self, text: &str) -> (usize, usize) {
         let before = text.get(..self.start).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
-    /// The line of the beginning in `text`, counted from 1.
+    /// The line of the start in `text`, from 1.
     pub fn line(self, text: &str) -> usize {
         self.line_and_column(text).0
     }
 }
 
-/// A value with its place in the file.
+/// A value and its place in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Placed<T> {
+pub struct Located<T> {
     /// The value.
     pub value: T,
-    /// Where it stands; what was not written has the place of what it belongs to.
+    /// Its place; a default value has the place of what it belongs to.
     pub span: Span,
 }
 
-impl<T> Placed<T> {
+impl<T> Located<T> {
     /// `value` at `span`.
     pub fn new(value: T, span: Span) -> Self {
         Self { value, span }
     }
 
-    /// Another value at the same place.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Placed<U> {
-        Placed { value: change(self.value), span: self.span }
+    /// The result of `change` at the same place.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Located<U> {
+        Located { value: change(self.value), span: self.span }
     }
 }
 
-impl<T> Deref for Placed<T> {
+impl<T> Deref for Located<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
