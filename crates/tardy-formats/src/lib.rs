@@ -11,6 +11,7 @@
 pub mod archive;
 mod capture;
 mod command_line;
+mod csv_records;
 pub mod cyclictest;
 mod dates;
 pub mod detect;
@@ -32,7 +33,6 @@ use std::io::Read;
 use tardy_record::Run;
 
 use archive::Content;
-pub use dates::rfc2822_of;
 pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export, what_is_lost};

@@ -74,10 +74,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
                     .collect();
                 stream.cpu = digits.parse().ok();
             }
-            "duration (hhmmss)" => {
-                let seconds = dates::clock_time(first).and_then(|seconds| u64::try_from(seconds).ok());
-                imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
-            }
+            "duration (hhmmss)" => imported.duration_ns = dates::duration_ns(first),
             "OVERRUNS" => counts.missed = Some(number(first, line.number, key)?),
             "IN-BAND SWITCHES" if first != "0" => {
                 imported

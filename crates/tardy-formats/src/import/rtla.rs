@@ -362,6 +362,5 @@ pub(super) fn phases(streams: Vec<Stream>, label: &str) -> Vec<ImportedPhase> {
 pub(super) fn duration_ns(text: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     let days: u64 = words.next()?.parse().ok().filter(|days| *days < 100_000)?;
-    let seconds = u64::try_from(dates::clock_time(words.next()?)?).ok()?;
-    (days * 86_400).checked_add(seconds)?.checked_mul(1_000_000_000)
+    (days * 86_400_000_000_000).checked_add(dates::duration_ns(words.next()?)?)
 }

@@ -181,9 +181,8 @@ impl Part {
                 self.result =
                     Some((line.number, us(min, "lat min")?, us(mean, "lat avg")?, us(max, "lat max")?));
                 self.overruns = Some(number(overruns, line.number, "overrun")?);
-                let time = cells.last().and_then(|cell| cell.split('/').next()).and_then(dates::clock_time);
-                self.duration_ns =
-                    time.and_then(|s| u64::try_from(s).ok()).and_then(|s| s.checked_mul(1_000_000_000));
+                let time = cells.last().and_then(|cell| cell.split('/').next());
+                self.duration_ns = time.and_then(dates::duration_ns);
             }
             _ => {}
         }

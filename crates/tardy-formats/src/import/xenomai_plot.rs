@@ -43,8 +43,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
                         _ => {}
                     }
                 }
-                let seconds = dates::clock_time(time.trim()).and_then(|seconds| u64::try_from(seconds).ok());
-                imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
+                imported.duration_ns = dates::duration_ns(time);
             } else if comment.contains('|') && comment.contains('.') {
                 let cells: Vec<&str> = comment.split('|').map(str::trim).collect();
                 if let [min, mean, max, overruns, ..] = cells.as_slice() {
