@@ -327,36 +327,47 @@ fn unit(word: &str) -> Option<TimeUnit> {
     }
 }
 
-/// `-1.25e-3` times ten to the power of `exponent`, cut off to a whole number, and how many of its digits stood behind the
-/// point; nothing where it is no number, or none that a time can have.
+/// `-1.25e-3` times ten to the power of `exponent`, cut off to a whole number, and how many of its digits are behind the
+/// point. `None` if it is not a number, or not one that a time can have.
 fn decimal(text: &str, exponent: i32) -> Option<(i128, i32)> {
-    let (number, power) = match text.find(['e', 'E']) {
-        Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok().filter(|power| power.abs() < 40)?),
-        None => (text, 0),
-    };
-    let (negative, number) = match number.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, number.strip_prefix('+').unwrap_or(number)),
-    };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.len() + fraction.len() == 0 || whole.len() + fraction.len() > 30 {
+    let negative = text.starts_with('-');
+    let number = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mut digits, mut count, mut behind, mut has_point) = (0i128, 0, 0, false);
+    for (at, byte) in number.bytes().enumerate() {
+        match byte {
+            // 30 digits are below 2^127.
+            b'0'..=b'9' if count < 30 => {
+                digits = digits * 10 + i128::from(byte - b'0');
+                count += 1;
+                behind += i32::from(has_point);
+            }
+            b'.' if !has_point => has_point = true,
+            b'e' | b'E' => {
+                behind -= number[at + 1..].parse::<i32>().ok().filter(|power| power.abs() < 40)?;
+                break;
+            }
+            _ => return None,
+        }
+    }
+    if count == 0 {
         return None;
     }
-    if !all_digits(whole) || !all_digits(fraction) {
-        return None;
-    }
-    let digits = (whole.bytes().chain(fraction.bytes()))
-        .fold(0i128, |value, digit| value * 10 + i128::from(digit - b'0'));
-    let behind = fraction.len() as i32 - power;
     let shift = exponent - behind;
     let value = if shift >= 0 {
-        if digits == 0 { 0 } else { digits.checked_mul(10i128.checked_pow(shift as u32)?)? }
+        if digits == 0 { 0 } else { digits.checked_mul(power_of_ten(shift)?)? }
     } else {
-        10i128.checked_pow(shift.unsigned_abs()).map_or(0, |power| digits / power)
+        power_of_ten(-shift).map_or(0, |power| digits / power)
     };
     let value = if negative { -value } else { value };
     (value.abs() < PS_MAX).then_some((value, behind.max(0)))
+}
+
+/// Ten to the power of `exponent`, which is not negative. `None` from 2^127 on.
+fn power_of_ten(exponent: i32) -> Option<i128> {
+    match exponent {
+        0..=19 => Some(i128::from(10u64.pow(exponent as u32))),
+        _ => 10i128.checked_pow(exponent.unsigned_abs()),
+    }
 }
 
 /// Whether the beginning of a file has rows of a time and levels that no histogram could have: heads that speak of
