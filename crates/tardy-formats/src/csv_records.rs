@@ -98,6 +98,9 @@ impl<R: Read> Records<R> {
                     ReadRecordResult::OutputFull => return Err(too_long(first)),
                     ReadRecordResult::OutputEndsFull => return Err(too_many_columns(first)),
                 }
+                if cells > COLUMN_MAX {
+                    return Err(too_many_columns(first));
+                }
             }
         }
         let line = begun.unwrap_or_default();
@@ -178,8 +181,8 @@ mod tests {
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert!(error("0,1\n0,\"1\n2,3\n").starts_with("line 2, record: a quotation mark"));
         let lines = format!("0,1\n0,\"1\n{}", "2,3\n".repeat(LINE_MAX));
-        let told = error(&lines);
-        assert!(told.starts_with("line 2, record: it is longer than 65536 bytes"), "{told}");
+        let message = error(&lines);
+        assert!(message.starts_with("line 2, record: it is longer than 65536 bytes"), "{message}");
         assert_eq!(cells(&format!("{}0\n", "0,".repeat(COLUMN_MAX - 1)))[0].len(), COLUMN_MAX);
         let wide = format!("{}0\n", "0,".repeat(COLUMN_MAX));
         assert!(error(&wide).starts_with("line 1, record: it has more than 1024 columns"));

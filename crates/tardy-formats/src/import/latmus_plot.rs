@@ -1,4 +1,4 @@
-//! The plot file of EVL's `latmus` (-g): comments that say how it was measured, then a count for each us.
+//! The plot file of EVL's `latmus` (-g): the parameters in comments, then a count for each us.
 
 use std::io::Read;
 
@@ -93,7 +93,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     if let Some((line, listed)) = listed.filter(|(_, listed)| *listed != total) {
         imported
             .contradictions
-            .push(format!("line {line}, sample count: it says {listed}, but the cells hold {total}"));
+            .push(format!("line {line}, sample count: it is {listed}, but the cells hold {total}"));
     }
     if let (Some(min), Some(first)) = (counts.min_ns, counts.bins.first_mut())
         && min < 0

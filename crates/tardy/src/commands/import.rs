@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         place: Place::of(arguments, several)?,
         force: arguments.force,
         used: Used::default(),
-        time_unit_said: None,
+        time_unit_stated: None,
         names: BTreeSet::new(),
         is_of_several: several,
         imported: 0,
@@ -106,7 +106,7 @@ struct Import {
     force: bool,
     used: Used,
     /// Where the first capture that says the unit of its times does so.
-    time_unit_said: Option<String>,
+    time_unit_stated: Option<String>,
     names: BTreeSet<String>,
     is_of_several: bool,
     imported: usize,
@@ -227,8 +227,8 @@ impl Import {
 
     fn keep(&mut self, imported: ImportedRun, name: &str, named: bool) -> Result<()> {
         self.used.add(imported.used);
-        if self.time_unit_said.is_none() {
-            self.time_unit_said = imported.time_unit_said.as_ref().map(|said| format!("{name}: {said}"));
+        if self.time_unit_stated.is_none() {
+            self.time_unit_stated = imported.time_unit_stated.as_ref().map(|said| format!("{name}: {said}"));
         }
         if named && matches!(self.place, Place::File(_)) {
             self.refuse_unused()?;
@@ -313,7 +313,7 @@ impl Import {
             unused.insert("edge", only_captures);
         }
         if self.options.time_unit.is_some() && !self.used.time_unit {
-            let said = self.time_unit_said.as_deref();
+            let said = self.time_unit_stated.as_deref();
             unused.insert(
                 "time-unit",
                 said.unwrap_or("only a logic analyser's capture may leave out a unit of times"),
