@@ -182,10 +182,14 @@ fn contradictions_name_line_and_field() {
         assert!(error.contains(expected), "{from} → {to}: {error}");
     }
     let headless: String = text.split_inclusive('\n').skip(1).take(4).collect();
-    assert_eq!(import(&headless).unwrap().run.series.len(), 2, "the column of all is no thread");
+    assert_eq!(import(&headless).unwrap().run.series.len(), 2, "the column of all is not a thread");
     let mean = text.replacen("# Avg Latencies: 00009", "# Avg Latencies: 00020", 1);
     let run = import(&mean).unwrap().run;
-    assert!(run.validity.spoilt_by[0].contains("thread 0: the mean, 20 us, is none"), "{:?}", run.validity);
+    assert!(
+        run.validity.spoilt_by[0].contains("thread 0: the mean, 20 us, is not possible"),
+        "{:?}",
+        run.validity
+    );
     let old = String::from_utf8(fixture("cyclictest-2.4-hist.txt")).unwrap();
     let changed = old.replacen("000014 003914", "000014 003915", 1);
     assert_ne!(old, changed);

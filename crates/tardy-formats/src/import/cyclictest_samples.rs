@@ -183,7 +183,7 @@ impl Samples {
             self.begin(thread)?;
         }
         let Some(Some((builder, lost))) = self.threads.get_mut(thread) else {
-            return Err(ImportError::line(self.line, "thread", "is none"));
+            return Err(ImportError::line(self.line, "thread", "it is not a thread number"));
         };
         let value_ns = sample.value.saturating_mul(self.unit.ns());
         builder.record(Reading { value_ns, at_ns: 0, cycle: sample.cycle, missed: 0 });

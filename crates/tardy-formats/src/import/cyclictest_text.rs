@@ -431,7 +431,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
             let Some((line, value)) = value(key) else { return Ok(None) };
             let place = format!("line {line}, thread {thread}");
             let value = i64::try_from(value)
-                .map_err(|_| ImportError::field(&place, "is longer than a measurement can be"))?;
+                .map_err(|_| ImportError::field(&place, "it is longer than a measurement can be"))?;
             in_ns(value, unit, &place).map(Some)
         };
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));

@@ -117,7 +117,7 @@ impl Samples {
             self.first_ns = at_ns;
         }
         if one.value >= 1 << 44 {
-            return Err(ImportError::field(place("value"), "is longer than a measurement can be"));
+            return Err(ImportError::field(place("value"), "it is longer than a measurement can be"));
         }
         let thread = one.thread as usize;
         if !matches!(self.threads.get(thread), Some(Some(_))) {

@@ -134,7 +134,8 @@ impl Top {
     fn cpu(&mut self, line: Line<'_>, text: &str) -> Result<()> {
         let (cpu, rest) = text.split_once('#').unwrap_or((text, ""));
         let cpu = number(cpu.trim(), line.number, "CPU")?;
-        let cpu = u32::try_from(cpu).map_err(|_| ImportError::line(line.number, "CPU", "is none"))?;
+        let cpu = u32::try_from(cpu)
+            .map_err(|_| ImportError::line(line.number, "CPU", "it is not a CPU number"))?;
         let (count, levels) = if self.is_osnoise {
             let words: Vec<&str> = rest.split_whitespace().collect();
             let [count, _, _, _, _, longest, ..] = words.as_slice() else {
