@@ -12,12 +12,12 @@ use std::fmt;
 
 use tardy_record::gates::GateEntry;
 
+use self::csv::Table;
 use crate::network::CLASSES_MAX;
 use crate::simulate::standard_gates::Windows;
 use crate::simulate::wiring::{
     ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, wire_ps,
 };
-use csv::Table;
 
 /// The longest time in a table, in ns: a day.
 const TIME_MAX_NS: u64 = 86_400_000_000_000;

@@ -109,7 +109,7 @@ fn a_run_of_summary_lines_goes_out_as_what_it_is() {
         "{text}"
     );
     let refused = bench.run(&["export", "x.run.json", "--to", "osadl", "-o", "plot"]).exits(1).err;
-    assert!(refused.contains("no distribution") && refused.contains("openmetrics"), "{refused}");
+    assert!(refused.contains("without a distribution") && refused.contains("openmetrics"), "{refused}");
     assert!(!bench.path("plot").exists());
     let refused = bench.run(&["plot", "x.run.json", "-o", "x.svg"]).exits(1).err;
     assert!(
