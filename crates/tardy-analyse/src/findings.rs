@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tardy_record::Run;
-use tardy_record::validity::Validity;
+use tardy_record::run::Validity;
 
 use crate::captures::{self, CapturedChannel};
 use crate::causes::simultaneous::{self, Event};

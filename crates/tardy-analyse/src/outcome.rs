@@ -5,6 +5,7 @@
 //! and a summary of many runs has no room for several tables.
 
 use serde::Serialize;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbeKind, ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
@@ -38,7 +39,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// The The loads, as given on the command line.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// How the thread waited; `None` if none waited for a timer, or if it is unknown.
     pub wake: Option<Wake>,
     /// Whether it waited for a timer in an unknown way: another tool's file may not state it.
@@ -79,7 +80,7 @@ pub fn of(run: &Run) -> Vec<Outcome> {
         }
     }
     // The levels of one experiment follow each other; experiments stay in their order.
-    let experiments: Vec<(Vec<String>, ProbeKind)> =
+    let experiments: Vec<(Vec<LoadSpec>, ProbeKind)> =
         groups.iter().map(|(key, _)| (key.loads.clone(), key.probe)).collect();
     groups.sort_by_key(|(key, members)| {
         let first = experiments.iter().position(|(loads, probe)| (loads, *probe) == (&key.loads, key.probe));
@@ -200,7 +201,7 @@ pub fn labels(keys: &[&Key]) -> Vec<String> {
 }
 
 /// Loads as text.
-pub fn under(loads: &[String]) -> String {
+pub fn under(loads: &[LoadSpec]) -> String {
     if loads.is_empty() { "no load".to_owned() } else { loads.join(" + ") }
 }
 

@@ -1,6 +1,7 @@
 //! What each phase of a run measured: a row for each series, and one for all of them.
 
 use serde::Serialize;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{ProbeKind, Wake};
 use tardy_record::series::Quantity;
 use tardy_record::{Run, Series};
@@ -27,7 +28,7 @@ pub struct PhaseFindings {
     /// How its threads waited; `None` if none of them waited for a timer.
     pub wake: Option<Wake>,
     /// The loads during the phase, as given on the command line.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// How long it counted, in ns: the longest of its series; `None` if none has counted yet.
     pub measured_ns: Option<u64>,
     /// A row for each series.
