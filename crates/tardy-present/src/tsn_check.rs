@@ -29,9 +29,7 @@ fn headline(name: &str, findings: &[Finding], out: &mut TerminalText) {
         (0, 0) => ("no problems".to_owned(), Style::Good),
         (0, _) => (format!("the kernel accepts it, with {errors} on the wire"), Style::Middling),
         (_, 0) => (format!("the kernel refuses {refusals}"), Style::Bad),
-        (_, _) => {
-            (format!("the kernel refuses {refusals}, and there are {errors} more on the wire"), Style::Bad)
-        }
+        (_, _) => (format!("the kernel refuses {refusals}, with {errors} on the wire"), Style::Bad),
     };
     let notes = if notes == 0 { String::new() } else { format!("; {}", counted(notes, "note", "notes")) };
     for line in wrapped(&format!("{name}: {verdict}{notes}."), WIDTH) {

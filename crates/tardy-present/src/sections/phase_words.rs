@@ -41,7 +41,7 @@ impl<'a> PhaseWords<'a> {
             over: phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns))),
             under: match phase.loads.as_slice() {
                 [] => "with no load".to_owned(),
-                [one] if one == LOADS_UNKNOWN => "under an unknown load".to_owned(),
+                [one] if *one == LOADS_UNKNOWN => "under an unknown load".to_owned(),
                 loads => format!("under {}", harmless(&loads.join(" and "))),
             },
             on: worst.map_or_else(String::new, |row| format!(", on {}", harmless(&row.label))),

@@ -3,6 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use tardy_host::journal::Place;
 use tardy_present::tsn_check as shown;
+use tardy_record::units::format_duration_ns;
 use tardy_switch::{
     self, Applied, Leak, OpenVSwitch, Request,
     state::{Shelf, up},
@@ -82,7 +83,7 @@ fn report(name: &str, applied: &Applied) {
             0 => format!("{port}: replaced while every gate was open; nothing leaked"),
             classes => format!(
                 "{port}: gates of classes {classes:#b} were open for at most {} while it was replaced",
-                tardy_record::units::format_duration_ns(*bound_ns)
+                format_duration_ns(*bound_ns)
             ),
         });
     }
