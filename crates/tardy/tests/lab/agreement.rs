@@ -9,6 +9,7 @@ use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
 use tardy_lab::guest::orders::Orders;
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
@@ -233,7 +234,7 @@ fn agree(count: usize) {
     let Some(guests) = guests::directory() else { return };
     let spec = KernelSpec::parse("debian:6.12-rt").unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text| eprintln!("{text}")).unwrap();
-    let modules = kernel::modules::resolve(&kernel, &KERNEL_MODULES.map(str::to_owned), &[]).unwrap();
+    let modules = kernel::modules::resolve(&kernel, &KERNEL_MODULES.map(ModuleRequest::parse), &[]).unwrap();
     let seeds = seeds(count);
     let began = Instant::now();
     let turn = Turn::on_one();

@@ -11,9 +11,9 @@ use tardy_lab::experiment::{Experiment, Host};
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
+use tardy_lab::guest::messages::Message;
 use tardy_lab::guest::orders::Orders;
 use tardy_lab::guest::thread_cost::ThreadCost;
-use tardy_lab::guest::words::Word;
 use tardy_lab::kernel::{self, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
@@ -126,8 +126,8 @@ fn measure(guests: &Path, kernel: &str, interval_us: u32) -> Costs {
     let spec = KernelSpec::parse(kernel).unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text| eprintln!("{text}")).unwrap();
     let mut costs: Vec<ThreadCost> = Vec::new();
-    let mut hear = |word: &Word| {
-        if let Word::Say { text } = word {
+    let mut receive = |message: &Message| {
+        if let Message::Output { text } = message {
             match serde_json::from_str(text) {
                 Ok(cost) => costs.push(cost),
                 Err(_) => eprintln!("{text}"),
@@ -136,7 +136,7 @@ fn measure(guests: &Path, kernel: &str, interval_us: u32) -> Costs {
     };
     let turn = Turn::on_one();
     let host = Host { core: Some(turn.core()), cancel: None };
-    let outcome = experiment(guests, interval_us).run(&kernel, Vec::new(), host, &mut hear).unwrap();
+    let outcome = experiment(guests, interval_us).run(&kernel, Vec::new(), host, &mut receive).unwrap();
     assert_eq!((outcome.status, costs.len()), (0, 2));
     let file = |name: &str| {
         let file = outcome.files.iter().find(|(given, _)| given == name);

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use tardy_lab::arch::Arch;
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::packages::PackageStore;
 
@@ -18,8 +19,8 @@ pub(crate) fn are_there() -> bool {
 fn can_be_built(spec: &str) -> bool {
     let spec = KernelSpec::parse(spec).unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text: &str| eprintln!("{text}")).unwrap();
-    let wanted = ["tardy_pins", "tardy_disturb"].map(str::to_owned);
-    match in_place(&kernel, &wanted) {
+    let wanted = ["tardy_pins", "tardy_disturb"].map(ModuleRequest::parse);
+    match build_wanted(&kernel, &wanted) {
         Ok(_) => true,
         Err(error) if error.is_of_the_machine() => {
             eprintln!("skipped: {error}");
@@ -29,11 +30,11 @@ fn can_be_built(spec: &str) -> bool {
     }
 }
 
-/// The modules that are wanted, ours by their files.
-pub(crate) fn in_place(
+/// `wanted` with tardy's own modules built.
+pub(crate) fn build_wanted(
     kernel: &Kernel,
-    wanted: &[String],
-) -> Result<Vec<String>, own_modules::OwnModuleError> {
+    wanted: &[ModuleRequest],
+) -> Result<Vec<ModuleRequest>, own_modules::OwnModuleError> {
     let store = PackageStore::of_this_user().unwrap();
-    own_modules::in_place(&store, kernel, wanted, &mut |text: &str| eprintln!("{text}"))
+    own_modules::build_wanted(&store, kernel, wanted, &mut |text: &str| eprintln!("{text}"))
 }

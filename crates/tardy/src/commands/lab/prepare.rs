@@ -8,7 +8,8 @@ use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
-use tardy_lab::guest::orders::{self, Orders, Settle};
+use tardy_lab::guest::orders::{self, IdleCriterion, Orders};
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::machine::{Machine, Pace};
@@ -123,7 +124,8 @@ pub(super) fn assemble(
     let (pace, patience, memory_mib) = (pace(flags)?, patience(flags)?, memory_mib(flags, &recipe)?);
     files.extend(tools(&recipe, machine, notice)?);
     let modules = modules_wanted(&recipe, &orders);
-    let guests = guests(&specs, machine, flags.refresh, [&modules, &recipe.lab.modules_at_rest], notice)?;
+    let at_rest = requests(&recipe.lab.modules_at_rest);
+    let guests = guests(&specs, machine, flags.refresh, [&modules, &at_rest], notice)?;
     let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
     Ok(Prepared {
         recipe: recipe.name.clone().unwrap_or_default(),
@@ -223,25 +225,25 @@ fn orders(recipe: &Recipe, scale: f64, pace: Pace) -> Result<Orders> {
     if scale != 1.0 {
         run.extend(["--scale".to_owned(), scale.to_string()]);
     }
-    let mut orders = Orders { settle: settle(pace), commands: vec![run], ..Orders::default() };
+    let mut orders = Orders { idle: idle_criterion(pace), commands: vec![run], ..Orders::default() };
     for line in &recipe.lab.outside {
         orders.peer = true;
-        orders.outside.push(line.split_whitespace().map(str::to_owned).collect());
+        orders.peer_commands.push(line.split_whitespace().map(str::to_owned).collect());
     }
     if sends(recipe) {
         orders.peer = true;
         orders
-            .outside
-            .push([orders::PROGRAM, "load", "sink", orders::BOARD_ADDRESS].map(str::to_owned).to_vec());
+            .peer_commands
+            .push([orders::PROGRAM, "load", "sink", orders::GUEST_ADDRESS].map(str::to_owned).to_vec());
     }
     Ok(orders)
 }
 
 /// In the host's time an emulated CPU is too slow to be idle, and nothing that follows means anything.
-pub(super) fn settle(pace: Pace) -> Settle {
+pub(super) fn idle_criterion(pace: Pace) -> IdleCriterion {
     match pace {
-        Pace::Realtime { .. } => Settle { limit_ns: 2_000_000_000, ..Settle::default() },
-        Pace::Instructions { .. } | Pace::Kvm { .. } => Settle::default(),
+        Pace::Realtime { .. } => IdleCriterion { limit_ns: 2_000_000_000, ..IdleCriterion::default() },
+        Pace::Instructions { .. } | Pace::Kvm { .. } => IdleCriterion::default(),
     }
 }
 
@@ -297,26 +299,31 @@ fn shell_for_commands(recipe: &Recipe) -> Option<&'static str> {
     (runs_commands && !brings_one).then_some("busybox-static:/bin/busybox")
 }
 
-fn modules_wanted(recipe: &Recipe, orders: &Orders) -> Vec<String> {
-    let mut modules = recipe.lab.modules.clone();
-    if orders.peer && !modules.iter().any(|module| module == "veth") {
-        modules.push("veth".to_owned());
+fn modules_wanted(recipe: &Recipe, orders: &Orders) -> Vec<ModuleRequest> {
+    let mut modules = requests(&recipe.lab.modules);
+    let veth = ModuleRequest::parse("veth");
+    if orders.peer && !modules.contains(&veth) {
+        modules.push(veth);
     }
     modules
+}
+
+fn requests(modules: &[String]) -> Vec<ModuleRequest> {
+    modules.iter().map(|module| ModuleRequest::parse(module)).collect()
 }
 
 fn guests(
     specs: &[KernelSpec],
     machine: Machine,
     refresh: bool,
-    [modules, at_rest]: [&[String]; 2],
+    [modules, at_rest]: [&[ModuleRequest]; 2],
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<Guest>> {
     let guest = |spec: &KernelSpec| -> Result<Guest> {
         let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
         let store = PackageStore::of_this_user()?;
-        let modules = own_modules::in_place(&store, &kernel, modules, notice)?;
-        let at_rest = own_modules::in_place(&store, &kernel, at_rest, notice)?;
+        let modules = own_modules::build_wanted(&store, &kernel, modules, notice)?;
+        let at_rest = own_modules::build_wanted(&store, &kernel, at_rest, notice)?;
         let modules = kernel::modules::resolve(&kernel, &modules, &at_rest)?;
         Ok(Guest { slug: spec.slug(), kernel, modules })
     };

@@ -17,7 +17,7 @@ use crate::commands::origin;
 /// What the guest itself wrote there would be the same every time, and says nothing: the host's name and time go there.
 pub(super) fn run_of(outcome: &Outcome) -> Result<Run> {
     let (_, content) = outcome.files.iter().find(|(name, _)| name == RUN_FILE).ok_or_else(|| {
-        anyhow!("the guest handed out no run. It said:\n    {}", outcome.said.join("\n    "))
+        anyhow!("the guest handed out no run. It said:\n    {}", outcome.output.join("\n    "))
     })?;
     let mut run = file::from_text(content).context("the guest's run file")?;
     run.lab = Some(outcome.lab.clone());

@@ -8,8 +8,9 @@ use tardy_lab::experiment::{Experiment, Host};
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
+use tardy_lab::guest::messages::Message;
 use tardy_lab::guest::orders::Orders;
-use tardy_lab::guest::words::Word;
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
@@ -52,13 +53,13 @@ impl Guest {
     /// Boots it and runs `script`: what that printed. A script that fails, fails the test.
     pub(crate) fn run(&self, guests: &Path, script: &str) -> Said {
         let kernel = kernel::find(&KernelSpec::parse(RT).unwrap(), Arch::X86_64, false, &mut tell).unwrap();
-        let wanted: Vec<String> = KERNEL_MODULES
+        let wanted: Vec<ModuleRequest> = KERNEL_MODULES
             .iter()
             .chain([&SENDER_MODULE])
             .chain(&self.modules)
-            .map(|name| (*name).to_owned())
+            .map(|module| ModuleRequest::parse(module))
             .collect();
-        let wanted = own_modules::in_place(&kernel, &wanted).unwrap();
+        let wanted = own_modules::build_wanted(&kernel, &wanted).unwrap();
         let modules = kernel::modules::resolve(&kernel, &wanted, &[]).unwrap();
 
         let experiment = Experiment {
@@ -77,14 +78,14 @@ impl Guest {
             },
         };
         let mut said = Said { lines: Vec::new(), files: Vec::new() };
-        let mut hear = |word: &Word| {
-            if let Word::Say { text } = word {
+        let mut receive = |message: &Message| {
+            if let Message::Output { text } = message {
                 said.lines.push(text.clone());
             }
         };
         let turn = Turn::on_one();
         let host = Host { core: Some(turn.core()), cancel: None };
-        let outcome = experiment.run(&kernel, modules, host, &mut hear).unwrap();
+        let outcome = experiment.run(&kernel, modules, host, &mut receive).unwrap();
         said.files = outcome.files;
         assert_eq!(outcome.status, 0, "the script failed:\n{}", said.text());
         said
