@@ -1,9 +1,10 @@
 //! All that one run says: what a summary prints and `--json` gives.
 
 use serde::Serialize;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::Wake;
+use tardy_record::run::Validity;
 use tardy_record::series::Quantity;
-use tardy_record::validity::Validity;
 use tardy_record::{Run, Series};
 
 use crate::captures::{self, CapturedChannel};
@@ -109,7 +110,7 @@ pub struct PhaseFindings {
     /// How its threads waited; of no meaning for one of the kernel's tracers.
     pub wake: Wake,
     /// Loads meanwhile, as the person wrote them.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// For how long it counted: the longest of its series; absent where none has counted yet.
     pub measured_ns: Option<u64>,
     /// A line for each series.

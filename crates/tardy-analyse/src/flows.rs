@@ -220,8 +220,10 @@ fn verdict(flow: &FlowSeries) -> SlotVerdict {
 #[cfg(test)]
 mod tests {
     use tardy_record::Knowable;
-    use tardy_record::flow::{Arrival, FlowRecorder, FrameCount, PhaseHistogram};
-    use tardy_record::switch::{GateEntry, PortSchedule, Ptp, ScheduleSource, SwitchPlace};
+    use tardy_record::flow::{FrameCount, PhaseHistogram};
+    use tardy_record::flow_recorder::{Arrival, FlowRecorder};
+    use tardy_record::gates::GateEntry;
+    use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace};
 
     use super::*;
 
@@ -274,10 +276,7 @@ mod tests {
             clock: "CLOCK_TAI".into(),
             base_ns: 0,
             cycle_ns: CYCLE_NS,
-            entries: vec![
-                GateEntry { gates: 1, interval_ns: 800_000 },
-                GateEntry { gates: 2, interval_ns: 200_000 },
-            ],
+            entries: vec![GateEntry::set(1, 800_000), GateEntry::set(2, 200_000)],
             link_bps: Knowable::Known(100_000_000),
             overhead_bytes: 24,
         };

@@ -1,6 +1,7 @@
 //! Levels side by side: the timer's interrupt, the wake-up, the kernel's switch to the thread, and the thread.
 
 use serde::Serialize;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::ProbePlan;
 use tardy_record::series::{Level, TraceSource};
 use tardy_record::{Run, Series};
@@ -22,7 +23,7 @@ pub struct Levels {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LevelRow {
     /// Loads meanwhile.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// Who tells.
     pub source: TraceSource,
     /// Where.
@@ -37,7 +38,7 @@ pub struct LevelRow {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventsCost {
     /// Loads meanwhile.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// The median without events.
     pub plain_ns: i64,
     /// The median with them.
@@ -50,7 +51,7 @@ pub struct EventsCost {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Loads meanwhile.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// The level.
     pub level: Level,
     /// timerlat's median less the events'.
@@ -74,7 +75,7 @@ pub fn of(run: &Run) -> Option<Levels> {
     }
     groups.sort_by_key(|(key, _)| *key);
     let rows: Vec<LevelRow> = groups.iter().filter_map(|(key, series)| level_row(*key, series)).collect();
-    let mut all_loads: Vec<&[String]> = groups.iter().map(|(key, _)| key.0).collect();
+    let mut all_loads: Vec<&[LoadSpec]> = groups.iter().map(|(key, _)| key.0).collect();
     all_loads.dedup();
     let events_cost: Vec<EventsCost> =
         all_loads.iter().filter_map(|loads| events_cost(run, loads, &rows)).collect();
@@ -83,7 +84,7 @@ pub fn of(run: &Run) -> Option<Levels> {
 }
 
 /// What belongs into one line: loads, source, level.
-type Key<'a> = (&'a [String], TraceSource, Level);
+type Key<'a> = (&'a [LoadSpec], TraceSource, Level);
 
 fn key<'a>(run: &'a Run, series: &Series) -> Option<Key<'a>> {
     let plan = run.plan.phases.get(series.phase)?;
@@ -113,7 +114,7 @@ fn median_ns(row: &Row) -> Option<i64> {
 }
 
 /// The plain phases under the same loads beside the traced ones.
-fn events_cost(run: &Run, loads: &[String], rows: &[LevelRow]) -> Option<EventsCost> {
+fn events_cost(run: &Run, loads: &[LoadSpec], rows: &[LevelRow]) -> Option<EventsCost> {
     let is_plain = |series: &&Series| {
         let plan = run.plan.phases.get(series.phase);
         plan.is_some_and(|plan| matches!(plan.probe, ProbePlan::Timer(_)) && plan.loads == loads)

@@ -5,6 +5,7 @@
 //! is held against exactly one experiment, and a summary of many runs has no room for tables of each kind.
 
 use serde::Serialize;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
@@ -38,7 +39,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
     /// The loads meanwhile, as the person wrote them.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// How the thread waited; absent where none waited for a timer, or nobody knows how.
     pub wake: Option<Wake>,
     /// Whether it waited for a timer in a way that nobody knows: another tool's file does not say it.
@@ -79,7 +80,7 @@ pub fn of(run: &Run) -> Vec<Outcome> {
         }
     }
     // Of one experiment the levels stand below each other; experiments stay in their order.
-    let experiments: Vec<(Vec<String>, &str)> =
+    let experiments: Vec<(Vec<LoadSpec>, &str)> =
         groups.iter().map(|(key, _)| (key.loads.clone(), key.probe)).collect();
     groups.sort_by_key(|(key, members)| {
         let first = experiments.iter().position(|(loads, probe)| (loads, *probe) == (&key.loads, key.probe));
@@ -199,7 +200,7 @@ pub fn labels(keys: &[&Key]) -> Vec<String> {
 }
 
 /// Loads as people read them.
-pub fn under(loads: &[String]) -> String {
+pub fn under(loads: &[LoadSpec]) -> String {
     if loads.is_empty() { "no load".to_owned() } else { loads.join(" + ") }
 }
 

@@ -1,6 +1,7 @@
 //! Wake methods side by side, where a run has several.
 
 use serde::Serialize;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{ProbePlan, Wake};
 use tardy_record::{Run, Series};
 
@@ -13,7 +14,7 @@ pub struct WakeRow {
     /// The method.
     pub wake: Wake,
     /// The loads meanwhile, as the person wrote them.
-    pub loads: Vec<String>,
+    pub loads: Vec<LoadSpec>,
     /// Whether the method has a schedule; a relative one has none, and its missed periods are invisible.
     pub has_schedule: bool,
     /// Its numbers.
@@ -50,7 +51,7 @@ pub fn of(run: &Run) -> Vec<WakeRow> {
 /// Series of the same experiment.
 struct Group<'a> {
     wake: Wake,
-    loads: &'a [String],
+    loads: &'a [LoadSpec],
     probe: Option<&'a ProbePlan>,
     series: Vec<&'a Series>,
 }

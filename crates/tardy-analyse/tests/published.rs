@@ -4,6 +4,7 @@ use tardy_analyse::published::{self, Match, PublishedResult, Sameness, Value};
 use tardy_record::Run;
 use tardy_record::facts::{Fact, Preemption};
 use tardy_record::lab::{Lab, LabClock};
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{ProbePlan, Wake};
 
 use Sameness::{Different, Same, Unknown};
@@ -118,7 +119,7 @@ fn preemption() {
 fn load() {
     let under = |loads: &[&str], published: &str| {
         let mut run = run();
-        run.plan.phases[0].loads = loads.iter().map(|load| (*load).to_owned()).collect();
+        run.plan.phases[0].loads = loads.iter().map(|load| LoadSpec::from((*load).to_owned())).collect();
         of(&run, "load", |one| one.load = Some(published.into()))
     };
     assert_eq!(under(&[], "none"), Same);

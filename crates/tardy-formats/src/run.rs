@@ -3,6 +3,7 @@
 use tardy_record::block_maxima::{BLOCK_COUNT, BlockMaxima};
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::foreign::{ForeignPlan, ForeignSeries, LOADS_UNKNOWN};
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
 use tardy_record::run::{Origin, Phase, State};
 use tardy_record::series::{Series, SeriesKind, Tally};
@@ -52,7 +53,7 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     let phase_plan = |label: &str| PhasePlan {
         label: label.to_owned(),
         round: 1,
-        loads: vec![LOADS_UNKNOWN.to_owned()],
+        loads: vec![LoadSpec::Unrecognised(LOADS_UNKNOWN.to_owned())],
         warmup_ns: 0,
         span: imported.duration_ns.map_or(Span::Unknown, Span::DurationNs),
         probe: ProbePlan::Foreign(plan.clone()),

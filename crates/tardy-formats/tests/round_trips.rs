@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
 use tardy_record::foreign::{ForeignPlan, ForeignSeries};
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span};
 use tardy_record::run::{Origin, Phase, State};
 use tardy_record::series::{Level, Quantity, SeriesKind};
@@ -16,7 +17,7 @@ fn run_of(all: &[Vec<u64>], unit: Unit, reach: Option<i64>) -> Run {
         phases: vec![PhasePlan {
             label: "made".to_owned(),
             round: 1,
-            loads: vec!["unknown".to_owned()],
+            loads: vec![LoadSpec::Unrecognised("unknown".to_owned())],
             warmup_ns: 0,
             span: Span::Unknown,
             probe: ProbePlan::Foreign(ForeignPlan::default()),

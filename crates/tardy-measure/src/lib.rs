@@ -1,18 +1,20 @@
-//! Probes, loads and watchers, and the house that they live in.
+//! Measuring: the engine that runs a plan phase by phase, where readings come from, and what is observed beside them.
 //!
-//! Two processes measure. The probe ([`probe`]) is a process of its own: real-time threads that wait, read the clock
-//! and count, in memory that is locked and touched beforehand. The house ([`run`]) is the process that the person
-//! started: it starts loads, reads watchers, writes checkpoints and talks, as SCHED_OTHER on one named CPU. They
-//! share one map of counters and a pipe each way, and nothing else.
+//! Two processes measure. The probe (tardy-probe) is a process of its own: real-time threads that wait, read the clock and
+//! count, in memory that is locked and touched beforehand. The supervisor ([`run`]) is the process that the user started: it
+//! starts loads, reads watchers, writes checkpoints and reports progress, as SCHED_OTHER on one CPU that the run names. The two share one map
+//! of counters and a pipe in each direction, and nothing else.
 
-pub mod co_kernel;
 pub mod doctor;
-pub mod facts;
-pub mod gpio;
-pub mod journal;
-pub mod load;
-pub mod probe;
+pub mod pins;
 pub mod run;
-pub mod switch;
-pub mod trace;
-pub mod watch;
+
+use tardy_host::journal::Kind;
+
+/// How to undo each kind of change that tardy makes: for `tardy restore`.
+pub fn undo_kinds() -> Vec<Kind> {
+    let mut kinds = tardy_host::undo_kinds();
+    kinds.extend(pins::UNDO_KINDS);
+    kinds.push(tardy_switch::UNDO);
+    kinds
+}

@@ -2,6 +2,7 @@
 
 use tardy_analyse::levels::{EventsCost, LevelRow, Levels};
 use tardy_analyse::row::Row;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::series::TraceSource;
 
 use crate::latency::{self, count, harmless, microseconds, short, with_unit};
@@ -42,14 +43,15 @@ fn cells(level: &LevelRow, several_loads: bool) -> Vec<String> {
     cells
 }
 
-fn under(loads: &[String]) -> String {
+fn under(loads: &[LoadSpec]) -> String {
     if loads.is_empty() { "no load".to_owned() } else { short(&harmless(&loads.join(" + ")), LOADS_MAX) }
 }
 
 /// What stands below the table: what the events cost, how far the sources agree, and what was lost.
 pub(crate) fn notes(levels: &Levels) -> Vec<String> {
     let several = levels.rows.iter().any(|row| row.loads != levels.rows[0].loads);
-    let place = |loads: &[String]| if several { format!("Under {}: ", under(loads)) } else { String::new() };
+    let place =
+        |loads: &[LoadSpec]| if several { format!("Under {}: ", under(loads)) } else { String::new() };
     let has = |source: TraceSource| levels.rows.iter().any(|row| row.source == source);
     let mut notes = Vec::new();
     if has(TraceSource::Events) || has(TraceSource::Timerlat) {

@@ -50,7 +50,7 @@ pub fn plain(phase: &PhaseFindings) -> Option<String> {
     let over = phase.measured_ns.map_or_else(String::new, |ns| format!(" over {}", rounded(ns)));
     let under = match phase.loads.as_slice() {
         [] => "with no load".to_owned(),
-        [one] if one == LOADS_UNKNOWN => "under a load that is unknown".to_owned(),
+        [one] if *one == LOADS_UNKNOWN => "under a load that is unknown".to_owned(),
         loads => format!("under {}", harmless(&loads.join(" and "))),
     };
     let worst =

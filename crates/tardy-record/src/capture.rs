@@ -1,33 +1,33 @@
-//! What a logic analyser saw: intervals between the edges of captured signals.
+//! The series of a logic analyser: intervals between the edges of captured signals.
 //!
-//! A capture knows pins and times and nothing else: neither which thread answered nor how it learnt of the edge, so that
-//! a series of it is a kind of its own, beside [`crate::pins::ReactionSeries`], which is of a known thread.
+//! A capture knows pins and times. It does not know which thread answered or how the thread learnt of the edge, so it
+//! has a series kind separate from [`crate::pins::ReactionSeries`], which describes a known thread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::gaps::KeptGaps;
 
-/// What lies between two edges.
+/// An interval between two edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interval {
     /// From an edge of the stimulus to the next edge of the answer.
     Reaction,
-    /// For how long the signal was high.
+    /// How long the signal was high.
     High,
-    /// For how long it was low.
+    /// How long the signal was low.
     Low,
-    /// From one edge to the next of the same direction.
+    /// From one edge to the next edge of the same direction.
     Period,
-    /// By how much a period differs from the median of those around it; negative: shorter.
+    /// The difference between a period and the median of the periods around it; negative if it is shorter.
     Jitter,
-    /// For how long an edge of a regular signal was overdue.
+    /// How long an edge of a regular signal was overdue.
     Hole,
 }
 
 impl Interval {
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reaction => "reaction",
@@ -52,7 +52,7 @@ pub enum Edge {
 }
 
 impl Edge {
-    /// Its name on the command line and in sentences.
+    /// The name on the command line and in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rising => "rising",
@@ -61,45 +61,46 @@ impl Edge {
     }
 }
 
-/// What limits how finely a capture's times are known.
+/// What limits the resolution of a capture's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResolvedBy {
-    /// The sample rate, which the file states.
+    /// The sample rate stated in the file.
     SampleRate,
-    /// The file's time scale; the analyser may have sampled more coarsely than that.
+    /// The time scale of the file; the analyser may have sampled more coarsely.
     TimeScale,
-    /// The digits that the file gives; the analyser may have sampled more coarsely than that.
+    /// The number of digits in the file; the analyser may have sampled more coarsely.
     Digits,
-    /// Nothing that the file says.
+    /// Unknown: the file does not state it.
     Unstated,
 }
 
-/// What only a series of a capture has.
+/// The fields of a capture's series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaptureSeries {
-    /// What its readings are.
+    /// The interval that is measured.
     pub interval: Interval,
-    /// The channel, as the file calls it; of a reaction the one with the stimulus.
+    /// The channel, named as in the file; for reactions, the channel of the stimulus.
     pub channel: String,
-    /// The channel with the answers; absent where nothing is answered.
+    /// The channel of the answers; absent for intervals other than reactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Whether reactions of the same capture are what is measured, and this only says more about one of their channels.
+    /// Whether the capture also has a series of reactions, and this series only describes one of its channels.
     pub beside: bool,
-    /// Which edges count as stimulus and answer, and begin a period.
+    /// The edges that count as stimulus and answer, and that start a period.
     pub edge: Edge,
-    /// The smallest difference of two times that the file can express, in ps, rounded up: each reading is known to
-    /// within as much, where the file says how often it was sampled.
+    /// The smallest time difference that the file can express, in ps, rounded up. It is the resolution of each
+    /// reading if the file states its sample rate.
     pub resolution_ps: u64,
-    /// What that comes from.
+    /// The source of the resolution.
     pub resolved_by: ResolvedBy,
-    /// When the holes were, as many as are kept; absent of any other interval.
+    /// The times of as many holes as are kept; absent for other intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holes: Option<KeptGaps>,
 }
 
-/// What is wrong with a capture's series with `recorded` readings, if anything: the field, and why.
+/// The field of a capture's series with `recorded` readings that contradicts the others, and why; `None` if all
+/// agree.
 pub(crate) fn contradiction(capture: &CaptureSeries, recorded: u64) -> Option<(&'static str, String)> {
     if capture.resolution_ps == 0 {
         return Some(("kind.resolution_ps", "a resolution of 0, which no instrument has".to_owned()));

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-/// No kernel has more CPUs than this; a list that names more is hostile or damaged.
+/// The largest number of CPUs that any kernel supports is below this; a list that names more is damaged or hostile.
 const CPU_LIMIT: u32 = 65_536;
 
-/// Reads `0-3,6`; ascending and each CPU once. Strides, as in `0-31:2/4` or the kernel's own `0-63:1/2`, count too.
+/// Parses `0-3,6` into ascending CPU numbers without duplicates. Accepts strides, as in `0-31:2/4` and the kernel's
+/// `0-63:1/2`.
 ///
-/// `None` where it is no such list; an empty text is the empty list.
+/// Returns `None` if the text is not a CPU list. An empty text is the empty list.
 pub fn parse(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -26,7 +27,7 @@ pub fn parse(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// Reads a mask as /proc/irq/default_smp_affinity has it: hexadecimal words with commas, the lowest CPUs last.
+/// Parses a mask such as that of /proc/irq/default_smp_affinity: hexadecimal words with commas, the lowest CPUs last.
 pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     let digits: Vec<u32> =
         text.trim().chars().filter(|c| *c != ',').map(|c| c.to_digit(16)).collect::<Option<_>>()?;
@@ -39,7 +40,7 @@ pub fn parse_mask(text: &str) -> Option<Vec<u32>> {
     Some(bits.collect())
 }
 
-/// Writes `0-3,6`; CPUs in ascending order.
+/// Formats ascending CPU numbers as `0-3,6`.
 pub fn format(cpus: &[u32]) -> String {
     let mut text = String::new();
     let mut rest = cpus;

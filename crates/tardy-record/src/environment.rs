@@ -1,20 +1,20 @@
-//! What the watchers saw while the run went on.
+//! Readings of the watchers during a run.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many readings an environment series keeps; when full, neighbours merge.
+/// The most readings that an environment series keeps; when it is full, neighbours merge.
 pub const POINT_COUNT: usize = 4096;
-/// How many readings a series keeps however many series there are.
+/// The number of readings that a series can keep however many series there are.
 pub const POINT_COUNT_LEAST: usize = 256;
-/// How many readings all environment series of a run keep together: many series are coarser than few.
+/// The most readings that all environment series of a run keep together: the more series, the coarser each is.
 pub const POINT_TOTAL: usize = 131_072;
-/// How many environment series a run keeps; further ones are counted in [`Environment::series_left_out`].
+/// The most environment series that a run keeps; the others are counted in [`Environment::series_left_out`].
 pub const SERIES_COUNT: usize = 512;
 
-/// How many readings each of so many series keeps.
+/// The number of readings that each of `series` series keeps.
 pub fn points_each(series: usize) -> usize {
     (POINT_TOTAL / series.max(1)).clamp(POINT_COUNT_LEAST, POINT_COUNT)
 }
@@ -25,33 +25,33 @@ pub fn points_each(series: usize) -> usize {
 pub struct Environment {
     /// Readings over time.
     pub series: Vec<EnvSeries>,
-    /// Series that there was no room for.
+    /// Series that were left out because there were too many.
     pub series_left_out: u64,
     /// Interrupts by source over the whole run, counts per CPU.
     pub interrupts: Vec<SourceTotal>,
     /// Softirqs by kind over the whole run, counts per CPU.
     pub softirqs: Vec<SourceTotal>,
-    /// Kernel threads that ran, most CPU time first.
+    /// Kernel threads that ran; the one with the most CPU time first.
     pub kernel_threads: Vec<ThreadTime>,
-    /// What each watcher cost, and which were not available or skipped, with the reason.
+    /// The cost of each watcher; also the watchers that were not available or were skipped, with the reason.
     pub watchers: Vec<WatcherCost>,
 }
 
-/// One reading over time.
+/// One quantity over time.
 ///
-/// A reading that equals the two before it is not kept, only the time of the last moves on: what holds between two
-/// points is the later one's value. A rate or a share is that of the whole stretch since the point before.
+/// A reading that equals the two before it is not stored; the time of the last one moves instead. Between two points,
+/// the value is that of the later point. A rate or share is the mean since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvSeries {
-    /// What is read, such as `temperature` or `interrupts`.
+    /// The quantity, such as `temperature` or `interrupts`.
     pub name: String,
-    /// Which one of several: sensor, source, or thread; empty where there is only one.
+    /// The sensor, source or thread; empty if there is only one.
     pub of: String,
-    /// The CPU, where it belongs to one.
+    /// The CPU, if the quantity belongs to one.
     pub cpu: Option<u32>,
     /// Unit of the values, such as `°C`, `MHz`, `1/s`, `%`.
     pub unit: String,
-    /// What merging two neighbours keeps.
+    /// How two neighbours are merged.
     pub merge: Merge,
     /// When each reading was taken, in ns from the start of the run.
     pub at_ns: Vec<u64>,
@@ -59,25 +59,25 @@ pub struct EnvSeries {
     pub values: Vec<f64>,
 }
 
-/// What merging two neighbours keeps.
+/// How two neighbouring readings are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Merge {
-    /// The higher one: temperatures.
+    /// Keeps the higher one: temperatures.
     Max,
-    /// The lower one: frequencies.
+    /// Keeps the lower one: frequencies.
     Min,
-    /// The mean: rates and shares over equal stretches.
+    /// Keeps the mean, weighted by time: rates and shares.
     Mean,
 }
 
 impl EnvSeries {
-    /// Adds a reading; when there are [`POINT_COUNT`] already, neighbours are merged first.
+    /// Adds a reading. If there are [`POINT_COUNT`] already, neighbours are merged first.
     pub fn push(&mut self, at_ns: u64, value: f64) {
         self.push_within(POINT_COUNT, at_ns, value);
     }
 
-    /// Adds a reading; when there are `limit` already, neighbours are merged first.
+    /// Adds a reading. If there are `limit` already, neighbours are merged first.
     pub fn push_within(&mut self, limit: usize, at_ns: u64, value: f64) {
         if let [.., last_but_one, last] = self.values[..]
             && last_but_one == value
@@ -103,14 +103,15 @@ impl EnvSeries {
         self.values = merged;
     }
 
-    /// One value for two neighbours, or for the last one alone.
+    /// The merged value of two neighbours, or of the last reading alone.
     fn merged(&self, first: usize, second: usize) -> f64 {
         let (a, b) = (self.values[first], self.values[second]);
         match self.merge {
             Merge::Max => a.max(b),
             Merge::Min => a.min(b),
             Merge::Mean => {
-                // Stretches may differ in length, since equal readings are one. The first has nothing before it.
+                // Intervals differ in length, since equal readings are merged. The first reading has no interval
+                // before it.
                 let stretch = |index: usize| match index {
                     0 => self.at_ns.get(1).map_or(0, |next| next.saturating_sub(self.at_ns[0])),
                     index => self.at_ns[index].saturating_sub(self.at_ns[index - 1]),
@@ -128,9 +129,9 @@ impl EnvSeries {
 /// Totals of one source of interrupts or softirqs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceTotal {
-    /// Its number or short name, as /proc/interrupts or /proc/softirqs has it.
+    /// Its number or short name, as in /proc/interrupts or /proc/softirqs.
     pub source: String,
-    /// What is behind it: chip, type and device.
+    /// The chip, type and device.
     pub description: String,
     /// Counts by CPU.
     pub per_cpu: BTreeMap<u32, u64>,
@@ -149,18 +150,18 @@ pub struct ThreadTime {
     pub share: f64,
 }
 
-/// What a watcher cost.
+/// The cost of a watcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WatcherCost {
     /// Its name.
     pub name: String,
-    /// How often it read.
+    /// Number of readings.
     pub readings: u64,
-    /// How long its readings took together.
+    /// Total time of its readings.
     pub total_ns: u64,
-    /// How long its longest took.
+    /// Time of its longest reading.
     pub longest_ns: u64,
-    /// Why it did not read, or what it left out; absent when it read everything.
+    /// Why it did not read, or what it left out; absent if it read everything.
     pub left_out: Option<String>,
 }
 

@@ -1,31 +1,31 @@
-//! What happened during a run that is not a reading: checkpoints, phases, Ctrl-C, clock steps.
+//! Events of a run other than readings: checkpoints, phases, Ctrl-C, clock steps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many events a run keeps; when full, neighbouring checkpoints merge.
+/// The most events that a run keeps; when it is full, neighbouring checkpoints merge.
 pub const EVENT_COUNT: usize = 1024;
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// When it began, in ns from the start of the run.
     pub at_ns: u64,
-    /// What kind of thing.
+    /// The kind of event.
     pub kind: EventKind,
-    /// In words.
+    /// A message for the user.
     pub text: String,
-    /// How long it took; the longest, where several have merged.
+    /// Its duration; the longest if several events have merged.
     pub took_ns: u64,
-    /// How many it stands for.
+    /// The number of events that have merged into this one.
     pub count: u64,
 }
 
-/// Kinds of events.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// The run file was written, which is load too.
+    /// The run file was written, which is a load as well.
     Checkpoint,
     /// A checkpoint could not be written.
     CheckpointFailed,
@@ -33,7 +33,7 @@ pub enum EventKind {
     Phase,
     /// A person or a signal ended the run.
     Interrupted,
-    /// Something that a reader of the numbers should know.
+    /// Something that affects how the numbers are to be read.
     Warning,
 }
 
@@ -55,7 +55,7 @@ pub fn push(events: &mut Vec<Event>, event: Event) {
     events.push(event);
 }
 
-/// Neighbours of the same kind merge once they stand for equally many, so that the resolution stays even.
+/// Neighbours of the same kind merge if they stand for the same number of events, so that the resolution stays even.
 fn mergeable(earlier: &Event, later: &Event) -> bool {
     earlier.kind == later.kind && earlier.kind != EventKind::Phase && earlier.count == later.count
 }

@@ -1,7 +1,7 @@
-//! What is known of the machine that was measured, and how it is known.
+//! Facts about the measured machine, each with its source.
 //!
-//! `unknown` is not `no`: a kernel counts as PREEMPT_RT only on evidence, and every fact names its own. What people
-//! read of the facts, a headline and rows, is made in the modules below, so that every reader sees the same.
+//! `unknown` is not `no`: a kernel counts as PREEMPT_RT only on evidence, and every fact names its source. The
+//! headline and the rows that users read are built in the modules below, so that all outputs agree.
 
 mod headline;
 mod kernel_options;
@@ -13,18 +13,18 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Knowable;
+use crate::knowable::Knowable;
 use crate::per_cpu::PerCpu;
 
 pub use kernel_options::KernelOptions;
 pub use rows::Row;
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fact<T> {
     /// The value, or `"unknown"`.
     pub value: Knowable<T>,
-    /// The file, system call or reasoning that it comes from; for an unknown value, what was looked for.
+    /// The file, system call or reasoning that the value comes from; for an unknown value, where it was looked for.
     pub how: String,
 }
 
@@ -51,7 +51,7 @@ impl<T> Fact<T> {
     }
 }
 
-/// How the kernel lets a task be preempted (kernel/Kconfig.preempt).
+/// The preemption model of the kernel (kernel/Kconfig.preempt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preemption {
@@ -59,7 +59,7 @@ pub enum Preemption {
     Rt,
     /// Preemptible kernel.
     Full,
-    /// Full, but put off to the next tick for fair tasks (6.13 and later).
+    /// Full preemption, but deferred to the next tick for fair tasks (6.13 and later).
     Lazy,
     /// Voluntary preemption points only.
     Voluntary,
@@ -68,7 +68,7 @@ pub enum Preemption {
 }
 
 impl Preemption {
-    /// The kernel's own name for the model.
+    /// The kernel's name for the model.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rt => "PREEMPT_RT",
@@ -80,16 +80,16 @@ impl Preemption {
     }
 }
 
-/// A piece of evidence on whether the kernel is PREEMPT_RT.
+/// A piece of evidence for or against PREEMPT_RT.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Where it was found, such as `uname -v` or `/sys/kernel/realtime`.
+    /// Its source, such as `uname -v` or `/sys/kernel/realtime`.
     pub source: String,
-    /// What it says, in its own words.
+    /// The evidence itself, quoted.
     pub says: String,
-    /// Whether that speaks for PREEMPT_RT (`true`) or against it (`false`); absent where it decides nothing.
+    /// Whether it is evidence for PREEMPT_RT (`true`) or against it (`false`); absent if it decides nothing.
     pub real_time: Option<bool>,
-    /// Whether the running kernel itself says so. A file beside it, such as /boot/config-…, may be another kernel's.
+    /// Whether it comes from the running kernel. A file such as /boot/config-… may belong to another kernel.
     pub first_hand: bool,
 }
 
@@ -104,14 +104,14 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// A parameter of the boot command line that nothing seems to own.
+/// A parameter of the boot command line that neither the kernel nor a module seems to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnownedParameter {
-    /// As it stands on the command line, such as `dwg_otg.speed=1`.
+    /// The parameter as written, such as `dwg_otg.speed=1`.
     pub parameter: String,
-    /// Why it seems to do nothing, such as `no module dwg_otg` or `needs CONFIG_NO_HZ_FULL`.
+    /// Why it seems to have no effect, such as `no module dwg_otg` or `needs CONFIG_NO_HZ_FULL`.
     pub reason: String,
-    /// What was probably meant, such as `dwc_otg.speed=1`; absent where nothing resembles it.
+    /// The parameter that was probably meant, such as `dwc_otg.speed=1`; absent if none is similar.
     pub resembles: Option<String>,
 }
 
@@ -125,7 +125,7 @@ impl fmt::Display for UnownedParameter {
     }
 }
 
-/// Everything known of the measured machine.
+/// All facts about the measured machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Facts {
@@ -133,9 +133,9 @@ pub struct Facts {
     pub kernel: Kernel,
     /// Clocks and timers.
     pub clock: Clock,
-    /// Processors and how they idle.
+    /// Processors and their idle states.
     pub cpu: Cpu,
-    /// What the scheduler grants real-time tasks.
+    /// Limits of the scheduler for real-time tasks.
     pub scheduling: Scheduling,
     /// The board or computer.
     pub machine: Machine,
@@ -153,26 +153,26 @@ pub struct Kernel {
     pub version: Fact<String>,
     /// `uname -m`.
     pub machine: Fact<String>,
-    /// Whether this is a PREEMPT_RT kernel. Known to be so only on the running kernel's own evidence, and unknown
-    /// where that contradicts itself.
+    /// Whether this is a PREEMPT_RT kernel. Known only from evidence of the running kernel; unknown if that evidence
+    /// contradicts itself.
     pub real_time: Fact<bool>,
-    /// The preemption model in force. It may be unknown although the kernel is known not to be PREEMPT_RT.
+    /// The preemption model in force. It may be unknown even if the kernel is known not to be PREEMPT_RT.
     pub preemption: Fact<Preemption>,
     /// Whether the model can be changed while the kernel runs (CONFIG_PREEMPT_DYNAMIC).
     pub preempt_dynamic: Fact<bool>,
-    /// Every piece of evidence on PREEMPT_RT, the contradicting ones too.
+    /// All evidence on PREEMPT_RT, including contradicting evidence.
     pub preemption_evidence: Vec<Evidence>,
-    /// Which pieces of evidence contradict each other, in a sentence each; empty where all agree.
+    /// Contradictions in the evidence, one sentence each; empty if there are none.
     pub contradictions: Vec<String>,
-    /// Ticks a second (CONFIG_HZ).
+    /// Ticks per second (CONFIG_HZ).
     pub hz: Fact<u32>,
     /// The boot command line.
     pub command_line: Fact<String>,
-    /// Command line parameters that neither the kernel nor a module of this machine seems to own.
+    /// Parameters of the command line that neither the kernel nor a module of this machine seems to know.
     pub unowned_parameters: Fact<Vec<UnownedParameter>>,
-    /// Options that are set, without their `CONFIG_`.
+    /// Options that are set, without the prefix `CONFIG_`.
     pub config: Fact<BTreeMap<String, String>>,
-    /// Xenomai's, EVL's or RTAI's core beside Linux; `none` when looked for and absent.
+    /// The co-kernel (Xenomai, EVL or RTAI); `none` if there is none.
     pub co_kernel: Fact<String>,
 }
 
@@ -182,25 +182,25 @@ pub struct Kernel {
 pub struct Clock {
     /// The clock source in use.
     pub source: Fact<String>,
-    /// The clock sources to choose from.
+    /// The available clock sources.
     pub available: Fact<Vec<String>>,
     /// The clock event device of each CPU, such as `lapic-deadline`.
     pub event_devices: Fact<PerCpu<String>>,
     /// Whether high-resolution timers are active.
     pub high_resolution: Fact<bool>,
-    /// What clock_getres says, by clock, in ns.
+    /// The result of clock_getres for each clock, in ns.
     pub resolution_ns: Fact<BTreeMap<String, u64>>,
-    /// What one reading of the monotonic clock costs, in ns, the least of several.
+    /// Time to read the monotonic clock, in ns; the least of several readings.
     pub read_cost_ns: Fact<u64>,
 }
 
-/// Processors and how they idle.
+/// Processors and their idle states.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cpu {
     /// The model's name.
     pub model: Fact<String>,
-    /// Microcode revision, where the CPU has one.
+    /// Microcode revision, if the CPU has one.
     pub microcode: Fact<String>,
     /// CPUs online.
     pub online: Fact<Vec<u32>>,
@@ -210,62 +210,63 @@ pub struct Cpu {
     pub smt: Fact<String>,
     /// Frequency governor of each CPU.
     pub governor: Fact<PerCpu<String>>,
-    /// Frequency driver, such as `intel_pstate`; `none` where the kernel scales no frequency.
+    /// Frequency driver, such as `intel_pstate`; `none` if the kernel does not scale the frequency.
     pub frequency_driver: Fact<String>,
     /// Frequency limits of each CPU in kHz: lowest, highest.
     pub frequency_khz: Fact<PerCpu<(u64, u64)>>,
     /// Idle states of the first CPU online, in order.
     pub idle_states: Fact<Vec<IdleState>>,
-    /// Idle driver, such as `intel_idle`; `none` where the kernel has no choice of idle states.
+    /// Idle driver, such as `intel_idle`; `none` if the kernel has only one idle state.
     pub idle_driver: Fact<String>,
-    /// What is done about each known hardware flaw.
+    /// The mitigation of each known hardware vulnerability.
     pub mitigations: Fact<BTreeMap<String, String>>,
-    /// CPUs kept from the scheduler (isolcpus or an isolated cpuset), as the kernel lists them; `none` if none is.
+    /// CPUs isolated from the scheduler (isolcpus or an isolated cpuset), as the kernel lists them; `none` if there
+    /// are none.
     pub isolated: Fact<String>,
-    /// CPUs without a tick (nohz_full), as the kernel lists them; `none` if none is.
+    /// CPUs without a tick (nohz_full), as the kernel lists them; `none` if there are none.
     pub nohz_full: Fact<String>,
-    /// CPUs that interrupts go to by default, as a list such as `0-3`.
+    /// The default CPU affinity of interrupts, as a list such as `0-3`.
     pub irq_affinity: Fact<String>,
-    /// The hypervisor underneath; `none` when there is evidence of bare metal.
+    /// The hypervisor; `none` if there is evidence of bare metal.
     pub hypervisor: Fact<String>,
 }
 
 /// An idle state of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleState {
-    /// The driver's name for it.
+    /// The driver's name for the state.
     pub name: String,
     /// Exit latency in us.
     pub latency_us: u64,
-    /// Whether it is switched off.
+    /// Whether it is disabled.
     pub disabled: bool,
 }
 
-/// What the scheduler grants real-time tasks.
+/// Limits of the scheduler for real-time tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Scheduling {
-    /// kernel.sched_rt_runtime_us; −1 is no throttling.
+    /// kernel.sched_rt_runtime_us; −1 means no throttling.
     pub rt_runtime_us: Fact<i64>,
     /// kernel.sched_rt_period_us.
     pub rt_period_us: Fact<i64>,
     /// The fair server (6.12 and later): runtime and period of each CPU in ns.
     pub fair_server: Fact<PerCpu<FairServer>>,
-    /// Real-time limit of tardy's own cgroup (CONFIG_RT_GROUP_SCHED): `none`, or runtime in us a period, such as
-    /// `950000`; at `0` no task of the group may be real-time.
+    /// Real-time limit of tardy's cgroup (CONFIG_RT_GROUP_SCHED): `none`, or runtime in us per period, such as
+    /// `950000`; at `0` no task of the group can be real-time.
     pub cgroup_rt: Fact<String>,
-    /// Real-time priority that this user may take (RLIMIT_RTPRIO, or 99 with CAP_SYS_NICE).
+    /// The highest real-time priority available to this user (RLIMIT_RTPRIO, or 99 with CAP_SYS_NICE).
     pub allowed_priority: Fact<u32>,
-    /// Memory that this user may lock, in kB (RLIMIT_MEMLOCK), or `unlimited` (also with CAP_IPC_LOCK).
+    /// Memory that this user can lock, in kB (RLIMIT_MEMLOCK), or `unlimited` (also with CAP_IPC_LOCK).
     pub lockable_memory: Fact<String>,
     /// Interrupt threads, ktimers and ksoftirqd.
     pub kernel_threads: Fact<Vec<KernelThread>>,
 }
 
-/// What the fair server keeps for ordinary tasks on a CPU while real-time ones would take it all.
+/// The CPU time that the fair server reserves for ordinary tasks on a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FairServer {
-    /// How long in each period, in ns; 0 is off.
+    /// Runtime in each period, in ns; 0 if it is off.
     pub runtime_ns: u64,
     /// The period, in ns.
     pub period_ns: u64,
@@ -292,7 +293,7 @@ pub struct Machine {
     pub board: Fact<String>,
     /// Firmware and its version.
     pub firmware: Fact<String>,
-    /// The distribution's own name for itself.
+    /// The distribution's name for itself.
     pub distribution: Fact<String>,
     /// Memory in kB.
     pub memory_kb: Fact<u64>,
@@ -304,6 +305,6 @@ pub struct Machine {
 pub struct Tardy {
     /// Its version.
     pub version: String,
-    /// What it was built for and how: target triple and profile.
+    /// Its target triple and build profile.
     pub build: String,
 }

@@ -1,7 +1,7 @@
-//! The run file's text: writing it, and reading it as if an enemy had written it.
+//! The text of a run file: writing it, and reading it without trusting it.
 //!
-//! Reading checks every invariant that the rest of tardy relies on, so that no other code has to: counts add up,
-//! histograms are in order, every index points at something, and nothing is larger than the format allows.
+//! Reading checks every invariant that the rest of tardy relies on: counts add up, histograms are in order, every
+//! index points at something, and nothing is larger than the format allows.
 
 use thiserror::Error;
 
@@ -18,26 +18,26 @@ use crate::series::{Series, SeriesKind, WORST_COUNT};
 use crate::slice::SLICE_COUNT;
 use crate::switch;
 
-/// Largest run file that is read, in bytes: several times what the largest machine's longest run writes.
+/// The largest run file that is read, in bytes: several times the size of the longest run of the largest machine.
 pub const SIZE_MAX: u64 = 1 << 30;
 
-/// Why a text is not a run.
+/// Why a text cannot be read as a run.
 #[derive(Debug, Error)]
 pub enum RunFileError {
-    /// Not JSON, or not the JSON of a run.
+    /// It is not JSON, or not the JSON of a run.
     #[error("not a run file: {0}")]
     Json(serde_json::Error),
-    /// It ends in the middle.
+    /// It is truncated.
     #[error(
         "the file ends in the middle, after line {line}, column {column}: it was cut off. tardy only ever writes run files whole, so copy it again from where it came"
     )]
     Truncated {
         /// The last line.
         line: usize,
-        /// Where that ends.
+        /// The last column of that line.
         column: usize,
     },
-    /// Written by a later tardy.
+    /// It was written by a later version of tardy.
     #[error(
         "written in version {found} of the run file's format, and this tardy reads up to {SCHEMA_VERSION}; use a newer tardy"
     )]
@@ -45,36 +45,36 @@ pub enum RunFileError {
         /// The version in the file.
         found: u64,
     },
-    /// JSON without a schema version.
+    /// The JSON has no schema version.
     #[error("not a run file: there is no schema_version in it")]
     NoVersion,
-    /// JSON of a run that contradicts itself.
+    /// The parts of the run contradict each other.
     #[error("{field}: {reason}; the file was damaged or made by hand, and its numbers cannot be trusted")]
     Contradiction {
-        /// The field, as a path.
+        /// The path of the field.
         field: String,
-        /// What is wrong.
+        /// The contradiction.
         reason: String,
     },
 }
 
-/// The run file's text, with a newline at its end.
+/// The text of a run file, with a newline at the end.
 ///
 /// # Panics
-/// Never for a run made by tardy: every field of it can be written.
+/// Never for a run made by tardy: all its fields can be serialised.
 pub fn to_text(run: &Run) -> String {
     let mut text = serde_json::to_string(run).expect("a Run holds nothing that JSON cannot say");
     text.push('\n');
     text
 }
 
-/// Reads a run file's text.
+/// Parses the text of a run file.
 pub fn from_text(text: &[u8]) -> Result<Run, RunFileError> {
     #[derive(serde::Deserialize)]
     struct Head {
         schema_version: Option<u64>,
     }
-    // Syntax first, then the version, then the rest: a file from the future must not be called damaged.
+    // Syntax first, then the version, then the rest: a file of a later version must not be reported as damaged.
     let head: Head = serde_json::from_slice(text)?;
     match head.schema_version {
         None => return Err(RunFileError::NoVersion),
@@ -86,7 +86,7 @@ pub fn from_text(text: &[u8]) -> Result<Run, RunFileError> {
     Ok(run)
 }
 
-/// Whether a run's parts agree with each other.
+/// Checks that the parts of a run agree with each other.
 pub fn check(run: &Run) -> Result<(), RunFileError> {
     if run.progress.state == State::Complete && run.phases.iter().any(|phase| phase.end_ns.is_none()) {
         return Err(contradiction("progress.state", "complete, but a phase has no end"));
@@ -98,7 +98,8 @@ pub fn check(run: &Run) -> Result<(), RunFileError> {
         check_series(run, series)
             .map_err(|(field, reason)| contradiction(&format!("series[{index}].{field}"), &reason))?;
     }
-    if let Some(reason) = run.samples.as_ref().and_then(|samples| samples.contradiction(run)) {
+    let ended_samples = run.samples.as_ref().filter(|_| run.progress.state != State::Running);
+    if let Some(reason) = ended_samples.and_then(|samples| samples.contradiction(run.recorded_samples())) {
         return Err(contradiction("samples", &reason));
     }
     if let Some(reason) = run.switch.as_ref().and_then(switch::contradiction) {

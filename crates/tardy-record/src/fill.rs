@@ -1,19 +1,19 @@
-//! Schedule-complete accounting: what a late wake-up did to the deadlines behind it.
+//! Missed periods: the deadlines that pass while a wake-up is late.
 //!
-//! A wake-up of lateness L on a schedule of interval I passed k = ⌊L/I⌋ + 1 deadlines. The first is recorded as L;
-//! the k−1 others were missed, and waited L−I, L−2I, … each. Tools that skip them (cyclictest, rtla) flatter the
-//! kernel: `docs/accounting.md` has the arithmetic.
+//! A wake-up of latency L on a schedule of interval I has passed k = ⌊L/I⌋ + 1 deadlines. The first is recorded with
+//! L; the other k−1 are missed, and waited L−I, L−2I, …. Tools that skip them (cyclictest, rtla) underestimate
+//! latency: `docs/accounting.md` has the arithmetic.
 
 use crate::layout::FINE;
 
-/// How many further deadlines a wake-up `late_ns` after its own one has passed: k−1.
+/// The number of further deadlines, k−1, that a wake-up passed if it is `late_ns` after its own.
 #[inline]
 pub const fn missed_behind(late_ns: i64, interval_ns: u64) -> u64 {
     if late_ns <= 0 { 0 } else { late_ns as u64 / interval_ns }
 }
 
-/// Calls `add(bin, count)` for the bins of [`FINE`] that the waits `late_ns − j · interval_ns`, for j from 1 to
-/// `missed`, fall into. Takes at most as many steps as there are bins, however long the stall.
+/// Calls `add(bin, count)` for the bins of [`FINE`] that hold the waits `late_ns − j · interval_ns`, for j from 1 to
+/// `missed`. Takes at most as many steps as there are bins, however long the stall.
 #[inline]
 pub fn fill(late_ns: i64, interval_ns: u64, missed: u64, mut add: impl FnMut(usize, u64)) {
     let mut left = missed;
@@ -33,9 +33,9 @@ pub const fn filled_sum_ns(late_ns: i64, interval_ns: u64, missed: u64) -> i64 {
     missed as i64 * late_ns - (interval_ns * (missed * (missed + 1) / 2)) as i64
 }
 
-/// How many of those waits are longer than `limit_ns`.
+/// The number of those waits that are longer than `limit_ns`.
 pub const fn filled_beyond(late_ns: i64, interval_ns: u64, missed: u64, limit_ns: u64) -> u64 {
-    // Where there is no schedule, nothing is missed and the interval is 0.
+    // Without a schedule nothing is missed and the interval is 0.
     if missed == 0 || late_ns <= 0 || late_ns as u64 <= limit_ns {
         return 0;
     }

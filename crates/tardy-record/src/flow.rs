@@ -1,83 +1,83 @@
-//! A flow of frames through a time-aware switch, as its listener saw it.
+//! The series of a flow of frames through a time-aware switch, as its listener received it.
 //!
-//! The head of the series holds the latencies, from the talker's send time to the listener's receive time. What is
-//! here is about the cycle: at which phase of it frames came, and whether their slot was open then. Phases count from
+//! The head of the series holds the latencies, from the talker's send time to the listener's receive time. The fields
+//! here describe the cycle: the phases at which frames arrived, and whether their slot was open. Phases count from
 //! the base time of the operating schedule, on its clock, modulo its cycle.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Knowable;
+use crate::knowable::Knowable;
 
 mod phase_clock;
 mod phase_histogram;
-mod recorder;
 
 pub use phase_clock::PhaseClock;
+pub(crate) use phase_clock::{Place, place};
+pub(crate) use phase_histogram::PhaseCounts;
 pub use phase_histogram::{PHASE_BIN_COUNT, PhaseBin, PhaseHistogram};
-pub use recorder::{Arrival, FlowRecorder};
 
-/// How many stretches of time the drift of a flow's phase is kept for.
+/// The most slices that the drift of a flow's phase has.
 pub const DRIFT_COUNT: usize = 64;
 /// The most windows that a class can have in a cycle.
 pub const WINDOW_COUNT: usize = 4096;
 
-/// A flow, as its listener saw it.
+/// A flow, as its listener received it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSeries {
     /// The flow's name in the switch file.
     pub flow: String,
     /// Its traffic class.
     pub class: u8,
-    /// The port of the switch that it leaves by towards its listener.
+    /// The port by which it leaves the switch towards its listener.
     pub port: String,
     /// The listener's name in the switch file.
     pub listener: String,
-    /// Who noted when a frame came.
+    /// Where receive timestamps come from.
     pub stamped_by: StampSource,
     /// Length of the cycle, in ns.
     pub cycle_ns: u64,
-    /// When frames came in the cycle, and how many bytes of the wire they took: the rate over the cycle is the second.
+    /// Frames and bytes on the wire by phase; the bytes give the rate over the cycle.
     pub phases: PhaseHistogram,
-    /// When the class's gate was open in the operating schedule, in ascending order; empty where no schedule ran.
+    /// When the class's gate was open in the operating schedule, in ascending order; empty if no schedule ran.
     pub windows: Vec<Window>,
-    /// What became of the frames.
+    /// Counts of frames.
     pub frames: FrameCount,
-    /// Frames nearer to the opening of the next window than to the end of the last.
+    /// Frames outside their slot, nearer to the next window than to the last.
     pub early: OutOfSlot,
-    /// Frames nearer to the end of the last window than to the opening of the next.
+    /// Frames outside their slot, nearer to the last window than to the next.
     pub late: OutOfSlot,
-    /// How the phase moved in the time of the measurement, in ascending order, at most [`DRIFT_COUNT`].
+    /// How the phase moved during the measurement, in ascending order, at most [`DRIFT_COUNT`].
     pub drift: Vec<PhaseSlice>,
-    /// How long after its dequeueing a frame was received, as the kernel's trace shows it; absent where nobody looked.
-    /// A frame that leaves at the very end of its slot arrives so much later without any fault of the schedule.
+    /// The time from dequeueing a frame to receiving it, from the kernel's trace; absent if it was not traced. A
+    /// frame that leaves at the very end of its slot arrives this much later although the schedule was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dequeue_to_receive: Option<DequeueCost>,
-    /// TAI − UTC of the clock that stamped, in s, while it was measured.
+    /// TAI − UTC of the receiving clock during the measurement, in s.
     pub tai_minus_utc_s: Knowable<i32>,
 }
 
 impl FlowSeries {
-    /// Frames that came while their gate was shut.
+    /// Frames that arrived while their gate was closed.
     pub fn out_of_slot(&self) -> u64 {
         self.early.frames.saturating_add(self.late.frames)
     }
 }
 
-/// Who noted when a frame came.
+/// Where receive timestamps come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StampSource {
     /// The network device, on the wire.
     Hardware,
-    /// The kernel, when the driver handed the frame over.
+    /// The kernel, when the driver delivered the frame.
     Software,
-    /// Nobody: a simulator computed it.
+    /// A simulator.
     Simulated,
 }
 
 impl StampSource {
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hardware => "hardware",
@@ -92,55 +92,55 @@ impl StampSource {
 pub struct Window {
     /// When it opens, in ns from the start of the cycle.
     pub open_ns: u64,
-    /// When it shuts; beyond the cycle's end for one that goes on in the next cycle.
+    /// When it closes, in ns; past the end of the cycle for a window that continues in the next cycle.
     pub close_ns: u64,
-    /// How long before its end no frame of this flow's size may start any more: the time that the frame takes.
+    /// The guard band: no frame of this flow's size may start later than this before the end, in ns.
     pub guard_ns: u64,
 }
 
-/// What became of a flow's frames.
+/// Counts of a flow's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FrameCount {
-    /// Sent by the talker, warm-up not counted.
+    /// Sent by the talker, without the warm-up.
     pub sent: Knowable<u64>,
-    /// Received, each once.
+    /// Received, without duplicates.
     pub received: u64,
-    /// Sent and never received.
+    /// Sent but not received.
     pub lost: Knowable<u64>,
-    /// Received after one that was sent later.
+    /// Received after a frame that was sent later.
     pub reordered: u64,
-    /// Received again.
+    /// Received more than once.
     pub duplicated: u64,
 }
 
-/// Frames that came while their gate was shut.
+/// Frames that arrived while their gate was closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutOfSlot {
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
-    /// How far the worst was from its slot, in ns; 0 where there was none.
+    /// The largest distance of a frame from its slot, in ns; 0 if there was none.
     pub worst_ns: u64,
 }
 
 impl OutOfSlot {
-    fn add(&mut self, margin_ns: u64) {
+    pub(crate) fn add(&mut self, margin_ns: u64) {
         self.frames += 1;
         self.worst_ns = self.worst_ns.max(margin_ns);
     }
 }
 
-/// A stretch of time, and between which phases frames came in it.
+/// The phases at which frames arrived in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseSlice {
     /// Its start, in ns from the start of the run.
     pub start_ns: u64,
     /// Its end.
     pub end_ns: u64,
-    /// Frames in it.
+    /// Number of frames.
     pub frames: u64,
     /// The earliest phase, in ns.
     pub min_ns: u64,
-    /// The median phase, in ns, to the width of a bin of the phase histogram.
+    /// The median phase, in ns, with the resolution of the phase histogram.
     pub median_ns: u64,
     /// The latest phase, in ns.
     pub max_ns: u64,
@@ -149,7 +149,7 @@ pub struct PhaseSlice {
 /// The time from the kernel's dequeueing of a frame to its receive timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DequeueCost {
-    /// How many frames it was seen of.
+    /// Number of frames traced.
     pub frames: u64,
     /// The shortest, in ns.
     pub min_ns: u64,
@@ -160,7 +160,7 @@ pub struct DequeueCost {
 }
 
 impl DequeueCost {
-    /// Of these costs; nothing of none.
+    /// The summary of these times; `None` if there are none.
     pub fn of(costs_ns: &[u64]) -> Option<Self> {
         let mut sorted = costs_ns.to_vec();
         sorted.sort_unstable();
@@ -173,7 +173,7 @@ impl DequeueCost {
     }
 }
 
-/// What is wrong with a flow that was read from outside; nothing if all is well.
+/// The field of a flow that contradicts the others, and why; `None` if all agree.
 pub(crate) fn contradiction(flow: &FlowSeries, recorded: u64) -> Option<(&'static str, String)> {
     if flow.cycle_ns == 0 {
         return Some(("kind.cycle_ns", format!("a cycle of 0 of flow '{}'", flow.flow)));

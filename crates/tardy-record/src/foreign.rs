@@ -1,70 +1,71 @@
-//! What another tool measured: which tool it was, and what its file does not say.
+//! The plan and the series of another tool: which tool it was, and what its file does not state.
 //!
-//! An imported run is the same type as a measured one. What only a foreign file can be silent about stands here, each
-//! silence as `unknown`: a reader must not take a period that nobody wrote down for a period of zero.
+//! An imported run is the same type as a measured one. Fields that only another tool's file can leave out are here,
+//! as `unknown`: a period that is not stated is not a period of zero.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Knowable;
-use crate::plan::{Policy, Wake};
-use crate::series::Level;
+use crate::knowable::Knowable;
+use crate::level::Level;
+use crate::scheduling::{Policy, Wake};
 
-/// What stands for the loads of a run whose file does not say what ran meanwhile.
+/// Stands for the loads of a run whose file does not state them.
 pub const LOADS_UNKNOWN: &str = "unknown";
 
-/// A measurement that another tool made.
+/// A measurement by another tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForeignPlan {
-    /// The format that the file is in, by the name that `tardy import --as` takes.
+    /// The format of the file, by the name that `tardy import --as` takes.
     pub format: String,
     /// The tool, such as `cyclictest`.
     pub tool: String,
-    /// Its version, as its file says it.
+    /// Its version, from its file.
     pub version: Knowable<String>,
-    /// How it was called: from the file, or as the person said.
+    /// Its command line: from the file, or as the user stated it.
     pub command: Knowable<String>,
     /// What it measures, such as `from a timer's deadline to the thread that waited for it`.
     pub measures: String,
-    /// What it does where a reading comes too late for the next, which decides what its quantiles are worth.
+    /// How it handles periods that pass during a late reading, which decides how far its quantiles can be trusted.
     pub late_periods: LatePeriods,
-    /// How its thread waited for the timer; unknown where neither the file nor the tool says it, absent where nothing
-    /// waited for a timer of the tool's own.
+    /// How its thread waited for the timer; unknown if neither the file nor the tool states it, absent if no thread
+    /// waited for a timer of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake: Option<Knowable<Wake>>,
-    /// From one reading to the next, in ns; of threads that differ, the shortest.
+    /// From one reading to the next, in ns; the shortest if threads differ.
     pub period_ns: Knowable<u64>,
     /// How long it measured, in ns.
     pub duration_ns: Knowable<u64>,
-    /// At which level it is to measure, where tardy runs it.
+    /// The level at which it measures, if tardy runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<Level>,
-    /// The words that tardy runs it with; empty where its file was imported.
+    /// The command with which tardy runs it; empty if its file was imported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<String>,
-    /// By how much a co-kernel sets its timers early, as it says it: every latency is less by as much.
+    /// The co-kernel's gravity, as the co-kernel states it: how much earlier it programs its timers, which lowers
+    /// every latency by as much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gravity: Option<String>,
 }
 
 impl ForeignPlan {
-    /// Whether it is a co-kernel's own program: Xenomai's `latency` or EVL's `latmus`.
+    /// Whether this is the program of a co-kernel: Xenomai's `latency` or EVL's `latmus`.
     pub fn is_co_kernels(&self) -> bool {
         matches!(self.format.as_str(), "xenomai" | "xenomai-plot" | "latmus-plot")
     }
 }
 
-/// What a tool does with the periods that passed while a reading was late.
+/// How a tool handles periods that pass during a late reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LatePeriods {
-    /// Skips them, and counts them nowhere: its quantiles flatter the kernel.
+    /// It skips them without counting them, so its quantiles are too good.
     Skipped,
-    /// Skips them, and counts them without a reading.
+    /// It skips them, and counts them without a reading.
     Counted,
-    /// Makes up for each, so that each has a late reading of its own.
+    /// It adds a late reading for each.
     MadeUp,
-    /// Has no periods that could pass: its readings come one after the other.
+    /// It has no periods: each reading follows the one before.
     NoSchedule,
     /// Not known.
     #[default]
@@ -72,7 +73,7 @@ pub enum LatePeriods {
 }
 
 impl LatePeriods {
-    /// What a reader must know about it, as a sentence without a full stop; absent where there is nothing to warn of.
+    /// What the user must know about it, as a sentence without a full stop; `None` if there is nothing to warn of.
     pub fn warning(self, tool: &str) -> Option<String> {
         match self {
             Self::Skipped => Some(format!(
@@ -91,12 +92,12 @@ impl LatePeriods {
     }
 }
 
-/// One stream of readings of another tool.
+/// One series of another tool's readings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForeignSeries {
     /// The CPU.
     pub cpu: Knowable<u32>,
-    /// The number that the file gives the thread or column, from 0.
+    /// The number of the thread or column in the file, from 0.
     pub thread: u32,
     /// Scheduling policy.
     pub policy: Knowable<Policy>,
@@ -104,18 +105,18 @@ pub struct ForeignSeries {
     pub priority: Knowable<u32>,
     /// From one deadline to the next, in ns.
     pub interval_ns: Knowable<u64>,
-    /// What the numbers are whole multiples of, in ns: values are cut off to it.
+    /// The resolution, in ns: values are truncated to multiples of it.
     pub resolution_ns: u64,
-    /// The mean as the file says it, in ns, with the digits that it has; it stands in for the sum where that is unknown.
+    /// The mean as stated in the file, in ns; it replaces the sum if the sum is unknown.
     pub stated_mean_ns: Option<f64>,
-    /// The standard deviation as the file says it, in ns.
+    /// The standard deviation as stated in the file, in ns.
     pub stated_deviation_ns: Option<f64>,
-    /// Readings beyond the file's histogram, which are in the last bin; unknown where the file lumps them with others.
+    /// Readings beyond the file's histogram, which are in the last bin; unknown if the file does not separate them.
     pub overflows: Knowable<u64>,
-    /// Whether another series of the run answers for the same cycles, at a higher level.
+    /// Whether another series of the run has the same cycles at a higher level.
     pub beside: bool,
-    /// How many periods were skipped, as a share of all, from 0 to 1: no less and no more than this, as far as interval,
-    /// cycles and duration tell.
+    /// The share of all periods that were skipped, from 0 to 1: lower and upper bound, from interval, cycles and
+    /// duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped_share: Option<(f64, f64)>,
 }

@@ -1,66 +1,67 @@
-//! Gaps: when a loop that does nothing but read a counter stood still, and for how long.
+//! Gaps: when and for how long a loop that only reads a counter stood still.
 //!
-//! All gaps are in the series' histogram. When each was is kept of as many as there is room for, chosen so that periods
-//! stay findable however long the run: all of the first ones, then windows of consecutive ones spread over the run, and
-//! the longest of the whole run. The road not taken: a sample of all gaps at random, in which every period is drowned.
+//! All gaps are in the histogram of the series. The times of a limited number are kept, chosen so that periods can be
+//! found in a run of any length: all of the first gaps, then windows of consecutive gaps spread over the run, and the
+//! longest gaps of the whole run. The road not taken: a random sample of all gaps, in which no period can be found.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Policy;
+use crate::scheduling::Policy;
 
-/// So many gaps from the beginning of the run are kept with their times.
+/// The number of gaps at the start of the run whose times are kept.
 pub const FIRST_COUNT: usize = 8192;
-/// The run is cut into so many stretches; at the beginning of each a window of gaps is kept.
+/// The run is divided into this many parts; a window of gaps is kept at the start of each.
 pub const WINDOW_COUNT: usize = 16;
-/// So many consecutive gaps are kept in a window.
+/// The number of consecutive gaps in a window.
 pub const WINDOW_GAPS: usize = 1024;
-/// So many of the longest gaps of the whole run are kept with their times.
+/// The number of longest gaps of the whole run whose times are kept.
 pub const LONGEST_COUNT: usize = 2048;
-/// No run lasts longer than this, in ns (2^62, 146 years): what lies beyond is no time of a run's.
+/// The end of the time range of a run, in ns (2^62, 146 years); later times are invalid.
 const TIME_MAX_NS: u64 = 1 << 62;
 
-/// What only a series of gaps has. Its readings are the lengths of the gaps; their sum is the noise.
+/// The fields of a series of gaps. Its readings are the lengths of the gaps; their sum is the noise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GapSeries {
     /// The CPU.
     pub cpu: u32,
-    /// The policy that the loop's thread really had.
+    /// The policy that the thread actually had.
     pub policy: Policy,
-    /// The real-time priority that it really had.
+    /// The real-time priority that the thread actually had.
     pub priority: u32,
-    /// Whether the loop made a pin high and low meanwhile: then a gap is a time in which the pin stood still, and the loop's
-    /// own readings are another series of the phase.
+    /// Whether the loop toggled a pin. A gap is then a time during which the pin did not change, and the loop's own
+    /// readings are another series of the phase.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_pin: bool,
-    /// What the loop read.
+    /// The counter that the loop read.
     pub counter: Counter,
-    /// Shorter gaps did not count; longer than what was asked for where a turn of the loop itself takes too long.
+    /// Shorter gaps are not counted, in ns. It is longer than requested if one iteration of the loop takes too long.
     pub threshold_ns: u64,
-    /// Turns of the loop in the counted part.
+    /// Iterations of the loop in the counted part.
     pub loops: u64,
-    /// The shortest turn of the loop that was seen before the counted part, in ps.
+    /// The shortest iteration seen before the counted part, in ps.
     pub shortest_loop_ps: u64,
-    /// How long the loop was busy with writing gaps down, in ns: what came in this time was not seen.
+    /// How long the loop was busy with storing gaps, in ns; it did not see gaps in this time.
     pub blind_ns: u64,
-    /// Ticks of the counter a second, measured against CLOCK_MONOTONIC before the counted part; lengths are by this.
+    /// Ticks of the counter per second, measured against CLOCK_MONOTONIC before the counted part; lengths are
+    /// computed with this rate.
     pub rate_before_hz: f64,
     /// The same over the whole counted part; absent until it has ended.
     pub rate_whole_hz: Option<f64>,
-    /// The first gaps of the run, all of them.
+    /// All gaps at the start of the run.
     pub first: GapTrain,
-    /// Consecutive gaps at the beginning of further stretches of the run.
+    /// Consecutive gaps at the start of later parts of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<GapTrain>,
-    /// The longest gaps: every gap of the run that was at least `longest_from_ns` long.
+    /// The longest gaps: every gap of the run of at least `longest_from_ns`.
     pub longest: GapTrain,
-    /// What a gap must have measured to be among the longest, in ns.
+    /// The shortest length that is kept among the longest, in ns.
     pub longest_from_ns: u64,
-    /// Gaps that are in the histogram, but whose times were lost: the ring between the two processes was full.
+    /// Gaps that are in the histogram but whose times were lost because the ring between the two processes was full.
     pub times_lost: u64,
 }
 
-/// What the loop reads.
+/// The counter that the loop reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
@@ -68,13 +69,13 @@ pub enum Counter {
     Tsc,
     /// The virtual counter of Arm's generic timer (`cntvct_el0`).
     Cntvct,
-    /// CLOCK_MONOTONIC: the kernel's clock source is none that a program may read by itself, or the loop drives a pin.
+    /// CLOCK_MONOTONIC: user space cannot read the kernel's clock source directly, or the loop drives a pin.
     #[default]
     ClockMonotonic,
 }
 
 impl Counter {
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tsc => "tsc",
@@ -84,28 +85,28 @@ impl Counter {
     }
 }
 
-/// Gaps in the order of time.
+/// Gaps in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GapTrain {
-    /// When the first began, in ns from the start of the run.
+    /// When the first gap started, in ns from the start of the run.
     pub start_ns: u64,
-    /// From the beginning of the gap before to that of each one; 0 for the first.
+    /// From the start of the previous gap to the start of each, in ns; 0 for the first.
     pub apart_ns: Vec<u64>,
-    /// How long each lasted.
+    /// The length of each, in ns.
     pub length_ns: Vec<u64>,
 }
 
 /// One gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// When it began, in ns from the start of the run.
+    /// When it started, in ns from the start of the run.
     pub at_ns: u64,
-    /// How long it lasted.
+    /// Its length, in ns.
     pub length_ns: u64,
 }
 
 impl GapTrain {
-    /// A train of `gaps`, which are in the order of time.
+    /// A train of `gaps`, which must be in order of time.
     pub fn of(gaps: &[Gap]) -> Self {
         let mut before_ns = gaps.first().map_or(0, |gap| gap.at_ns);
         let mut train = Self { start_ns: before_ns, ..Self::default() };
@@ -117,12 +118,12 @@ impl GapTrain {
         train
     }
 
-    /// How many gaps there are.
+    /// The number of gaps.
     pub fn count(&self) -> usize {
         self.length_ns.len()
     }
 
-    /// Its gaps.
+    /// The gaps.
     pub fn gaps(&self) -> impl Iterator<Item = Gap> {
         let starts = self.apart_ns.iter().scan(self.start_ns, |at_ns, apart_ns| {
             *at_ns += apart_ns;
@@ -131,7 +132,7 @@ impl GapTrain {
         starts.zip(&self.length_ns).map(|(at_ns, length_ns)| Gap { at_ns, length_ns: *length_ns })
     }
 
-    /// What is wrong with it, if anything.
+    /// The contradiction in it; `None` if there is none.
     fn contradiction(&self, most: usize) -> Option<String> {
         if self.apart_ns.len() != self.length_ns.len() {
             return Some(format!("{} distances for {} lengths", self.apart_ns.len(), self.length_ns.len()));
@@ -149,7 +150,7 @@ impl GapTrain {
     }
 }
 
-/// What is wrong with the gaps of a series with `recorded` readings, if anything: the field, and why.
+/// The field of a series of gaps with `recorded` readings that contradicts the others, and why; `None` if all agree.
 pub(crate) fn contradiction(gaps: &GapSeries, recorded: u64) -> Option<(&'static str, String)> {
     if gaps.threshold_ns == 0 {
         return Some(("kind.threshold_ns", "a threshold of 0, under which nothing lies".to_owned()));
@@ -164,7 +165,7 @@ pub(crate) fn contradiction(gaps: &GapSeries, recorded: u64) -> Option<(&'static
     trains_contradiction(&gaps.first, &gaps.windows, &gaps.longest, gaps.longest_from_ns, recorded)
 }
 
-/// What is wrong with the trains that are kept of `recorded` gaps, if anything: the field, and why.
+/// The same for the trains of gaps that are kept.
 fn trains_contradiction(
     first: &GapTrain,
     windows: &[GapTrain],
@@ -194,10 +195,10 @@ fn trains_contradiction(
     None
 }
 
-/// Chooses, as they come, the gaps that are kept with their times.
+/// Selects the gaps whose times are kept, as they arrive.
 #[derive(Clone, Debug)]
 pub struct GapKeeper {
-    /// From the beginning of one stretch to that of the next.
+    /// The length of a part of the run, in ns.
     stretch_ns: u64,
     start_ns: Option<u64>,
     first: Vec<Gap>,
@@ -211,25 +212,25 @@ pub struct GapKeeper {
 /// The gaps that were kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptGaps {
-    /// The first of the run.
+    /// The gaps at the start of the run.
     pub first: GapTrain,
-    /// Windows of consecutive ones.
+    /// Windows of consecutive gaps.
     pub windows: Vec<GapTrain>,
-    /// The longest.
+    /// The longest gaps.
     pub longest: GapTrain,
-    /// What a gap must have measured to be among these.
+    /// The shortest length that is kept among the longest, in ns.
     pub longest_from_ns: u64,
 }
 
 impl KeptGaps {
-    /// What is wrong with them, of `recorded` gaps, if anything: the field, and why.
+    /// The field that contradicts a total of `recorded` gaps, and why; `None` if all agree.
     pub(crate) fn contradiction(&self, recorded: u64) -> Option<(&'static str, String)> {
         trains_contradiction(&self.first, &self.windows, &self.longest, self.longest_from_ns, recorded)
     }
 }
 
 impl GapKeeper {
-    /// Keeps gaps of a run of about `planned_ns`.
+    /// Creates a keeper for a run of about `planned_ns`.
     pub fn new(planned_ns: u64) -> Self {
         Self {
             stretch_ns: (planned_ns / WINDOW_COUNT as u64).max(1),
@@ -242,7 +243,7 @@ impl GapKeeper {
         }
     }
 
-    /// Adds a gap, which began after the one before it.
+    /// Adds a gap, which must start after the one before.
     pub fn add(&mut self, gap: Gap) {
         self.keep_if_long(gap);
         let start_ns = *self.start_ns.get_or_insert(gap.at_ns);
@@ -264,7 +265,7 @@ impl GapKeeper {
         }
     }
 
-    /// The gaps that are kept so far.
+    /// The gaps kept so far.
     pub fn kept(&self) -> KeptGaps {
         KeptGaps {
             first: GapTrain::of(&self.first),
@@ -279,7 +280,7 @@ impl GapKeeper {
         start_ns.saturating_add(stretch.saturating_mul(self.stretch_ns))
     }
 
-    /// Keeps a gap among the longest. When these are full, the shorter half makes room.
+    /// Keeps a gap if it is among the longest. When there is no room, the shorter half is dropped.
     fn keep_if_long(&mut self, gap: Gap) {
         if gap.length_ns < self.longest_from_ns {
             return;
@@ -316,7 +317,7 @@ mod tests {
         assert!(kept.windows.is_empty());
     }
 
-    /// An hour of 8,000 gaps a second.
+    /// An hour with 8,000 gaps per second.
     #[test]
     fn a_long_run_keeps_windows_from_all_of_it_and_its_longest_gaps() {
         let (count, apart_ns) = (8_000 * 3_600, 125_000);

@@ -1,7 +1,7 @@
-//! How often each value was seen: sparse bins with explicit edges.
+//! Histograms: sparse bins with explicit edges.
 //!
-//! A stored histogram does not name a layout: every bin carries its own edges, so that one type holds tardy's
-//! log-linear bins, cyclictest's microseconds and rtla's, and a reader needs no formula.
+//! A stored histogram does not name a layout: every bin carries its own edges. One type therefore holds tardy's
+//! log-linear bins as well as the linear bins of cyclictest and rtla, and a reader needs no formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,12 @@ pub struct Bin {
     pub lower_ns: i64,
     /// First value beyond the bin.
     pub upper_ns: i64,
-    /// How many values fell into it; never 0 in a stored histogram.
+    /// The number of values in it; never 0 in a stored histogram.
     pub count: u64,
 }
 
 impl Bin {
-    /// Whether it has no end: all that is known of its values is that they are no lower than its lower edge.
+    /// Whether it has no upper end: its values are only known not to be below its lower edge.
     pub fn is_open(&self) -> bool {
         self.upper_ns == i64::MAX
     }
@@ -41,29 +41,29 @@ impl From<Bin> for (i64, i64, u64) {
     }
 }
 
-/// Occupied bins in ascending order, none of them overlapping.
+/// Occupied bins in ascending order, without overlaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Histogram {
     bins: Vec<Bin>,
 }
 
-/// Why bins do not make a histogram, or two histograms do not add up.
+/// Why bins are not a histogram, or two histograms cannot be added.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum HistogramError {
-    /// A bin whose upper edge is not above its lower one.
+    /// The upper edge of a bin is not above its lower edge.
     #[error("bin [{0}, {1}) holds no value")]
     Inverted(i64, i64),
-    /// An empty bin was stored.
+    /// A stored bin is empty.
     #[error("bin [{0}, {1}) is empty; a sparse histogram leaves it out")]
     Empty(i64, i64),
-    /// Bins out of order or overlapping.
+    /// Bins are out of order or overlap.
     #[error("bin [{0}, {1}) begins before the bin below it ends")]
     Overlap(i64, i64),
     /// More than 2^64 values.
     #[error("the counts add up to more than 2^64")]
     Overflow,
-    /// Two histograms of different layouts.
+    /// The histograms have different layouts.
     #[error(
         "bins [{0}, {1}) and [{2}, {3}) overlap without being the same: the histograms have different layouts"
     )]
@@ -71,7 +71,7 @@ pub enum HistogramError {
 }
 
 impl Histogram {
-    /// A histogram of `bins`, which must be occupied, in order and apart.
+    /// A histogram of `bins`, which must be occupied, in order and without overlaps.
     pub fn from_bins(bins: Vec<Bin>) -> Result<Self, HistogramError> {
         let histogram = Self { bins };
         histogram.check()?;
@@ -84,7 +84,7 @@ impl Histogram {
         Self::from_dense_of(layout, 1, negative, positive)
     }
 
-    /// The same of values that are whole multiples of `unit_ns`, cut off to it.
+    /// The same for values that are multiples of `unit_ns`, truncated to it.
     pub(crate) fn from_dense_of(layout: LogLinear, unit_ns: i64, negative: &[u64], positive: &[u64]) -> Self {
         let in_ns = |edge: i64| if edge.abs() == i64::MAX { edge } else { edge.saturating_mul(unit_ns) };
         let occupied = |counts: &[u64], edges: &dyn Fn(usize) -> (i64, i64)| -> Vec<Bin> {
@@ -127,17 +127,18 @@ impl Histogram {
         &self.bins
     }
 
-    /// Whether it holds nothing.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.bins.is_empty()
     }
 
-    /// Whether it is one bin without an end: it says how many values there were, and nothing of where they lie.
+    /// Whether it consists of one bin without an upper end: it gives the number of values but not where they lie.
     pub fn has_no_distribution(&self) -> bool {
         matches!(&self.bins[..], [one] if one.is_open())
     }
 
-    /// The same with all bins that end above `from_ns` as one without an end, which begins there.
+    /// The same histogram with all bins that end above `from_ns` merged into one bin without an upper end, which
+    /// starts there.
     pub fn open_from(&self, from_ns: i64) -> Self {
         let mut bins: Vec<Bin> = self.bins.iter().filter(|bin| bin.upper_ns <= from_ns).copied().collect();
         let count: u64 = self.bins[bins.len()..].iter().map(|bin| bin.count).sum();
@@ -147,18 +148,18 @@ impl Histogram {
         Self { bins }
     }
 
-    /// How many values it holds.
+    /// The number of values.
     pub fn total(&self) -> u64 {
         self.bins.iter().map(|bin| bin.count).sum()
     }
 
-    /// How many values lie in bins that begin at or above `limit_ns`; values in the bin that straddles the limit
-    /// are not counted.
+    /// The number of values in bins that start at or above `limit_ns`; the bin that straddles the limit is not
+    /// counted.
     pub fn count_from(&self, limit_ns: i64) -> u64 {
         self.bins.iter().filter(|bin| bin.lower_ns >= limit_ns).map(|bin| bin.count).sum()
     }
 
-    /// Adds what `other` holds. Both must have the same layout.
+    /// Adds the values of `other`, which must have the same layout.
     pub fn merge(&mut self, other: &Self) -> Result<(), HistogramError> {
         let mut merged = Vec::with_capacity(self.bins.len() + other.bins.len());
         let (mut left, mut right) = (self.bins.iter().peekable(), other.bins.iter().peekable());
@@ -199,7 +200,7 @@ impl Histogram {
         Ok(())
     }
 
-    /// The same values in a coarser layout, into whose bins this one's must nest.
+    /// The same values in a coarser layout, whose bins must contain this one's.
     pub fn coarsened(&self, layout: LogLinear) -> Self {
         let mut bins: Vec<Bin> = Vec::new();
         for bin in &self.bins {
@@ -212,9 +213,9 @@ impl Histogram {
         Self { bins }
     }
 
-    /// What this one holds beyond `earlier`, an earlier reading of the same growing histogram.
+    /// The values that were added since `earlier`, an earlier reading of the same growing histogram.
     ///
-    /// A bin that shrank counts as unchanged: readings of live counters may be a sample apart.
+    /// A bin that shrank counts as unchanged: readings of live counters may differ by a sample.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut earlier = earlier.bins.iter().peekable();
         let mut bins = Vec::new();

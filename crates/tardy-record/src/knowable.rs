@@ -1,18 +1,18 @@
-//! A value that may be unknown, which is not the same as absent, zero or no.
+//! A value that may be unknown, which differs from absent, zero and no.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A value, or the honest statement that nobody knows it.
+/// A value, or the statement that it is not known.
 ///
-/// In the run file the second is the string `"unknown"`, so that a reader cannot take it for zero or for no.
+/// In the run file an unknown value is the string `"unknown"`, so that no reader takes it for zero or no.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Knowable<T> {
     /// The value is known.
     Known(T),
-    /// Nobody said.
+    /// The value is not known.
     #[default]
     Unknown,
 }
@@ -56,7 +56,7 @@ impl<T: Serialize> Serialize for Knowable<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Knowable<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // "unknown" is tried first: a `Knowable<String>` must not swallow it as text.
+        // "unknown" is tried first: a `Knowable<String>` must not read it as a text.
         #[derive(Deserialize)]
         enum Word {
             #[serde(rename = "unknown")]

@@ -1,28 +1,28 @@
-//! Where a value falls in a histogram: the log-linear layout.
+//! The log-linear layout of histograms: the bin of a value.
 //!
-//! Each octave (power of two) is cut into equally many bins, so a bin's width is a constant share of its value:
-//! with [`FINE`], 128 bins an octave, under 0.8 %. Values below 128 ns have a bin of their own each. Integer
-//! arithmetic only, so that the same value falls into the same bin on every machine.
+//! Each octave (power of two) is divided into the same number of bins, so a bin's width is a constant share of its
+//! value: with [`FINE`], 128 bins per octave, under 0.8 %. Values below 128 ns have one bin each. All arithmetic is
+//! on integers, so that a value falls into the same bin on every machine.
 //!
-//! The road not taken: cyclictest's linear microseconds. They need a range chosen beforehand, and what lies beyond
-//! it is lost exactly where it matters.
+//! The road not taken: cyclictest's linear microseconds. They need a range that is chosen beforehand, and values
+//! beyond it are lost although they matter most.
 
-/// How many of the highest bits a layout tells apart, and up to which magnitude.
+/// A log-linear layout: the number of significant bits and the largest magnitude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLinear {
-    /// Bins an octave are 2 to this power.
+    /// 2 to this power is the number of bins per octave.
     bits: u32,
 }
 
-/// The layout that histograms are recorded in: 128 bins an octave.
+/// The layout of recorded histograms: 128 bins per octave.
 pub const FINE: LogLinear = LogLinear { bits: 7 };
-/// The layout of time slices: 16 bins an octave, nested in [`FINE`]'s.
+/// The layout of time slices: 16 bins per octave, which contain those of [`FINE`].
 pub const COARSE: LogLinear = LogLinear { bits: 4 };
 /// Magnitudes from here on (2^40 ns, about 18 minutes) share the last bin, whose upper edge is `i64::MAX`.
 pub const RANGE_BITS: u32 = 40;
 
 impl LogLinear {
-    /// How many bins cover magnitudes from 0 up, the last one for everything beyond 2^[`RANGE_BITS`].
+    /// The number of bins for magnitudes from 0 up; the last bin holds everything beyond 2^[`RANGE_BITS`].
     pub const fn bin_count(self) -> usize {
         (((RANGE_BITS - self.bits + 1) << self.bits) + 1) as usize
     }
@@ -40,17 +40,17 @@ impl LogLinear {
         self.regular_index(magnitude)
     }
 
-    /// The least magnitude of an octave that is cut into bins.
+    /// The smallest magnitude whose octave is divided into bins.
     pub const fn regular_from(self) -> u64 {
         1 << self.bits
     }
 
-    /// The bin that holds `magnitude`, which must be at least [`Self::regular_from`] and under 2^[`RANGE_BITS`]: the
-    /// result means nothing for others.
+    /// The bin that holds `magnitude`, which must be at least [`Self::regular_from`] and under 2^[`RANGE_BITS`]; for
+    /// other magnitudes the result is meaningless.
     #[inline(always)]
     pub const fn regular_index(self, magnitude: u64) -> usize {
         let octave = (magnitude | 1).ilog2().wrapping_sub(self.bits);
-        // The octave's leading 1 stands for the bins of the octaves below.
+        // The leading 1 of the octave accounts for the bins of the octaves below.
         ((octave as u64) << self.bits).wrapping_add(magnitude >> (octave % u64::BITS)) as usize
     }
 

@@ -1,12 +1,12 @@
-//! What a measurement is.
+//! The data model of a measurement.
 //!
-//! Every arrow in tardy carries one type, [`Run`]: measuring makes one, importing makes one, analysis and
-//! presentation read one. This crate holds that type, its parts and its file format, and nothing that touches
-//! the world: it does no I/O, reads no clock and starts no thread, so that the same run always means the same.
+//! All parts of tardy exchange one type, [`Run`]: measuring and importing create it, analysis and presentation read
+//! it. This crate holds that type, its parts and its file format. It does no I/O, reads no clock and starts no
+//! thread, so the same run always gives the same results.
 //!
-//! The road not taken: a binary format with columns. A run is at most a few hundred kilobytes because every part
-//! of it is bounded (histograms are sparse, slices and block maxima merge in pairs), so one JSON document that a
-//! person can open and pandas can read wins.
+//! The road not taken: a binary format with columns. A run is at most a few hundred kilobytes because every part of
+//! it is bounded (histograms are sparse, slices and block maxima merge in pairs), so a JSON document that people and
+//! pandas can read is preferable.
 
 pub mod block_maxima;
 pub mod capture;
@@ -17,25 +17,34 @@ pub mod facts;
 pub mod file;
 pub mod fill;
 pub mod flow;
+pub mod flow_recorder;
 pub mod foreign;
 pub mod gaps;
+pub mod gates;
 pub mod histogram;
 pub mod knowable;
 pub mod lab;
 pub mod layout;
+mod level;
+pub mod line_name;
 pub mod load;
+pub mod load_spec;
 pub mod moment;
+mod noise;
 pub mod per_cpu;
 pub mod pins;
 pub mod plan;
 pub mod run;
 pub mod samples;
+mod scheduling;
 pub mod self_cost;
 pub mod series;
 pub mod series_builder;
 pub mod slice;
 pub mod switch;
 pub mod threshold;
+mod timer;
+mod tracer;
 pub mod units;
 pub mod validity;
 pub mod wiggle;

@@ -1,84 +1,83 @@
-//! What the loads achieved. A load that nobody proved to have run is no load.
+//! The work that loads did. A load counts only if it can be shown to have run.
 //!
-//! A part's readings are a running total: leaving some out costs resolution in time, never work. A long run has to
-//! leave many out, and a stall of ten seconds would vanish between two readings a minute apart, so the slowest ten
-//! seconds of each phase are found while the run goes on, and kept beside the readings with both their ends.
+//! The readings of a part are running totals: leaving some out costs resolution in time, never work. A long run has
+//! to leave many out, and a stall of ten seconds would vanish between two readings a minute apart. The slowest ten
+//! seconds of each phase are therefore found during the run and kept with the readings.
 
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many readings a load's part keeps; when full, every second one is left out.
+/// The most readings that a part of a load keeps; when it is full, every second one is left out.
 pub const READING_COUNT: usize = 4096;
 
-/// The length of stretch over which a load must keep up its rate, in ns.
+/// The length of stretch over which a load must keep its rate, in ns.
 pub const STRETCH_NS: u64 = 10_000_000_000;
 
-/// One load of one phase, or of several phases that it ran through.
+/// One load of one or several phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
-    /// As the person wrote it: `doload`, `cmd:…`.
+    /// The load as written by the user: `doload`, `cmd:…`.
     pub spec: String,
     /// Index of the first phase that it ran in.
     pub first_phase: usize,
-    /// Index of the last one.
+    /// Index of the last phase.
     pub last_phase: usize,
     /// Its parts; most loads have one.
     pub parts: Vec<LoadPart>,
-    /// What a reader must know, such as `no network-card interrupts: doload's listener ran over loopback`.
+    /// Remarks for the user, such as `no network-card interrupts: doload's listener ran over loopback`.
     pub remarks: Vec<String>,
 }
 
-/// One part of a load: what it did, counted.
+/// One part of a load and the work that it did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPart {
     /// Its name, such as `scheduler`.
     pub name: String,
-    /// What is counted, such as `messages`, `bytes`, `entries`; empty where nothing can be (`cmd:`).
+    /// The unit of work, such as `messages`, `bytes`, `entries`; empty if work cannot be counted (`cmd:`).
     pub unit: String,
-    /// Where its work comes in bursts by design: how far apart they begin, in ns. A quiet time shorter than that
-    /// says nothing.
+    /// For work that comes in bursts by design: the time between their starts, in ns. A shorter pause means nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_every_ns: Option<u64>,
-    /// For a part whose first pass is unlike all later ones by design (a listing that reads from the disk what it
-    /// later finds in memory): whether and when that pass was over. Absent for all other parts.
+    /// For a part whose first pass differs from later ones by design (a listing that reads from the disk what it
+    /// later finds in memory): whether and when that pass ended. Absent for other parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_pass: Option<FirstPass>,
     /// When each reading was taken, in ns from the start of the run.
     pub at_ns: Vec<u64>,
-    /// How much had been done by then, in all.
+    /// The total work done by then.
     pub done: Vec<u64>,
-    /// Whether it lived, at each reading.
+    /// Whether it was alive at each reading.
     pub alive: Vec<bool>,
-    /// The slowest stretch of at least [`STRETCH_NS`] in each phase that was long enough to have one; where a first
-    /// pass ended within the phase, one before that and one after.
+    /// The slowest stretch of at least [`STRETCH_NS`] in each phase that was long enough to have one; one before and
+    /// one after the end of a first pass within the phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<Stretch>,
-    /// Ends that were not by design: when, and how.
+    /// Unplanned ends: when and how.
     pub deaths: Vec<Death>,
 }
 
-/// How far a part's first pass has come.
+/// The state of a part's first pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FirstPass {
-    /// It goes on.
+    /// It has not ended.
     GoesOn,
-    /// It was found to be over at this time, in ns from the start of the run.
+    /// It was found to have ended at this time, in ns from the start of the run.
     OverAtNs(u64),
 }
 
-/// A stretch of time between two readings, and what was done in it.
+/// A stretch of time between two readings, and the work done in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
-    /// Index of the phase that it lies in.
+    /// Index of its phase.
     pub phase: usize,
-    /// When it begins, in ns from the start of the run.
+    /// When it starts, in ns from the start of the run.
     pub from_ns: u64,
     /// When it ends.
     pub to_ns: u64,
-    /// What was done in it.
+    /// The work done in it.
     pub done: u64,
 }
 
@@ -89,17 +88,17 @@ impl Stretch {
     }
 }
 
-/// A load that ended by itself.
+/// An unplanned end of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Death {
     /// When it was noticed, in ns from the start of the run.
     pub at_ns: u64,
-    /// How: exit status or signal, and its last words.
+    /// How it ended: exit status or signal, and its last output.
     pub how: String,
 }
 
 impl LoadPart {
-    /// Adds a reading, first leaving out every second one when there are [`READING_COUNT`] already.
+    /// Adds a reading. If there are [`READING_COUNT`] already, every second one is left out first.
     pub fn push(&mut self, at_ns: u64, done: u64, alive: bool) {
         if self.at_ns.len() >= READING_COUNT {
             self.thin();
@@ -119,7 +118,7 @@ impl LoadPart {
         keep_even(&mut self.alive);
     }
 
-    /// Work per second between neighbouring readings: when the stretch begins and ends, and the rate.
+    /// Work per second between neighbouring readings: start and end of the stretch, and the rate.
     pub fn rates(&self) -> Vec<(u64, u64, f64)> {
         let stretch = |i: usize| {
             let (from, to) = (self.at_ns[i], self.at_ns[i + 1]);
@@ -139,12 +138,12 @@ fn keep_even<T>(values: &mut Vec<T>) {
     });
 }
 
-/// Makes a [`LoadPart`] out of readings as they come, in constant memory.
+/// Builds a [`LoadPart`] from readings as they arrive, in constant memory.
 #[derive(Clone, Debug, Default)]
 pub struct PartRecorder {
     part: LoadPart,
     phase: Option<usize>,
-    /// The phase's readings since the beginning of the last stretch.
+    /// The readings of the phase since the start of the last stretch.
     recent: VecDeque<(u64, u64)>,
 }
 
@@ -156,29 +155,29 @@ impl PartRecorder {
         Self { part, ..Self::default() }
     }
 
-    /// The readings from now on belong to the counted part of the phase with this index.
+    /// From now on, readings belong to the counted part of the phase with this index.
     pub fn begin_phase(&mut self, phase: usize) {
         self.phase = Some(phase);
         self.recent.clear();
     }
 
-    /// The readings from now on belong to no phase.
+    /// From now on, readings belong to no phase.
     pub fn end_phase(&mut self) {
         self.phase = None;
     }
 
-    /// The part has a first pass unlike the later ones, and has begun it.
+    /// The part has a first pass that differs from later ones, and has started it.
     pub fn begin_first_pass(&mut self) {
         self.part.first_pass = Some(FirstPass::GoesOn);
     }
 
-    /// That pass is over.
+    /// The first pass has ended.
     pub fn end_first_pass(&mut self, at_ns: u64) {
         self.part.first_pass = Some(FirstPass::OverAtNs(at_ns));
         self.recent.clear();
     }
 
-    /// Adds a reading: everything done so far, and whether the part lives.
+    /// Adds a reading: the total work so far, and whether the part is alive.
     pub fn push(&mut self, at_ns: u64, done: u64, alive: bool) {
         self.part.push(at_ns, done, alive);
         let Some(phase) = self.phase else { return };
@@ -207,7 +206,7 @@ impl PartRecorder {
         }
     }
 
-    /// Notes that the part ended other than by design.
+    /// Records an unplanned end.
     pub fn died(&mut self, at_ns: u64, how: String) {
         self.part.deaths.push(Death { at_ns, how });
     }

@@ -1,55 +1,55 @@
-//! What the kernel did on one CPU around a late wake-up, from its own trace.
+//! The kernel's activity on one CPU around a late wake-up, from its trace.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most events that a moment keeps; of more, the last ones.
+/// The most events that a moment keeps; the last ones if there are more.
 pub const MOMENT_EVENTS_MAX: usize = 512;
-/// Of how many of a thread's worst wake-ups moments are kept.
+/// The number of worst wake-ups per thread whose moments are kept.
 pub const MOMENT_COUNT: usize = 24;
 
-/// One late wake-up as the kernel's trace shows it, from a little before the deadline to the wake-up's end.
+/// One late wake-up in the kernel's trace, from shortly before the deadline to the end of the wake-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
-    /// The thread that was late, by the kernel's number.
+    /// The late thread, by its kernel thread id.
     pub tid: u32,
-    /// The real-time priority that it had, 0 for none.
+    /// Its real-time priority; 0 for none.
     pub priority: u32,
-    /// From when on the trace is whole, in ns from the deadline: events before may have been overwritten, or were too
-    /// many to keep.
+    /// From when on the trace is complete, in ns from the deadline: earlier events may have been overwritten or left
+    /// out.
     pub whole_from_ns: i64,
-    /// What happened on its CPU, in the order of time. Before that time there are only the beginnings of what had not
-    /// ended by then.
+    /// The events on its CPU in order of time. Earlier than that time, only the starts of what had not yet ended are
+    /// kept.
     pub events: Vec<MomentEvent>,
 }
 
-/// Something that happened.
+/// A kernel event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MomentEvent {
-    /// When, in ns from the deadline.
+    /// When it happened, in ns from the deadline.
     pub at_ns: i64,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub what: Happening,
 }
 
-/// What happened, by the kernel's events.
+/// The kind of a kernel event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Happening {
-    /// The scheduler took the CPU from one task and gave it to another (sched_switch).
+    /// The scheduler switched from one task to another (sched_switch).
     Switch {
-        /// Who ran until now.
+        /// The previous task.
         from: Task,
-        /// Who runs from now on.
+        /// The next task.
         to: Task,
     },
-    /// A task was made ready to run (sched_wakeup).
+    /// A task became ready to run (sched_wakeup).
     Ready {
         /// The task.
         task: Task,
     },
-    /// A device's interrupt handler begins (irq_handler_entry).
+    /// A device's interrupt handler starts (irq_handler_entry).
     IrqBegin {
         /// The interrupt's number.
         irq: u32,
@@ -61,7 +61,7 @@ pub enum Happening {
         /// The interrupt's number.
         irq: u32,
     },
-    /// A soft interrupt begins (softirq_entry).
+    /// A softirq starts (softirq_entry).
     SoftirqBegin {
         /// Its name in /proc/softirqs.
         name: String,
@@ -71,7 +71,7 @@ pub enum Happening {
         /// Its name in /proc/softirqs.
         name: String,
     },
-    /// An interrupt of the CPU's own begins: its timer, a call from another CPU (irq_vectors, ipi).
+    /// An interrupt of the CPU itself starts: its timer, or a call from another CPU (irq_vectors, ipi).
     VectorBegin {
         /// The event's name, such as `local_timer`.
         name: String,
@@ -81,27 +81,27 @@ pub enum Happening {
         /// The event's name.
         name: String,
     },
-    /// A timer's function begins, in a timer's interrupt or soft interrupt (hrtimer_expire_entry).
+    /// A timer callback starts, in a timer interrupt or softirq (hrtimer_expire_entry).
     TimerBegin {
-        /// The function, by its symbol or, where symbols are hidden, its address.
+        /// The function, by its symbol, or by its address if symbols are hidden.
         function: String,
     },
     /// It ends (hrtimer_expire_exit).
     TimerEnd,
-    /// A handler of a non-maskable interrupt has ended (nmi_handler).
+    /// An NMI handler has ended (nmi_handler).
     Nmi {
-        /// How long it took.
+        /// Its duration.
         took_ns: u64,
     },
-    /// The idle CPU goes into a state of rest, or comes out of it (cpu_idle).
+    /// The idle CPU enters or leaves an idle state (cpu_idle).
     Idle {
-        /// The state's number; absent when it comes out.
+        /// The index of the state; absent when the CPU leaves it.
         state: Option<u32>,
     },
 }
 
 impl Happening {
-    /// By how much it changes how many things are on top of the CPU's task: 1 where one begins, -1 where one ends.
+    /// The change in the number of handlers that run on top of the CPU's task: 1 for a start, -1 for an end.
     pub fn depth_change(&self) -> i32 {
         match self {
             Self::IrqBegin { .. }
@@ -119,9 +119,9 @@ impl Happening {
 pub struct Task {
     /// Its name.
     pub name: String,
-    /// Its number; 0 is the CPU's own idle task.
+    /// Its pid; 0 is the CPU's idle task.
     pub tid: u32,
-    /// The kernel's own priority: below 0 SCHED_DEADLINE, 0 to 98 a real-time priority of 99 to 1, from 100 on none
+    /// The kernel's priority: below 0 for SCHED_DEADLINE, 0 to 98 for real-time priorities 99 to 1, from 100 for none
     /// (include/linux/sched/prio.h).
     pub priority: i32,
 }
@@ -132,40 +132,40 @@ impl Task {
         (0..=98).contains(&self.priority).then(|| (99 - self.priority) as u32)
     }
 
-    /// Whether the scheduler would let it run before a thread of real-time priority `than` (0: none).
+    /// Whether the scheduler prefers it to a thread of real-time priority `than` (0: none).
     pub fn goes_before(&self, than: u32) -> bool {
         self.priority < 0 || self.realtime_priority().is_some_and(|own| own > than)
     }
 
-    /// Whether it is the task that runs when there is nothing to do.
+    /// Whether it is the idle task.
     pub fn is_idle(&self) -> bool {
         self.tid == 0
     }
 }
 
-/// Tracing for causes, as it was for one thread.
+/// The tracing for causes of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseTrace {
     /// How often the trace was stopped at a late wake-up and read.
     pub stops: u64,
-    /// Late wake-ups of which the trace had nothing: another had just stopped it.
+    /// Late wake-ups without a trace because another one had just stopped it.
     pub not_traced: u64,
-    /// What tracing costs; absent where the warm-up was too short to tell.
+    /// The cost of tracing; absent if the warm-up was too short to measure it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<TracingCost>,
 }
 
-/// What tracing costs a wake-up: the warm-up is traced in turns.
+/// The cost of tracing a wake-up, from a warm-up in which tracing is switched on and off in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracingCost {
-    /// Median lateness with the trace on.
+    /// Median latency with tracing on.
     pub traced_ns: i64,
-    /// Median lateness with it off.
+    /// Median latency with tracing off.
     pub untraced_ns: i64,
 }
 
 impl TracingCost {
-    /// How much later a wake-up is that is traced.
+    /// The additional latency of a traced wake-up.
     pub fn cost_ns(self) -> i64 {
         self.traced_ns - self.untraced_ns
     }

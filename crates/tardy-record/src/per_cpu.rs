@@ -1,6 +1,6 @@
-//! A value of each CPU, which mostly is the same on all.
+//! A value for each CPU, which is mostly the same for all.
 //!
-//! Why not a plain map: JSON's keys are text, and inside a [`crate::Knowable`] serde no longer turns them back into
+//! Not a plain map: JSON's keys are text, and inside a [`crate::Knowable`] serde does not turn them back into
 //! numbers.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cpu_list;
 
-/// A value of each CPU.
+/// A value for each CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerCpu<T>(pub BTreeMap<u32, T>);
 
@@ -29,7 +29,7 @@ impl<T> FromIterator<(u32, T)> for PerCpu<T> {
 }
 
 impl<T: PartialEq> PerCpu<T> {
-    /// The distinct values, each with its CPUs, in the order of the first CPU of each.
+    /// The distinct values, each with its CPUs, in the order of their first CPUs.
     pub fn groups(&self) -> Vec<(&T, Vec<u32>)> {
         let mut groups: Vec<(&T, Vec<u32>)> = Vec::new();
         for (cpu, value) in &self.0 {
@@ -41,7 +41,7 @@ impl<T: PartialEq> PerCpu<T> {
         groups
     }
 
-    /// The values as one line: one value alone where all CPUs have the same, else `0-2: this; 3: that`; `none` where
+    /// The values in one line: a single value if all CPUs have the same, otherwise `0-2: this; 3: that`; `none` if
     /// there are none.
     pub fn line(&self, text: impl Fn(&T) -> String) -> String {
         match self.groups().as_slice() {

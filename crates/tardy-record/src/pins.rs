@@ -1,50 +1,51 @@
-//! Reaction on pins: an edge on one line of a GPIO chip, and the answer on another. What only drives a line is in
-//! [`crate::wiggle`].
+//! Reaction to pins: an edge on one line of a GPIO chip, and the answer on another. Probes that only drive a line are
+//! in [`crate::wiggle`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Policy;
+use crate::scheduling::Policy;
 
 /// A line of a GPIO chip.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// The chip's device, such as `gpiochip0`.
     pub chip: String,
-    /// What the chip's driver calls it, such as `pinctrl-bcm2835`.
+    /// The label of the chip's driver, such as `pinctrl-bcm2835`.
     pub label: String,
     /// The line's number on the chip.
     pub offset: u32,
-    /// The line's name in the device tree, such as `GPIO17`; absent where it has none.
+    /// The line's name in the device tree, such as `GPIO17`; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl Line {
-    /// What it is called in tables: `gpiochip0:17`.
+    /// The name in tables: `gpiochip0:17`.
     pub fn place(&self) -> String {
         format!("{}:{}", self.chip, self.offset)
     }
 }
 
-/// How a thread learns of an edge.
+/// How a thread detects an edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerBy {
-    /// It waits for the character device's edge events (uAPI v2): an interrupt wakes it.
+    /// It waits for edge events of the character device (uAPI v2); an interrupt wakes it.
     #[default]
     Events,
-    /// It asks for the line's value without pause.
+    /// It polls the line's value without pause.
     Busy,
-    /// It waits for an edge in sysfs (`/sys/class/gpio`), the interface before the character device, and answers there.
+    /// It waits for an edge in sysfs (`/sys/class/gpio`), the interface before the character device, and answers
+    /// there.
     Sysfs,
 }
 
 impl AnswerBy {
-    /// All of them, in the order of the documentation.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Events, Self::Busy, Self::Sysfs];
 
-    /// Its name on the command line, in recipes and in run files.
+    /// The name on the command line, in recipes and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -53,26 +54,26 @@ impl AnswerBy {
         }
     }
 
-    /// Whether it is told when each edge was, and its number.
+    /// Whether it receives the time and the sequence number of each edge.
     pub fn sees_edges(self) -> bool {
         self == Self::Events
     }
 }
 
-/// Where a stimulus comes from that tardy makes itself, for a wire to the input.
+/// The source of a stimulus that tardy generates, for a wire to the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum StimulusSource {
-    /// A thread of tardy's writes to a line.
+    /// A thread of tardy writes to a line.
     Line {
         /// The line.
         line: Line,
-        /// The thread's CPU; it has the policy and priority of the one that answers.
+        /// The thread's CPU; its policy and priority are those of the answering thread.
         cpu: u32,
     },
-    /// A PWM output, set up once: nothing of Linux is in its edges, and nobody knows when they come.
+    /// A PWM output that is set up once: Linux takes no part in its edges, and their times are not known.
     Pwm {
-        /// Its controller below /sys/class/pwm, such as `pwmchip0`.
+        /// Its controller in /sys/class/pwm, such as `pwmchip0`.
         chip: String,
         /// The controller's channel.
         channel: u32,
@@ -80,7 +81,7 @@ pub enum StimulusSource {
 }
 
 impl StimulusSource {
-    /// What it is called in tables: `gpiochip0:22`, `pwmchip0:1`.
+    /// The name in tables: `gpiochip0:22`, `pwmchip0:1`.
     pub fn place(&self) -> String {
         match self {
             Self::Line { line, .. } => line.place(),
@@ -89,16 +90,16 @@ impl StimulusSource {
     }
 }
 
-/// A stimulus that tardy makes itself.
+/// A stimulus that tardy generates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StimulusPlan {
-    /// Where it comes from.
+    /// Its source.
     pub source: StimulusSource,
     /// From one rising edge to the next, in ns.
     pub period_ns: u64,
-    /// Each rising edge is put off at random by up to this, in ns; 0 of a PWM output.
+    /// Each rising edge is delayed at random by up to this, in ns; 0 for a PWM output.
     pub dither_ns: u64,
-    /// An input with a wire to the answer, on which its edge is read back.
+    /// An input with a wire to the answer, on which the answer's edge is read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<Line>,
 }
@@ -106,34 +107,35 @@ pub struct StimulusPlan {
 /// A reaction probe: a thread that answers each rising edge of one line on another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReactionPlan {
-    /// Where the edges come.
+    /// The line of the edges.
     pub input: Line,
-    /// Where the answer goes.
+    /// The line of the answers.
     pub output: Line,
-    /// How the thread learns of an edge.
+    /// How the thread detects an edge.
     pub answer_by: AnswerBy,
     /// The thread's CPU; it is pinned.
     pub cpu: u32,
-    /// Scheduling policy asked for.
+    /// The requested scheduling policy.
     pub policy: Policy,
-    /// Real-time priority, 0 where the policy has none.
+    /// Real-time priority; 0 if the policy has none.
     pub priority: u32,
     /// Whether memory is locked.
     pub memory_locked: bool,
-    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent: left alone.
+    /// Longest exit latency of an idle state allowed through /dev/cpu_dma_latency, in us; absent if it was left
+    /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dma_latency_us: Option<u32>,
-    /// Who makes the edges; absent: somebody else.
+    /// The stimulus that tardy generates; absent if the edges come from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stimulus: Option<Box<StimulusPlan>>,
 }
 
-/// From one point to another.
+/// Start and end of a span.
 pub type Between = (Point, Point);
 
 impl ReactionPlan {
-    /// What the thread that answers measures, the whole way first. Only an event says when its edge was, and only of a
-    /// stimulus that a thread writes is known when it came.
+    /// The spans that the answering thread measures, the whole span first. Only an edge event carries the time of the
+    /// edge, and only the time of a stimulus written by a thread is known.
     pub fn spans(&self) -> &'static [Between] {
         match (self.driven().is_some(), self.answer_by.sees_edges()) {
             (false, true) => &[
@@ -157,7 +159,7 @@ impl ReactionPlan {
         }
     }
 
-    /// The line that a thread of tardy's drives for a stimulus, and that thread's CPU.
+    /// The line that a thread of tardy drives as a stimulus, and that thread's CPU.
     pub fn driven(&self) -> Option<(&Line, u32)> {
         match &self.stimulus.as_ref()?.source {
             StimulusSource::Line { line, cpu } => Some((line, *cpu)),
@@ -176,31 +178,31 @@ impl ReactionPlan {
     }
 }
 
-/// What the thread that makes the stimulus measures, where the answer is read back.
+/// The span that the stimulus thread measures if the answer is read back.
 pub const ECHOED: Between = (Point::Driven, Point::Echoed);
 
-/// A point on the way from the stimulus to the answer, in the order in which they pass.
+/// A point on the way from the stimulus to the answer, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
     /// tardy has read the clock, right before it writes the stimulus.
     Driven,
-    /// When the stimulus was to come, as whoever makes it planned it.
+    /// When the stimulus was due, as planned by its source.
     Due,
-    /// When it came, as whoever makes it saw it.
+    /// When the stimulus came, as seen by its source.
     Raised,
-    /// The kernel's time stamp of the edge, taken in the interrupt's handler.
+    /// The kernel's timestamp of the edge, taken in the interrupt handler.
     Edge,
-    /// The thread reads the clock, the first thing after it has learnt of the edge.
+    /// The thread reads the clock, its first action after it has detected the edge.
     Running,
-    /// The answer is written: inside, the write has returned; on the wire, the output has changed.
+    /// The answer is written: in software, the write has returned; on the wire, the output has changed.
     Answered,
-    /// The kernel's time stamp of the answer's edge, where it is read back.
+    /// The kernel's timestamp of the answer's edge, if it is read back.
     Echoed,
 }
 
 impl Point {
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Driven => "driven",
@@ -214,41 +216,41 @@ impl Point {
     }
 }
 
-/// What only a series of reactions has.
+/// The fields of a series of reactions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReactionSeries {
-    /// From here
+    /// The start of the span.
     pub from: Point,
-    /// to here.
+    /// The end of the span.
     pub to: Point,
-    /// How the thread learnt of the edges.
+    /// How the thread detected the edges.
     pub answer_by: AnswerBy,
     /// The thread's CPU.
     pub cpu: u32,
-    /// The policy that it really had.
+    /// The policy that the thread actually had.
     pub policy: Policy,
-    /// The real-time priority that it really had.
+    /// The real-time priority that the thread actually had.
     pub priority: u32,
-    /// Whether another series of the phase answers for the same edges.
+    /// Whether another series of the phase covers the same edges.
     pub beside: bool,
-    /// How far this agrees, edge by edge, with what the thread itself measured; absent where nobody compared.
+    /// How far this agrees, edge by edge, with the thread's own measurement; absent if it was not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
 }
 
-/// What the thread's time of an edge and the wire's may differ by, in ns, and agree.
+/// The largest difference between the thread's and the wire's time of an edge that counts as agreement, in ns.
 pub const AGREEING_NS: u64 = 1000;
 
-/// How far the times of the wire's own log agree with the thread's, edge by edge.
+/// How far the times of the wire's log agree with the thread's, edge by edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
-    /// How many edges were compared.
+    /// The number of edges compared.
     pub compared: u64,
-    /// How many of these differ by no more than [`AGREEING_NS`]: what lies between the two readings of the clock at either
-    /// end. Now and then an interrupt comes in between.
+    /// The number of these that differ by at most [`AGREEING_NS`], which covers the time between the readings of the
+    /// clock at either end. Occasionally an interrupt comes in between.
     pub agreeing: u64,
-    /// The largest difference of one, in ns, either way.
+    /// The largest difference, in ns, as an absolute value.
     pub highest_difference_ns: u64,
-    /// The thread's answers for which the log has no edge.
+    /// Answers of the thread without an edge in the log.
     pub unmatched: u64,
 }

@@ -1,4 +1,4 @@
-//! The run: one measurement, with all that is needed to believe it.
+//! The run: one measurement, with everything needed to judge it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,59 +13,58 @@ use crate::samples::SamplesFile;
 use crate::self_cost::ThreadCost;
 use crate::series::Series;
 use crate::switch::{SwitchPlace, SwitchRecord};
-use crate::validity::Validity;
 
 /// The version of the file format that this tardy writes.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One measurement.
 ///
-/// Times named `…_at_ns`, `start_ns` and the like count from the start of the run, on the monotonic clock.
+/// Times such as `…_at_ns` and `start_ns` count from the start of the run, on the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// Version of the format.
     pub schema_version: u32,
-    /// Whose run, and when: the only part that may differ between two runs of the lab.
+    /// The identity of the run: the only part in which two runs of the lab may differ.
     pub origin: Origin,
-    /// How far it got.
+    /// How far the run got.
     pub progress: Progress,
-    /// Whether its numbers may be used, and what spoilt them.
+    /// Whether its numbers can be used, and what made it invalid.
     pub validity: Validity,
     /// The recipe as resolved.
     pub plan: Plan,
-    /// What is known of the machine.
+    /// Facts about the machine.
     pub facts: Facts,
-    /// The emulated machine that it ran on; absent for a real one.
+    /// The emulated machine that it ran on; absent for a real machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lab: Option<Lab>,
-    /// The time-aware switch that it tested; absent where it tested none.
+    /// The time-aware switch that it tested; absent if it tested none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<SwitchRecord>,
-    /// What really happened of the plan's phases.
+    /// The phases that actually ran.
     pub phases: Vec<Phase>,
     /// The readings.
     pub series: Vec<Series>,
-    /// The file of single samples; absent if none was asked for.
+    /// The file of individual samples; absent if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<SamplesFile>,
-    /// What the loads achieved.
+    /// The work of the loads.
     pub loads: Vec<LoadResult>,
-    /// The environment meanwhile.
+    /// Readings of the watchers.
     pub environment: Environment,
-    /// What tardy itself cost.
+    /// The cost of tardy itself.
     pub self_cost: Vec<ThreadCost>,
-    /// What happened.
+    /// Events other than readings.
     pub events: Vec<Event>,
 }
 
-/// Whose run, and when.
+/// The identity of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
-    /// Names the run; also the name of its map in /dev/shm while it goes on.
+    /// Names the run, and its map in /dev/shm while it runs.
     pub id: String,
     /// The machine's name.
     pub host: String,
-    /// The kernel's id of this boot.
+    /// The boot id of the kernel.
     pub boot_id: String,
     /// When it started, in RFC 3339, UTC.
     pub started_at: String,
@@ -76,13 +75,13 @@ pub struct Origin {
 /// How far a run got.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {
-    /// How it ended, if it has.
+    /// Whether and how it ended.
     pub state: State,
-    /// Cycles counted so far, all series, missed ones included.
+    /// Cycles counted so far in all series, including missed ones.
     pub cycles: u64,
-    /// Cycles planned, all series; absent where only the clock decides.
+    /// Cycles planned in all series; absent if only the clock decides.
     pub cycles_planned: Option<u64>,
-    /// Measured time so far, all phases, warm-ups not counted.
+    /// Measured time of all phases so far, without warm-ups.
     pub measured_ns: u64,
     /// Measured time planned.
     pub planned_ns: u64,
@@ -92,36 +91,47 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It has not, or nobody was left to say so.
+    /// It has not ended, or its end was not recorded.
     #[default]
     Running,
     /// As planned.
     Complete,
-    /// A person, a signal or the death of a probe ended it, and everything up to then is here.
+    /// A user, a signal or the end of a probe stopped it; everything up to then is included.
     Interrupted,
-    /// It was killed; what is here was recovered, and the rest is lost.
+    /// It was killed; what is included was recovered, the rest is lost.
     CutShort,
 }
 
-/// What really happened of a planned phase.
+/// Whether a run is valid, and why not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Validity {
+    /// Whether the run is valid.
+    pub valid: bool,
+    /// What made it invalid; empty for a valid run.
+    pub spoilt_by: Vec<String>,
+    /// What leaves it valid but limits the conclusions.
+    pub limits: Vec<String>,
+}
+
+/// A phase as it actually ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
-    /// The plan's label for it.
+    /// The label from the plan.
     pub label: String,
-    /// When its counted part began, in ns from the start of the run.
+    /// When its counted part started, in ns from the start of the run.
     pub start_ns: u64,
-    /// When it ended; absent while it goes on.
+    /// When it ended; absent while it runs.
     pub end_ns: Option<u64>,
-    /// What was asked for and refused, such as a real-time policy.
+    /// What was requested and refused, such as a real-time policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// What went wrong in it, so that its numbers may not be used.
+    /// The problems that make its numbers invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spoilt_by: Vec<String>,
 }
 
 impl Run {
-    /// A run that has just begun: what it is to be is known, and nothing else yet.
+    /// A run at its start: only the plan and the facts are known.
     pub fn begun(origin: Origin, plan: Plan, facts: Facts) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
@@ -147,12 +157,12 @@ impl Run {
         }
     }
 
-    /// The series that are measurements of their own: all but those of lower levels, which stand beside them.
+    /// The series that are measurements in their own right, without those of lower levels that accompany them.
     pub fn own_series(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|series| !series.stands_beside())
     }
 
-    /// Whether another tool's file was imported as it.
+    /// Whether the run was imported from another tool's file.
     pub fn is_imported(&self) -> bool {
         self.plan
             .phases
@@ -160,7 +170,14 @@ impl Run {
             .any(|phase| phase.probe.foreign().is_some_and(|foreign| foreign.run.is_empty()))
     }
 
-    /// What it is a run of, in a sentence: the kernel, or that there was none.
+    /// The number of samples recorded by timer threads, which are those that a samples file holds; at most
+    /// `u64::MAX`.
+    pub fn recorded_samples(&self) -> u64 {
+        let of_threads = self.series.iter().filter(|series| series.timer().is_some());
+        of_threads.fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
+    }
+
+    /// What was measured, in a sentence: the kernel, or that there was none.
     pub fn headline(&self) -> String {
         match &self.switch {
             Some(switch) if switch.place == SwitchPlace::Simulator => {
@@ -170,7 +187,7 @@ impl Run {
         }
     }
 
-    /// Counts anew how far the run got.
+    /// Recomputes how far the run got.
     pub fn refresh_progress(&mut self) {
         let own = self.own_series().filter(|series| !series.is_beside_in_file());
         self.progress.cycles = own.filter_map(|series| series.tally.attempted.get()).sum();

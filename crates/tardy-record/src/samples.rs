@@ -1,49 +1,39 @@
-//! The file of single samples, beside a run that was asked for one (`tardy run --samples`; docs/samples.md).
+//! The file of individual samples that accompanies a run with `tardy run --samples` (docs/samples.md).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Run, State};
-
-/// The file that holds a run's samples one by one, and how much of the run is in it.
+/// The file of a run's individual samples, and how much of the run it holds.
 ///
-/// Once the run has ended, kept and lost make up what its series recorded. While it goes on, samples that wait to be
+/// For a run that has ended, kept and lost add up to what its series recorded. While it runs, samples that wait to be
 /// written are in neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SamplesFile {
-    /// The file's name, as it was given on the command line.
+    /// The file's name as given on the command line.
     pub path: String,
-    /// Samples that are lines of the file. After `kill -9` the file may have some more lines than this.
+    /// Samples that are lines of the file. After `kill -9` the file may have a few more lines.
     pub kept: u64,
-    /// Samples that were recorded, and count in every number of the run, but have no line in the file: the disk was
-    /// full, or the house did not come to take them in time.
+    /// Samples that were recorded and count in every number of the run but have no line in the file: the disk was
+    /// full, or the supervisor did not read them in time.
     pub lost: u64,
 }
 
-/// How many samples a run's timer threads recorded, which are those that a samples file holds; at most `u64::MAX`, which no real run comes near.
-pub fn recorded(run: &Run) -> u64 {
-    let of_threads = run.series.iter().filter(|series| series.timer().is_some());
-    of_threads.fold(0, |sum, series| sum.saturating_add(series.tally.recorded))
-}
-
 impl SamplesFile {
-    /// Accounts for a run that has ended: whatever was recorded and is not in the file is lost.
+    /// Completes the account of a run that has ended: samples that were recorded and are not in the file are lost.
     pub fn settle(&mut self, recorded: u64) {
         self.kept = self.kept.min(recorded);
         self.lost = recorded - self.kept;
     }
 
-    /// What is wrong with the file's account of `run`, if anything.
-    pub(crate) fn contradiction(&self, run: &Run) -> Option<String> {
-        let recorded = recorded(run);
+    /// What contradicts the account of a run that has ended and recorded `recorded` samples; `None` if nothing does.
+    pub(crate) fn contradiction(&self, recorded: u64) -> Option<String> {
         let accounted = self.kept.checked_add(self.lost);
-        let ended = run.progress.state != State::Running;
-        (ended && accounted != Some(recorded)).then(|| {
+        (accounted != Some(recorded)).then(|| {
             format!("{} kept and {} lost, but {recorded} samples were recorded", self.kept, self.lost)
         })
     }
 
-    /// What a reader of the file should know of it, if samples are missing.
+    /// A message for the user if samples are missing.
     pub(crate) fn what_is_missing(&self) -> Option<String> {
         (self.lost > 0).then(|| {
             let all = self.kept.saturating_add(self.lost);

@@ -1,16 +1,16 @@
-//! What tardy itself cost, all from the kernel's counters.
+//! The cost of tardy itself, from the kernel's counters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one of tardy's own threads used while the counted part went on.
+/// The resources that one of tardy's threads used in the counted part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadCost {
-    /// Which thread: `timer, cpu 1` or `housekeeping`.
+    /// The thread: `timer, cpu 1` or `housekeeping`.
     pub thread: String,
-    /// Index of the phase; absent for the housekeeping process, which runs through all.
+    /// Index of the phase; absent for the housekeeping process, which runs in all phases.
     pub phase: Option<usize>,
-    /// Cycles that it went through.
+    /// The number of its cycles.
     pub cycles: Option<u64>,
     /// CPU time (/proc/PID/task/TID/schedstat, exact).
     pub cpu_ns: u64,
@@ -18,16 +18,16 @@ pub struct ThreadCost {
     pub minor_faults: u64,
     /// Page faults with disk access.
     pub major_faults: u64,
-    /// Times that it gave up the CPU by waiting.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Times that the CPU was taken from it.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
-    /// Times that it moved to another CPU; absent where the kernel does not say (CONFIG_SCHED_DEBUG).
+    /// Migrations to another CPU; absent if the kernel does not count them (CONFIG_SCHED_DEBUG).
     pub migrations: Option<u64>,
 }
 
 impl ThreadCost {
-    /// CPU time for each cycle.
+    /// CPU time per cycle.
     pub fn cpu_ns_per_cycle(&self) -> Option<f64> {
         self.cycles.filter(|cycles| *cycles > 0).map(|cycles| self.cpu_ns as f64 / cycles as f64)
     }

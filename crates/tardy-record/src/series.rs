@@ -1,6 +1,4 @@
-//! A stream of readings: a head that is common to all kinds, and a kind with fields of its own.
-
-use std::collections::BTreeMap;
+//! A series of readings: a head that all kinds have, and the fields of its kind.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,71 +8,75 @@ use crate::capture::CaptureSeries;
 use crate::flow::FlowSeries;
 use crate::foreign::ForeignSeries;
 use crate::gaps::GapSeries;
-use crate::moment::{CauseTrace, Moment};
+use crate::histogram::Histogram;
+use crate::knowable::Knowable;
+use crate::moment::Moment;
 use crate::pins::ReactionSeries;
-use crate::plan::{ClockId, Policy, Tracer, Wake};
 use crate::slice::Slice;
 use crate::threshold::ThresholdCount;
 use crate::wiggle::EdgeSeries;
-use crate::{Histogram, Knowable};
 
-/// How many of the worst samples a series keeps.
+pub use crate::level::{Level, Quantity};
+pub use crate::timer::TimerSeries;
+pub use crate::tracer::{NoiseSeries, TraceSeries, TraceSource};
+
+/// The number of worst samples that a series keeps.
 pub const WORST_COUNT: usize = 64;
 
-/// One stream of readings.
+/// One series of readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// What tells it from the others of the run, such as `cpu 1`.
+    /// What distinguishes it from the other series of the run, such as `cpu 1`.
     pub label: String,
     /// Index of the phase that it belongs to.
     pub phase: usize,
-    /// What is measured. Every number of a series is in ns.
+    /// What is measured. All numbers of a series are in ns.
     pub quantity: Quantity,
-    /// Where on the way from the hardware to the program it is measured.
+    /// Where between the hardware and the program it is measured.
     pub level: Level,
-    /// How long it counted: from the end of the warm-up to the last reading; 0 where nothing was counted yet, and where
-    /// another tool's file does not say.
+    /// The counted time, from the end of the warm-up to the last reading; 0 if nothing was counted yet, or if another
+    /// tool's file does not state it.
     pub counted_ns: u64,
-    /// What became of every attempt.
+    /// The number of attempts and their results.
     pub tally: Tally,
-    /// Lowest value recorded; negative: a wake-up before its time.
+    /// Lowest recorded value; negative for a wake-up before its time.
     pub min_ns: Option<i64>,
-    /// Highest value recorded.
+    /// Highest recorded value.
     pub max_ns: Option<i64>,
-    /// When the highest was seen, in ns from the start of the run.
+    /// When the highest value was seen, in ns from the start of the run.
     pub max_at_ns: Option<u64>,
-    /// Sum of the values recorded; only another tool's file may not say it.
+    /// Sum of the recorded values; unknown only if another tool's file does not state it.
     pub sum_ns: Knowable<i64>,
-    /// Sum of their squares in ns², as a decimal string, since it outgrows 64 bits, or `unknown`.
+    /// Sum of their squares in ns², as a decimal string because it exceeds 64 bits, or `unknown`.
     #[serde(with = "decimal_u128")]
     #[schemars(with = "String")]
     pub sum_of_squares_ns2: Knowable<u128>,
-    /// Sum of the waits of the missed periods, in the corrected histogram beside `sum_ns`.
+    /// Sum of the waits of the missed periods, which the corrected histogram holds in addition.
     pub missed_sum_ns: i64,
-    /// What was measured, one value a recorded wake-up.
+    /// The measured values, one per recorded wake-up.
     pub measured: Histogram,
-    /// The same with the missed periods filled in; absent where there is no schedule, or no knowledge of it.
-    /// Quantiles are quoted from this one where it is there.
+    /// The measured values and the missed periods; absent without a schedule or without knowledge of it. If present,
+    /// quantiles are computed from it.
     pub corrected: Option<Histogram>,
-    /// The stream cut into at most 64 stretches of time, with coarser bins.
+    /// The series divided into at most 64 stretches of time, with coarser bins.
     pub slices: Vec<Slice>,
     /// The highest value of each block of time.
     pub block_maxima: BlockMaxima,
-    /// For each declared threshold, what went over it.
+    /// The exceedances of each declared threshold.
     pub thresholds: Vec<ThresholdCount>,
     /// The worst samples, worst first.
     pub worst: Vec<Outlier>,
-    /// What only this kind of series has.
+    /// The fields of this kind of series.
     pub kind: SeriesKind,
 }
 
 impl Series {
-    /// The histogram that quantiles are quoted from: the corrected one where there is one.
+    /// The histogram that quantiles are computed from: the corrected one if there is one.
     pub fn quoted(&self) -> &Histogram {
         self.corrected.as_ref().unwrap_or(&self.measured)
     }
 
-    /// Mean of the quoted histogram's values: exact, but for another tool's, which is as exact as its file says it.
+    /// The mean of that histogram's values: exact, or for another tool's series as exact as its file.
     pub fn mean_ns(&self) -> Option<f64> {
         let Some(sum) = self.sum_ns.get() else {
             return self.foreign().and_then(|foreign| foreign.stated_mean_ns);
@@ -86,7 +88,7 @@ impl Series {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// The fields of another tool's series, if this is one.
+    /// The fields of another tool's series; `None` for other kinds.
     pub fn foreign(&self) -> Option<&ForeignSeries> {
         match &self.kind {
             SeriesKind::Foreign(foreign) => Some(foreign),
@@ -94,7 +96,7 @@ impl Series {
         }
     }
 
-    /// The timer's own fields, if this is a timer's series.
+    /// The fields of a timer's series; `None` for other kinds.
     pub fn timer(&self) -> Option<&TimerSeries> {
         match &self.kind {
             SeriesKind::Timer(timer) => Some(timer),
@@ -102,7 +104,7 @@ impl Series {
         }
     }
 
-    /// The fields of a series from the kernel's trace, if this is one.
+    /// The fields of a series from the kernel's trace; `None` for other kinds.
     pub fn trace(&self) -> Option<&TraceSeries> {
         match &self.kind {
             SeriesKind::Trace(trace) => Some(trace),
@@ -110,7 +112,7 @@ impl Series {
         }
     }
 
-    /// The fields of a flow's series, if this is one.
+    /// The fields of a flow's series; `None` for other kinds.
     pub fn flow(&self) -> Option<&FlowSeries> {
         match &self.kind {
             SeriesKind::Flow(flow) => Some(flow),
@@ -118,7 +120,7 @@ impl Series {
         }
     }
 
-    /// The fields of a series of gaps, if this is one.
+    /// The fields of a series of gaps; `None` for other kinds.
     pub fn gaps(&self) -> Option<&GapSeries> {
         match &self.kind {
             SeriesKind::Gaps(gaps) => Some(gaps),
@@ -126,7 +128,7 @@ impl Series {
         }
     }
 
-    /// The fields of a series of reactions, if this is one.
+    /// The fields of a series of reactions; `None` for other kinds.
     pub fn reaction(&self) -> Option<&ReactionSeries> {
         match &self.kind {
             SeriesKind::Reaction(reaction) => Some(reaction),
@@ -134,7 +136,7 @@ impl Series {
         }
     }
 
-    /// The fields of a series of a logic analyser's, if this is one.
+    /// The fields of a logic analyser's series; `None` for other kinds.
     pub fn capture(&self) -> Option<&CaptureSeries> {
         match &self.kind {
             SeriesKind::Capture(capture) => Some(capture),
@@ -142,7 +144,7 @@ impl Series {
         }
     }
 
-    /// The fields of a series of times between edges, if this is one.
+    /// The fields of a series of times between edges; `None` for other kinds.
     pub fn edges(&self) -> Option<&EdgeSeries> {
         match &self.kind {
             SeriesKind::Edges(edges) => Some(edges),
@@ -150,8 +152,8 @@ impl Series {
         }
     }
 
-    /// The CPU that it is of; a thread that roams has the one that it was for, a flow of frames and a captured signal
-    /// count as CPU 0's, and another tool's thread whose CPU nobody knows has its own number.
+    /// Its CPU. An unpinned thread has the CPU that it was meant for, flows and captured signals count as CPU 0, and
+    /// another tool's thread with an unknown CPU has its thread number.
     pub fn cpu(&self) -> u32 {
         match &self.kind {
             SeriesKind::Timer(timer) => timer.cpu,
@@ -165,8 +167,9 @@ impl Series {
         }
     }
 
-    /// Whether it looks at cycles that another series of its phase answers for: how far they had come at a lower
-    /// level. Such a series is no measurement of its own: neither its cycles nor its latenesses are added to a run's.
+    /// Whether another series of the phase measures the same cycles, and this one shows how far they had come at a
+    /// lower level. Such a series is not a measurement in its own right: its cycles and latencies are not added to
+    /// the run's.
     pub fn stands_beside(&self) -> bool {
         self.trace().is_some_and(|trace| trace.beside)
             || self.reaction().is_some_and(|reaction| reaction.beside)
@@ -175,8 +178,7 @@ impl Series {
             || self.edges().is_some_and(|edges| edges.beside)
     }
 
-    /// Whether it says how late a program (or, where there is none, a kernel thread) woke: what a limit is held
-    /// against.
+    /// Whether it measures the latency of a program (or, without one, of a kernel thread), to which a limit applies.
     pub fn is_of_wakeups(&self) -> bool {
         self.quantity == Quantity::Latency && !self.stands_beside() && !self.is_beside_in_file()
     }
@@ -187,212 +189,78 @@ impl Series {
     }
 }
 
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// From the time that was asked for to the time that it happened.
-    Latency,
-    /// For how long a CPU was taken away from what ran on it.
-    Noise,
-    /// From one edge to another.
-    Spacing,
-}
-
-impl Quantity {
-    /// Its name, as in the run file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Noise => "noise",
-            Self::Spacing => "spacing",
-        }
-    }
-}
-
-/// Where it is measured, from the hardware up (docs/levels.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// In the interrupt handler.
-    Irq,
-    /// When the kernel makes the thread ready to run.
-    Wakeup,
-    /// In a kernel thread, or when the scheduler picks the user's.
-    KernelThread,
-    /// In a program.
-    UserThread,
-    /// On the wire or the pin.
-    Wire,
-}
-
-impl Level {
-    /// What it is called in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Irq => "timer IRQ",
-            Self::Wakeup => "wake-up",
-            Self::KernelThread => "kernel thread",
-            Self::UserThread => "user thread",
-            Self::Wire => "wire",
-        }
-    }
-}
-
-/// What became of every attempt: recorded + missed + dropped = attempted, exactly.
+/// The number of attempts and their results: recorded + missed + dropped = attempted, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// How many readings there should have been.
+    /// The number of readings that there should have been.
     pub attempted: Knowable<u64>,
-    /// How many there were.
+    /// The number of readings.
     pub recorded: u64,
-    /// Deadlines that passed while a late wake-up was waited for; of a flow, frames that were lost; of reactions, edges
-    /// that the next one overtook before they were answered.
+    /// Deadlines that passed during a late wake-up; for a flow, lost frames; for reactions, edges followed by another
+    /// edge before they were answered.
     pub missed: Knowable<u64>,
-    /// Readings that were taken and could not be kept.
+    /// Readings that were taken but could not be stored.
     pub dropped: Knowable<u64>,
 }
 
 /// One of the worst samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outlier {
-    /// How late.
+    /// The latency.
     pub latency_ns: i64,
-    /// When the wake-up happened, in ns from the start of the run.
+    /// When the thread woke up, in ns from the start of the run.
     pub at_ns: u64,
-    /// The cycle's number, from 0 at the start of the counted part, missed ones included.
+    /// The cycle's number, from 0 at the start of the counted part, including missed cycles.
     pub cycle: u64,
-    /// What the watchers saw change around it.
+    /// Changes that the watchers saw around it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub around: Vec<Change>,
-    /// What the kernel did meanwhile, where its trace was kept.
+    /// The kernel's activity at the time, if it was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moment: Option<Moment>,
 }
 
-/// What a watcher saw change between two of its readings.
+/// A change that a watcher saw between two readings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// What changed, such as `irq 39 dwc_otg, cpu 0`.
     pub what: String,
-    /// By how much, between the two readings.
+    /// The amount of the change.
     pub by: f64,
-    /// How much is usual between two readings in this run, the median of those before.
+    /// The usual change between two readings in this run: the median of those before.
     pub usual: f64,
     /// Unit of both.
     pub unit: String,
 }
 
-/// What only one kind of series has.
+/// The kind of a series and its fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SeriesKind {
     /// A timer's wake-ups.
     Timer(TimerSeries),
-    /// One level of wake-ups as the kernel's trace shows it.
+    /// One level of wake-ups, from the kernel's trace.
     Trace(TraceSeries),
-    /// Noise, as one of the kernel's tracers finds it.
+    /// Noise found by one of the kernel's tracers.
     Noise(NoiseSeries),
     /// A flow of frames through a switch.
     Flow(Box<FlowSeries>),
-    /// Gaps that a loop noticed.
+    /// Gaps that a loop detected.
     Gaps(Box<GapSeries>),
     /// Reactions on a pin.
     Reaction(ReactionSeries),
-    /// What a logic analyser saw.
+    /// Intervals from a logic analyser.
     Capture(Box<CaptureSeries>),
     /// Times between the edges of a pin.
     Edges(EdgeSeries),
-    /// What another tool measured.
+    /// Readings of another tool.
     Foreign(Box<ForeignSeries>),
-}
-
-/// One level of wake-ups as the kernel's trace shows it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TraceSeries {
-    /// The CPU that the thread was for.
-    pub cpu: u32,
-    /// Who wrote the trace.
-    pub source: TraceSource,
-    /// From one deadline to the next.
-    pub interval_ns: u64,
-    /// Whether another series of the phase answers for the same cycles: the thread's own, or the highest level's.
-    pub beside: bool,
-    /// Events that the kernel's buffers of all CPUs lost, in the whole phase.
-    pub lost_events: u64,
-}
-
-/// Who wrote a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TraceSource {
-    /// The kernel's timer and scheduler events, of tardy's own thread.
-    Events,
-    /// The timerlat tracer, of its own timer and thread.
-    Timerlat,
-    /// A co-kernel's own program, each level in a run of its own.
-    CoKernel,
-}
-
-impl TraceSource {
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Events => "events",
-            Self::Timerlat => "timerlat",
-            Self::CoKernel => "co-kernel",
-        }
-    }
-}
-
-/// Noise, as one of the kernel's tracers finds it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NoiseSeries {
-    /// The CPU.
-    pub cpu: u32,
-    /// The tracer.
-    pub tracer: Tracer,
-    /// From one period that is watched to the next.
-    pub period_ns: u64,
-    /// How long is watched in each.
-    pub runtime_ns: u64,
-    /// Shorter gaps did not count.
-    pub threshold_ns: u64,
-    /// The longest single gap, where the tracer tells.
-    pub longest_ns: Option<u64>,
-    /// How often each source took the CPU, such as `irq`, where the tracer tells.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_source: BTreeMap<String, u64>,
-}
-
-/// A timer thread as it really ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TimerSeries {
-    /// The CPU that the thread was for.
-    pub cpu: u32,
-    /// Whether it was pinned there.
-    pub pinned: bool,
-    /// How it waited.
-    pub wake: Wake,
-    /// The clock of its deadlines.
-    pub clock: ClockId,
-    /// The policy that it really had.
-    pub policy: Policy,
-    /// The real-time priority that it really had.
-    pub priority: u32,
-    /// From one deadline to the next.
-    pub interval_ns: u64,
-    /// Missed periods as the kernel counted them (timer_getoverrun, timerfd); absent for other methods.
-    pub kernel_overruns: Option<u64>,
-    /// How the kernel was traced for the causes of late wake-ups; absent where it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub causes: Option<CauseTrace>,
 }
 
 mod decimal_u128 {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use crate::Knowable;
+    use crate::knowable::Knowable;
 
     pub(super) fn serialize<S: Serializer>(value: &Knowable<u128>, serializer: S) -> Result<S::Ok, S::Error> {
         match value {

@@ -1,15 +1,17 @@
-//! A series from readings that come one by one, in memory: what the kernel's trace tells, or another tool's file.
+//! Builds a series in memory from readings in order, from the kernel's trace or from another tool's file.
 //!
-//! The timer probe counts the same things in a map that outlives it, by code that never allocates
-//! (tardy-measure, `probe/timer/recorder.rs`); a test there holds the two to each other.
+//! The timer probe counts the same in a map that outlives it, with code that never allocates (tardy-probe,
+//! `timer/recorder.rs`); a test there compares the two.
 
 use crate::block_maxima::{BLOCK_COUNT, BLOCK_NS, BlockMaxima};
 use crate::fill;
+use crate::histogram::Histogram;
+use crate::knowable::Knowable;
 use crate::layout::{COARSE, FINE, LogLinear};
-use crate::series::{Change, Level, Outlier, Quantity, Series, SeriesKind, Tally, WORST_COUNT};
+use crate::level::{Level, Quantity};
+use crate::series::{Change, Outlier, Series, SeriesKind, Tally, WORST_COUNT};
 use crate::slice::{self, SLICE_COUNT, Slice};
 use crate::threshold::{CLUSTER_GAP_CYCLES, THRESHOLD_BLOCK_NS, ThresholdCount};
-use crate::{Histogram, Knowable};
 
 /// The shortest first slice, in ns.
 const SLICE_NS_MIN: u64 = 1_000_000_000;
@@ -17,20 +19,20 @@ const SLICE_NS_MIN: u64 = 1_000_000_000;
 /// One reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The value, in ns; of a lateness: negative is early.
+    /// The value, in ns; a negative latency is early.
     pub value_ns: i64,
-    /// When, in ns from the start of the run; never before the reading before it.
+    /// When it was taken, in ns from the start of the run; not before the previous reading.
     pub at_ns: u64,
     /// The cycle's number, from 0 at the start of the counted part.
     pub cycle: u64,
-    /// Deadlines that passed behind the one that it answers, before it came.
+    /// Further deadlines that passed before it.
     pub missed: u64,
 }
 
-/// Gathers readings into a [`Series`].
+/// Builds a [`Series`] from readings.
 #[derive(Clone, Debug)]
 pub struct SeriesBuilder {
-    /// From one deadline to the next, where there is a schedule.
+    /// From one deadline to the next; `None` without a schedule.
     interval_ns: Option<u64>,
     start_ns: u64,
     end_ns: u64,
@@ -53,8 +55,9 @@ pub struct SeriesBuilder {
 }
 
 impl SeriesBuilder {
-    /// A series that counts from `start_ns` after the start of the run, of readings that come on a schedule of
-    /// `interval_ns` or on none, for about `planned_ns`; what goes over each of `thresholds_ns` is counted.
+    /// Creates a builder for a series that counts from `start_ns` after the start of the run, for about `planned_ns`.
+    /// `interval_ns` is the schedule of the readings, if they have one. Values above each of `thresholds_ns` are
+    /// counted.
     pub fn new(start_ns: u64, interval_ns: Option<u64>, planned_ns: u64, thresholds_ns: &[u64]) -> Self {
         Self {
             interval_ns: interval_ns.map(|ns| ns.max(1)),
@@ -88,11 +91,11 @@ impl SeriesBuilder {
         }
     }
 
-    /// The same for values that are whole multiples of `unit_ns`, cut off to it: bins are as many times as wide, so that
-    /// none is finer than what was measured.
+    /// The same for values that are multiples of `unit_ns`, truncated to it: bins are wider by that factor, so that
+    /// none is finer than the measurement.
     ///
     /// # Panics
-    /// If `unit_ns` is 0, or there is a schedule: missed periods are filled in to the nanosecond.
+    /// If `unit_ns` is 0, or there is a schedule: missed periods have a resolution of 1 ns.
     pub fn of_unit(mut self, unit_ns: u32) -> Self {
         assert!(unit_ns == 1 || self.interval_ns.is_none(), "missed periods are filled in to the nanosecond");
         for counts in [&mut self.measured, &mut self.filled, &mut self.slice.counts] {
@@ -137,17 +140,17 @@ impl SeriesBuilder {
         }
     }
 
-    /// Adds readings that were lost on the way.
+    /// Adds readings that were lost.
     pub fn drop_readings(&mut self, count: u64) {
         self.dropped += count;
     }
 
-    /// Adds readings that never came, of which nothing but their number is known: there is no schedule to fill in.
+    /// Adds readings that never came and of which only the number is known: there is no schedule to fill in.
     pub fn miss_readings(&mut self, count: u64) {
         self.missed += count;
     }
 
-    /// How many readings there were.
+    /// The number of readings.
     pub fn recorded(&self) -> u64 {
         self.recorded
     }
@@ -157,13 +160,13 @@ impl SeriesBuilder {
         (self.recorded > 0).then_some(self.max_ns)
     }
 
-    /// Notes what the watchers saw around those of the worst readings that came at or after `since_ns`.
+    /// Stores the changes that the watchers saw around those of the worst readings that came at or after `since_ns`.
     pub fn annotate_worst(&mut self, since_ns: u64, changes: &[Change]) {
         let new = self.worst.iter_mut().filter(|one| one.at_ns >= since_ns && one.around.is_empty());
         new.for_each(|outlier| outlier.around = changes.to_vec());
     }
 
-    /// The series as it stands.
+    /// The series so far.
     pub fn series(
         &self,
         label: String,
@@ -182,7 +185,7 @@ impl SeriesBuilder {
         });
         let mut slices = self.slices.clone();
         if self.slice.counts.occupied {
-            // Readings at the very moment at which the slice before them ended make one of 1 ns.
+            // Readings at the moment when the previous slice ended make a slice of 1 ns.
             let end_ns = self.end_ns.max(self.slice.start_ns + 1);
             slice::push(&mut slices, self.slice.cut(end_ns)).expect("one layout");
         }
@@ -222,7 +225,7 @@ impl SeriesBuilder {
         self.end_ns - self.start_ns
     }
 
-    /// Accounts for the deadlines that passed behind the one that was waited for.
+    /// Accounts for the further deadlines that passed.
     fn fill(&mut self, reading: Reading) {
         let Reading { value_ns, missed, .. } = reading;
         let Some(interval_ns) = self.interval_ns else { return };
@@ -261,7 +264,7 @@ impl SeriesBuilder {
         } else {
             self.worst[WORST_COUNT - 1] = outlier;
         }
-        // Kept in order, so that the least of them is the last; those that come in order are found at once.
+        // Sorted, so that the least is last; readings in ascending order are inserted without a search.
         let last = self.worst.len() - 1;
         let place = self.worst[..last].partition_point(|one| one.latency_ns >= reading.value_ns);
         self.worst[place..].rotate_right(1);
@@ -274,14 +277,14 @@ impl SeriesBuilder {
     }
 }
 
-/// A counter for each bin of a layout: what is counted most often must not cost a search.
+/// A counter for each bin of a layout: the most frequent operation needs no search.
 #[derive(Clone, Debug)]
 struct Dense {
     layout: LogLinear,
-    /// What values are whole multiples of, in ns: bins are as many times as wide.
+    /// The unit that values are multiples of, in ns: bins are wider by this factor.
     unit_ns: i64,
     positive: Vec<u64>,
-    /// Empty until something came early.
+    /// Empty until a value was early.
     negative: Vec<u64>,
     occupied: bool,
 }
@@ -292,7 +295,7 @@ impl Dense {
         Self { layout, unit_ns: 1, positive, negative: Vec::new(), occupied: false }
     }
 
-    /// Division by a number that the compiler knows is a multiplication, and there are two units that matter.
+    /// Division by a constant compiles to a multiplication, and two units matter.
     #[inline]
     fn in_units(&self, value_ns: i64) -> i64 {
         match self.unit_ns {
@@ -333,7 +336,7 @@ impl Dense {
     }
 }
 
-/// The slice that is open.
+/// The open slice.
 #[derive(Clone, Debug)]
 struct OpenSlice {
     start_ns: u64,
@@ -372,7 +375,7 @@ impl Maxima {
         }
     }
 
-    /// The block that is open becomes the first half of one twice as long.
+    /// The open block becomes the first half of one twice as long.
     fn double(&mut self) {
         self.closed = self.closed.chunks(2).map(|pair| pair.iter().copied().max().flatten()).collect();
         self.end_ns += self.block_ns;
@@ -391,7 +394,7 @@ impl Maxima {
     }
 }
 
-/// What went over one threshold.
+/// The exceedances of one threshold.
 #[derive(Clone, Debug)]
 struct Exceedances {
     limit_ns: u64,

@@ -1,26 +1,25 @@
-//! Stretches of time: how the distribution changed during a run, in constant memory.
+//! Time slices: how the distribution changed during a run, in constant memory.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
-use crate::histogram::HistogramError;
+use crate::histogram::{Histogram, HistogramError};
 
-/// How many slices a series keeps.
+/// The most slices of a series.
 pub const SLICE_COUNT: usize = 64;
 
-/// A stretch of a series, with 16 bins an octave.
+/// A stretch of time of a series, with 16 bins per octave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
-    /// Where it begins, in ns from the start of the run.
+    /// When it starts, in ns from the start of the run.
     pub start_ns: u64,
-    /// Where it ends.
+    /// When it ends.
     pub end_ns: u64,
-    /// What was measured meanwhile, missed periods filled in where the series has a corrected histogram.
+    /// The values in it, with missed periods if the series has a corrected histogram.
     pub histogram: Histogram,
 }
 
-/// Adds a slice, first merging all in pairs when there are [`SLICE_COUNT`] already.
+/// Adds a slice. If there are [`SLICE_COUNT`] already, they are merged in pairs first.
 pub fn push(slices: &mut Vec<Slice>, slice: Slice) -> Result<(), HistogramError> {
     if slices.len() >= SLICE_COUNT {
         let mut merged: Vec<Slice> = Vec::with_capacity(SLICE_COUNT);

@@ -1,4 +1,4 @@
-//! Durations as people write them: a number and a unit, always both.
+//! Durations as people write them: a number and a unit.
 
 use thiserror::Error;
 
@@ -18,15 +18,15 @@ const NS_PER_DAY: u64 = 86_400_000_000_000;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("'{text}' is not a duration: {reason}; write a number with a unit, such as 200us, 1.5s or 5h33m")]
 pub struct DurationError {
-    /// What was written.
+    /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: &'static str,
 }
 
-/// Reads `200us`, `1.5s`, `5h33m`, `2d` as nanoseconds.
+/// Parses `200us`, `1.5s`, `5h33m`, `2d` into nanoseconds.
 ///
-/// A bare number is refused, even 0: the reader cannot tell seconds from microseconds. Fractions finer than a
+/// A number without a unit is refused, even 0, because it could be seconds or microseconds. Fractions finer than a
 /// nanosecond are refused rather than rounded.
 pub fn parse_duration_ns(text: &str) -> Result<u64, DurationError> {
     let fail = |reason| DurationError { text: text.to_owned(), reason };
@@ -63,7 +63,7 @@ fn unit_factor(unit: &str) -> Option<u64> {
     NS_PER.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
 }
 
-/// `number` (digits with at most one point) times `factor`, in integers only.
+/// `number` (digits with at most one point) times `factor`, in integer arithmetic.
 fn scaled(number: &str, factor: u64) -> Result<u64, &'static str> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
@@ -83,7 +83,7 @@ fn scaled(number: &str, factor: u64) -> Result<u64, &'static str> {
     Ok(total)
 }
 
-/// Writes nanoseconds so that [`parse_duration_ns`] reads the same number back: `200us`, `5h33m`, `1.5s`.
+/// Formats nanoseconds so that [`parse_duration_ns`] returns the same number: `200us`, `5h33m`, `1.5s`.
 pub fn format_duration_ns(ns: u64) -> String {
     if ns == 0 {
         return "0s".to_owned();

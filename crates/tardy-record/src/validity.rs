@@ -1,27 +1,13 @@
-//! Whether a run's numbers may be used. A run knows, and everything that shows it says so first.
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+//! Whether a run's numbers can be used. The run stores the result, and every output shows it first.
 
 use crate::capture::Interval;
 use crate::plan::Tracer;
-use crate::run::{Run, State};
+use crate::run::{Run, State, Validity};
 use crate::series::{Level, Quantity, SeriesKind};
 
 mod loads;
 
-/// Whether a run is valid, and what spoilt it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Validity {
-    /// Whether nothing spoilt it.
-    pub valid: bool,
-    /// What spoilt it; empty for a valid run.
-    pub spoilt_by: Vec<String>,
-    /// What does not spoil it, but limits what may be concluded.
-    pub limits: Vec<String>,
-}
-
-/// Judges a run by what it holds.
+/// Judges a run by its contents.
 pub fn judge(run: &Run) -> Validity {
     let mut spoilt_by = Vec::new();
     let mut limits = Vec::new();
@@ -33,14 +19,14 @@ pub fn judge(run: &Run) -> Validity {
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
 }
 
-/// Judges loads alone, as those of a run with these phases.
+/// Judges loads alone, for a run with these phases.
 pub fn judge_loads(loads: &[crate::load::LoadResult], phases: &[crate::run::Phase]) -> Validity {
     let (mut spoilt_by, mut limits) = (Vec::new(), Vec::new());
     loads::judge(loads, phases, &[], &mut spoilt_by, &mut limits);
     Validity { valid: spoilt_by.is_empty(), spoilt_by, limits }
 }
 
-/// That a run did not go on to its end, and how much of it is there; nothing for a complete one.
+/// A message that a run did not reach its end, and how much of it there is; `None` for a complete run.
 pub fn what_is_missing(run: &Run) -> Option<String> {
     match run.progress.state {
         State::Complete => None,
@@ -71,7 +57,7 @@ fn judge_phases(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
     for phase in &run.phases {
         spoilt_by.extend(phase.spoilt_by.iter().map(|reason| format!("phase '{}': {reason}", phase.label)));
         for remark in &phase.remarks {
-            // Every phase of a run is refused the same.
+            // The refusal is the same in every phase of a run.
             if !limits.contains(remark) {
                 limits.push(remark.clone());
             }
@@ -82,20 +68,20 @@ fn judge_phases(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
 fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>) {
     for series in &run.series {
         let name = format!("{} in phase '{}'", series.label, phase_label(run, series.phase));
-        // hwlat speaks only of what it finds: its silence is a result.
+        // hwlat reports only what it finds; an empty series is a result.
         let may_be_silent = match &series.kind {
             SeriesKind::Noise(noise) => noise.tracer == Tracer::Hwlat,
-            // No gap over the threshold is the best result that there is.
+            // No gap above the threshold is the best possible result.
             SeriesKind::Gaps(gaps) => gaps.loops > 0,
             SeriesKind::Foreign(_) => series.quantity == Quantity::Noise,
-            // A signal without a hole is what one hopes for.
+            // A signal without a hole is a good result.
             SeriesKind::Capture(capture) => capture.interval == Interval::Hole,
             _ => false,
         };
         if series.tally.recorded == 0 && run.progress.state == State::Complete && !may_be_silent {
             spoilt_by.push(format!("{name} recorded nothing"));
         }
-        // What the trace lost is lost to every level: the lowest says it for all of them.
+        // Events lost by the trace are lost at every level; only the lowest level reports them.
         let is_said_below = series.stands_beside() && series.level != Level::Irq;
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0 && !is_said_below) {
             let what = match &series.kind {

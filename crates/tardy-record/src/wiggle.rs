@@ -1,10 +1,13 @@
-//! Wiggling a pin: a line that is made high and low in turn, how late each edge was, and where the line stood still.
+//! Toggling a pin: a line that is driven high and low in turn, the latency of each edge, and the times when the line
+//! stood still.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::noise::NoisePlan;
 use crate::pins::Line;
-use crate::plan::{NoisePlan, Policy, TimerPlan};
+use crate::scheduling::Policy;
+use crate::timer::TimerPlan;
 
 /// How a line's level is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -15,15 +18,15 @@ pub enum Through {
     Chardev,
     /// sysfs (`/sys/class/gpio`), the interface before it: a write(2) for each edge.
     Sysfs,
-    /// Registers that are mapped (`/dev/gpiomem`): a store for each edge.
+    /// Mapped registers (`/dev/gpiomem`): a store for each edge.
     Gpiomem,
 }
 
 impl Through {
-    /// All of them, in the order of the documentation.
+    /// All variants, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Chardev, Self::Sysfs, Self::Gpiomem];
 
-    /// Its name on the command line, in recipes and in run files.
+    /// The name on the command line, in recipes and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chardev => "chardev",
@@ -33,38 +36,38 @@ impl Through {
     }
 }
 
-/// A wiggle probe: a thread that makes a line high and low in turn.
+/// A wiggle probe: a thread that drives a line high and low in turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WigglePlan {
     /// The line that is driven.
     pub output: Line,
     /// How its level is written.
     pub through: Through,
-    /// When the next edge is.
+    /// When the next edge follows.
     pub pace: Pace,
-    /// An input with a wire to the line, on which its edges are heard; absent where there is none.
+    /// An input with a wire to the line, on which its edges are read back; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<Line>,
 }
 
-/// When the next edge of a wiggle is.
+/// When the next edge of a wiggle follows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "pace", rename_all = "snake_case")]
 pub enum Pace {
-    /// At each deadline of a timer probe's one thread.
+    /// At each deadline of a timer probe with one thread.
     Timer(TimerPlan),
-    /// As soon as the one before it is written, by the one thread of a loop; where that stood still is a hole, by the
-    /// threshold of a noise probe.
+    /// As soon as the edge before is written, by a loop in one thread; gaps above the threshold of a noise probe are
+    /// holes.
     Fastest(NoisePlan),
-    /// When another program writes it: tardy runs that, and listens to the echo.
+    /// When another program writes it: tardy runs the program and reads the edges back.
     Command {
-        /// The program, and what it is given.
+        /// The program and its arguments.
         words: Vec<String>,
     },
 }
 
 impl WigglePlan {
-    /// The thread's CPU; absent where another program's writes.
+    /// The thread's CPU; `None` if another program drives the line.
     pub fn cpu(&self) -> Option<u32> {
         match &self.pace {
             Pace::Timer(timer) => timer.threads.first().map(|thread| thread.cpu),
@@ -73,7 +76,7 @@ impl WigglePlan {
         }
     }
 
-    /// Scheduling policy asked for; absent where another program has its own.
+    /// The requested scheduling policy; `None` if another program drives the line.
     pub fn policy(&self) -> Option<Policy> {
         match &self.pace {
             Pace::Timer(timer) => Some(timer.policy),
@@ -82,7 +85,7 @@ impl WigglePlan {
         }
     }
 
-    /// The timer, where there is one.
+    /// The timer; `None` for other paces.
     pub fn timer(&self) -> Option<&TimerPlan> {
         match &self.pace {
             Pace::Timer(timer) => Some(timer),
@@ -91,32 +94,32 @@ impl WigglePlan {
     }
 }
 
-/// What only a series of times between two edges has.
+/// The fields of a series of times between two edges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EdgeSeries {
-    /// Who saw the edges.
+    /// How the edges were observed.
     pub seen: Seen,
-    /// Whether another series of the phase is of the same edges, as they were written.
+    /// Whether another series of the phase has the same edges, as they were written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
 }
 
-/// Who saw the edges of a series.
+/// How the edges of a series were observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Seen {
-    /// The thread that wrote them, by its own clock.
+    /// By the thread that wrote them, with its own clock.
     Written {
         /// Its CPU.
         cpu: u32,
-        /// The policy that it really had.
+        /// The policy that the thread actually had.
         policy: Policy,
-        /// The real-time priority that it really had.
+        /// The real-time priority that the thread actually had.
         priority: u32,
         /// How the level was written.
         through: Through,
     },
-    /// The kernel, in the handler of an input's interrupt.
+    /// By the kernel, in the interrupt handler of an input.
     Echoed {
         /// The input, such as `gpiochip0:27`.
         line: String,
@@ -124,7 +127,7 @@ pub enum Seen {
 }
 
 impl EdgeSeries {
-    /// The CPU of the thread that wrote the edges; what is heard of an input counts as CPU 0's.
+    /// The CPU of the thread that wrote the edges; edges read back on an input count as CPU 0.
     pub fn cpu(&self) -> u32 {
         match &self.seen {
             Seen::Written { cpu, .. } => *cpu,

@@ -5,6 +5,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+/// The device of the chip called `name`, such as `/dev/gpiochip0`.
+pub fn device_path(name: &str) -> PathBuf {
+    Path::new("/dev").join(name)
+}
 
 /// How many events are read at once, at the most.
 pub const EVENT_COUNT: usize = 16;

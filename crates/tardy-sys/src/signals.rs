@@ -1,10 +1,8 @@
 //! Signals as something to wait for: SIGINT and SIGTERM end a run properly.
 
-mod exchange;
 mod interruption;
 mod requests;
 
-pub use exchange::{Exchange, Turn};
 pub use interruption::{be_interruptible, interrupt};
 pub use requests::{Request, remember_requests, take_request};
 

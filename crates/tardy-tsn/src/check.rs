@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::network::{CLASSES_MAX, Clock, Flow, Network, Port, PortId, Schedule, Speed, Switch};
 use crate::placed::Span;
 use crate::settings::{self, Queues, Taprio};
-use crate::windows::{self, UNKNOWN_SPEED_BITS_PER_SECOND};
+use crate::transmission_time::UNKNOWN_SPEED_BITS_PER_SECOND;
 
 /// What a machine says about itself. Nothing of it is needed.
 #[derive(Clone, Debug, Default)]
@@ -214,7 +214,7 @@ impl Place<'_> {
 
     /// The cycle as it runs.
     fn running_cycle_ns(&self) -> u64 {
-        let run: u64 = windows::running_ns(self.schedule).iter().sum();
+        let run: u64 = self.schedule.running_ns().iter().sum();
         if self.is_software() { run } else { run.max(self.schedule.cycle_ns()) }
     }
 

@@ -4,6 +4,7 @@
 //! mistakes at once, and a key that nobody knows is answered with the one that was probably meant. docs/tsn.md lists
 //! every key.
 
+mod classes;
 mod flows;
 mod keys;
 mod ports;

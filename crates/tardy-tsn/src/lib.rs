@@ -21,5 +21,5 @@ mod random;
 pub mod route;
 pub mod settings;
 pub mod simulate;
+pub mod transmission_time;
 pub mod tsnkit;
-pub mod windows;

@@ -6,6 +6,8 @@
 
 use std::net::IpAddr;
 
+use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
+
 use crate::placed::{Placed, Span};
 
 /// Most traffic classes and priorities there can be (`TC_QOPT_MAX_QUEUE` and `TC_BITMASK` + 1 in `linux/pkt_sched.h`).
@@ -144,7 +146,7 @@ impl PortVlans {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// The gate control list, in order.
-    pub entries: Vec<GateEntry>,
+    pub entries: Vec<ScheduleEntry>,
     /// The list as a whole.
     pub gates_span: Span,
     /// When a cycle began or will begin: nanoseconds of the clock since its zero.
@@ -167,38 +169,48 @@ pub struct Schedule {
 impl Schedule {
     /// Sum of the entries' durations.
     pub fn sum_ns(&self) -> u64 {
-        self.entries.iter().map(|entry| u64::from(entry.duration_ns.value)).sum()
+        gates::sum_ns(&self.gate_entries())
     }
 
     /// Length of a cycle: as written, or else the sum of the entries.
     pub fn cycle_ns(&self) -> u64 {
         self.cycle_time_ns.as_ref().map_or_else(|| self.sum_ns(), |cycle| cycle.value)
     }
+
+    /// The gate control list without its places in the file.
+    pub fn gate_entries(&self) -> Vec<GateEntry> {
+        self.entries.iter().map(|entry| entry.entry).collect()
+    }
+
+    /// How long each entry runs under Linux's software TAPRIO, in ns: a cycle time that is shorter than the sum of the
+    /// entries cuts the list, a longer one is ignored.
+    pub fn running_ns(&self) -> Vec<u64> {
+        gates::running_ns(&self.gate_entries(), self.written_cycle_ns(), AfterLast::Restart)
+    }
+
+    /// When the gate of `class` is open under Linux's software TAPRIO.
+    pub fn openings(&self, class: usize) -> Openings {
+        let class = u8::try_from(class).unwrap_or(u8::MAX);
+        Openings::of(&self.gate_entries(), self.written_cycle_ns(), AfterLast::Restart, class)
+    }
+
+    /// The cycle time as written, in ns; 0 if it is not written.
+    fn written_cycle_ns(&self) -> u64 {
+        self.cycle_time_ns.as_ref().map_or(0, |cycle| cycle.value)
+    }
 }
 
-/// One entry of a gate control list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GateEntry {
-    /// What the entry does.
-    pub operation: GateOperation,
-    /// Bit n is the gate of class n: 1 is open.
-    pub gate_mask: Placed<u32>,
-    /// How long.
-    pub duration_ns: Placed<u32>,
+/// An entry of a gate control list and its places in the file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScheduleEntry {
+    /// The entry.
+    pub entry: GateEntry,
+    /// The place of its gates.
+    pub gates_span: Span,
+    /// The place of its duration.
+    pub interval_span: Span,
     /// The entry as a whole.
     pub span: Span,
-}
-
-/// What an entry of a gate control list does (IEEE 802.1Q table 8-7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GateOperation {
-    /// Sets the gates (`S`).
-    #[default]
-    Set,
-    /// Sets the gates and holds preemptible frames back (`H`).
-    SetAndHold,
-    /// Sets the gates and releases preemptible frames (`R`).
-    SetAndRelease,
 }
 
 /// A clock of the kernel.

@@ -1,10 +1,9 @@
 //! What the kernel is to be told for a switch, in the kernel's own numbers. Plain data: tardy-sys sends it.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use tardy_record::gates::{GateEntry, GateOperation};
 
-use crate::network::{
-    Bridge, CLASSES_MAX, GateOperation, Marks, Port, PortVlans, QueueRange, Schedule, Switch,
-};
+use crate::network::{Bridge, CLASSES_MAX, Marks, Port, PortVlans, QueueRange, Schedule, Switch};
 
 /// Everything of one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +68,8 @@ pub struct Taprio {
     /// `tc_mqprio_qopt.count` and `.offset` of the first `num_tc` classes.
     pub queues: Vec<Queues>,
     /// `TCA_TAPRIO_ATTR_SCHED_ENTRY_LIST`.
-    pub entries: Vec<TaprioEntry>,
+    #[serde(serialize_with = "entries_as_attributes")]
+    pub entries: Vec<GateEntry>,
     /// `TCA_TAPRIO_ATTR_SCHED_BASE_TIME`, nanoseconds.
     pub base_time_ns: i64,
     /// `TCA_TAPRIO_ATTR_SCHED_CYCLE_TIME`, nanoseconds; `None` is not sent, and the kernel takes the sum of the entries.
@@ -118,7 +118,7 @@ impl Taprio {
     /// Whether each entry says its command: all do, unless the list is too long for that and all are the usual one.
     pub fn entry_says_command(&self) -> bool {
         self.entries.len() * ENTRY_BYTES <= ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES
-            || self.entries.iter().any(|entry| entry.command != 0)
+            || self.entries.iter().any(|entry| entry.operation != GateOperation::Set)
     }
 
     fn entry_bytes(&self) -> usize {
@@ -132,7 +132,7 @@ impl Taprio {
 
     /// The most entries that there would be room for in place of its own.
     pub fn entries_max(&self) -> usize {
-        let plain = self.entries.iter().all(|entry| entry.command == 0);
+        let plain = self.entries.iter().all(|entry| entry.operation == GateOperation::Set);
         let shortest = if plain { SHORT_ENTRY_BYTES } else { ENTRY_BYTES };
         (ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES) / shortest
     }
@@ -162,15 +162,19 @@ pub struct Queues {
     pub offset: u16,
 }
 
-/// One `TCA_TAPRIO_SCHED_ENTRY`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct TaprioEntry {
-    /// `TCA_TAPRIO_SCHED_ENTRY_CMD`: 0 set, 1 set and hold, 2 set and release.
-    pub command: u8,
-    /// `TCA_TAPRIO_SCHED_ENTRY_GATE_MASK`.
-    pub gate_mask: u32,
-    /// `TCA_TAPRIO_SCHED_ENTRY_INTERVAL`, nanoseconds.
-    pub interval_ns: u32,
+/// Writes entries under the names of the kernel's attributes (`TCA_TAPRIO_SCHED_ENTRY_*`).
+fn entries_as_attributes<S: Serializer>(entries: &[GateEntry], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Attributes {
+        command: u8,
+        gate_mask: u32,
+        interval_ns: u32,
+    }
+    serializer.collect_seq(entries.iter().map(|entry| Attributes {
+        command: entry.operation.command(),
+        gate_mask: entry.gates,
+        interval_ns: entry.interval_ns,
+    }))
 }
 
 /// What is to be set for `switch`.
@@ -211,7 +215,7 @@ fn taprio(switch: &Switch, schedule: &Schedule) -> Taprio {
         num_tc: switch.classes.len() as u8,
         prio_tc_map,
         queues: queues.map(|QueueRange { count, offset }| Queues { count, offset }).collect(),
-        entries: schedule.entries.iter().map(entry).collect(),
+        entries: schedule.gate_entries(),
         base_time_ns: schedule.base_time_ns.value,
         cycle_time_ns: schedule.cycle_time_ns.as_ref().map(|cycle| signed(cycle.value)),
         cycle_time_extension_ns: schedule.cycle_time_extension_ns.as_ref().map(|time| signed(time.value)),
@@ -226,15 +230,6 @@ fn taprio(switch: &Switch, schedule: &Schedule) -> Taprio {
 /// The kernel's attribute is signed; what does not fit is too long for it either way.
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
-}
-
-fn entry(entry: &crate::network::GateEntry) -> TaprioEntry {
-    let command = match entry.operation {
-        GateOperation::Set => 0,
-        GateOperation::SetAndHold => 1,
-        GateOperation::SetAndRelease => 2,
-    };
-    TaprioEntry { command, gate_mask: entry.gate_mask.value, interval_ns: entry.duration_ns.value }
 }
 
 /// A port of which the file says nothing is where Linux puts every port of a bridge: in VLAN 1, untagged.

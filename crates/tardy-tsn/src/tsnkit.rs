@@ -10,6 +10,8 @@ mod csv;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use tardy_record::gates::GateEntry;
+
 use crate::network::CLASSES_MAX;
 use crate::simulate::standard_gates::Windows;
 use crate::simulate::wiring::{
@@ -288,13 +290,13 @@ impl LinkRow {
                 return Err(InstanceError::missing(Part::Gates, what));
             }
             if start_ns > at_ns {
-                entries.push((0, start_ns - at_ns));
+                entries.extend(GateEntry::lasting(0, start_ns - at_ns));
             }
-            entries.push((1 << queue, end_ns - start_ns));
+            entries.extend(GateEntry::lasting(1 << queue, end_ns - start_ns));
             at_ns = end_ns;
         }
         if at_ns < cycle_ns {
-            entries.push((0, cycle_ns - at_ns));
+            entries.extend(GateEntry::lasting(0, cycle_ns - at_ns));
         }
         Windows::of(&entries, Some(cycle_ns), 0, CLASSES_MAX as u8)
             .ok_or_else(|| InstanceError::missing(Part::Gates, format!("link {ends:?} has a cycle of 0")))

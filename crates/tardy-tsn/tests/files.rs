@@ -79,7 +79,7 @@ fn a_flow_passes_both_switches() {
     assert_eq!(network.way_out(flow), Some(vec![port(0), port(1)]));
     assert_eq!((flow.marks.vlan, flow.marks.pcp), (Some(5), Some(0)));
     assert_eq!(flow.marks.destination_mac, Some([2, 0, 0, 0, 0, 2]));
-    assert_eq!(network.switches[0].ports[1].schedule.as_ref().unwrap().entries[0].gate_mask.value, 0b11);
+    assert_eq!(network.switches[0].ports[1].schedule.as_ref().unwrap().entries[0].entry.gates, 0b11);
     let vlans = &settings::of(&network.switches[1]).ports[1].vlans;
     let listed: Vec<(u16, bool)> = vlans.iter().map(|vlan| (vlan.id, vlan.untagged)).collect();
     assert_eq!(listed, [(1, true), (5, false), (7, false)]);

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
+use tardy_record::gates::GateOperation;
 use tardy_tsn::check::{self, Device, DeviceSpeed, Finding, Kind, Machine, Running};
 use tardy_tsn::file;
 use tardy_tsn::network::{Clock, Network};
@@ -235,7 +236,7 @@ fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
     // Such a message was seen to have 220 bytes: 16 and 20 of headers, 12 of the kind.
     assert_eq!(taprio.options_bytes(), 220 - 48);
     assert_eq!(taprio.entries_max(), 3241);
-    taprio.entries[0].command = 1;
+    taprio.entries[0].operation = GateOperation::SetAndHold;
     assert_eq!(taprio.entries_max(), 2315);
 }
 

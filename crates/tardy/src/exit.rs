@@ -10,18 +10,18 @@ use tardy_record::Run;
 pub(crate) enum Exit {
     /// Done, or passed.
     Done = 0,
-    /// Could not do it.
+    /// The command failed.
     CouldNot = 1,
-    /// Was used wrongly.
+    /// Wrong options, or a wrong recipe or switch file.
     Usage = 2,
-    /// Done, and the answer is no: `check` on a machine that is not ready.
+    /// Done, and a check failed, for example `check` on a machine that is not real-time.
     Failed = 3,
     /// The run is invalid.
     Invalid = 5,
 }
 
 impl Exit {
-    /// What a run that was shown means.
+    /// The status for a run that was shown.
     pub(crate) fn of_run(run: &Run) -> Self {
         if run.validity.valid { Self::Done } else { Self::Invalid }
     }

@@ -1,20 +1,13 @@
-//! tardy's front door: arguments, commands and exit statuses.
+//! The command `tardy`: arguments, commands and exit statuses.
 
 mod args;
 mod commands;
 mod cyclictest;
 mod exit;
-mod program_words;
+mod plan;
 mod progress;
-mod published;
 mod recipe;
-mod resolve;
-mod resolve_loads;
-mod resolve_pins;
-mod resolve_probe;
-mod resolve_stimulus;
-mod resolve_wiggle;
-mod unused_options;
+mod usage_error;
 
 use std::process::ExitCode;
 
@@ -22,41 +15,38 @@ use clap::Parser;
 
 use args::{Cli, Command};
 use exit::Exit;
-use tardy_record::units::DurationError;
 
 fn main() -> ExitCode {
-    if let Some(words) = cyclictest::called_so(std::env::args_os()) {
-        return ended(cyclictest::run(words));
+    if let Some(arguments) = cyclictest::arguments_if_called_so(std::env::args_os()) {
+        return exit_code(cyclictest::run(arguments));
     }
-    // Clap would end with 2 for --help's sake as well as for mistakes, and does: 0 and 2, as promised.
     let cli = Cli::parse();
-    ended(run(cli))
+    exit_code(run(cli))
 }
 
-/// The exit status, after saying what went wrong.
-fn ended(outcome: anyhow::Result<Exit>) -> ExitCode {
+/// The exit status. An error is printed first.
+fn exit_code(outcome: anyhow::Result<Exit>) -> ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
-            commands::output::tell(&in_words(&error));
-            let usage = error.is::<resolve::UsageError>()
+            commands::output::report(&message(&error));
+            let usage = error.is::<usage_error::UsageError>()
                 || error.is::<recipe::RecipeError>()
-                || error.is::<commands::tsn::SwitchFileError>()
-                || error.is::<DurationError>();
+                || error.is::<commands::tsn::SwitchFileError>();
             if usage { Exit::Usage } else { Exit::CouldNot }.into()
         }
     }
 }
 
-/// The error with its causes, each said once: many of them quote the next already.
-fn in_words(error: &anyhow::Error) -> String {
-    let mut words = String::new();
+/// The error with its causes. A cause that an error quotes already is left out.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if !words.contains(&cause) {
-            words = if words.is_empty() { cause } else { format!("{words}: {cause}") };
+        if !message.contains(&cause) {
+            message = if message.is_empty() { cause } else { format!("{message}: {cause}") };
         }
     }
-    words
+    message
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
@@ -71,7 +61,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),
         Command::Import(arguments) => commands::import::run(&arguments),
-        Command::Cyclictest { words } => cyclictest::run(words),
+        Command::Cyclictest { arguments } => cyclictest::run(arguments),
         Command::Gpio(command) => commands::gpio::run(&command),
         Command::Lab(command) => commands::lab::run(&command),
         Command::Tsn(command) => commands::tsn::run(&command),
@@ -85,8 +75,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::ThreadCost { priority, cycles, command } => {
             commands::inner::thread_cost(&command, priority, cycles)
         }
-        Command::Timerlat { house_pid, cpu, priority, file } => {
-            commands::inner::timerlat(house_pid, cpu, priority, &file)
+        Command::Timerlat { supervisor_pid, cpu, priority, file } => {
+            commands::inner::timerlat(supervisor_pid, cpu, priority, &file)
         }
         Command::LoadWorker { arguments } => commands::inner::load(arguments),
     }

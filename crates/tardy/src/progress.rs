@@ -1,4 +1,4 @@
-//! Progress on standard error: one line that is written over, or one line a minute where that is no terminal.
+//! Progress on standard error: one line that is updated, or one line per minute if it is not a terminal.
 
 use std::io::{IsTerminal, Write};
 
@@ -7,10 +7,10 @@ use tardy_record::units::format_duration_ns;
 
 use crate::commands::output;
 
-/// Without a terminal, a line for every so many reports.
+/// Without a terminal, one line for this many reports.
 const REPORTS_A_LINE: u64 = 60;
 
-/// Tells a person how far the run is.
+/// Prints the progress of a run.
 pub(crate) struct Progress {
     quiet: bool,
     terminal: bool,
@@ -19,15 +19,15 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Progress for the standard error that there is.
+    /// Progress on standard error, or none if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         Self { quiet, terminal: std::io::stderr().is_terminal(), line_is_open: false, reports: 0 }
     }
 
-    /// Ends the line that is open, so that something else can be written.
+    /// Ends an unfinished line, so that other output starts on a new line.
     pub(crate) fn close_line(&mut self) {
         if std::mem::take(&mut self.line_is_open) {
-            output::tell_plainly("");
+            output::print_line("");
         }
     }
 }
@@ -44,13 +44,13 @@ impl Observer for Progress {
             let _ = write!(error, "\r\x1b[K{line}").and_then(|()| error.flush());
             self.line_is_open = true;
         } else {
-            output::tell_plainly(&line);
+            output::print_line(&line);
         }
     }
 
     fn say(&mut self, text: &str) {
         self.close_line();
-        output::tell(text);
+        output::report(text);
     }
 }
 
@@ -60,7 +60,7 @@ fn line(now: &Standing<'_>) -> String {
     let seconds = |ns: u64| format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
     let worst = now.worst.map_or_else(
         || "warming up".to_owned(),
-        |(ns, cpu)| format!("worst so far {:.1} us on cpu {cpu}", ns as f64 / 1000.0),
+        |(ns, cpu)| format!("worst so far {:.1} us on CPU {cpu}", ns as f64 / 1000.0),
     );
     let missed = if now.missed > 0 { format!(", {} missed", now.missed) } else { String::new() };
     format!("{phase}{} of {}  {worst}{missed}", seconds(now.counted_ns), seconds(now.planned_ns))
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_how_far_and_how_bad() {
+    fn the_line_shows_the_elapsed_time_and_the_worst_latency() {
         let now = Standing {
             phase: "nanosleep, round 2",
             number: 2,
@@ -83,7 +83,7 @@ mod tests {
         };
         assert_eq!(
             line(&now),
-            "nanosleep, round 2 (2 of 3)  1m1s of 2m  worst so far 41.3 us on cpu 3, 7 missed"
+            "nanosleep, round 2 (2 of 3)  1m1s of 2m  worst so far 41.3 us on CPU 3, 7 missed"
         );
     }
 }

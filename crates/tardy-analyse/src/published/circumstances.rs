@@ -4,6 +4,7 @@
 use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::facts::Preemption;
+use tardy_record::load_spec::{LoadSpec, LoadTask};
 use tardy_record::units::format_duration_ns;
 
 use super::PublishedResult;
@@ -262,18 +263,24 @@ fn loads(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
 }
 
 /// Whether `ours` is the published load. An article's is a sentence: only its own script, and none at all, can be told.
-pub(super) fn load(published: &PublishedResult, ours: &[String]) -> Sameness {
+pub(super) fn load(published: &PublishedResult, ours: &[LoadSpec]) -> Sameness {
     let Some(theirs) = published.load.as_deref() else { return Sameness::Unknown };
     let is_none = theirs == "none";
     match ours {
         [] => Sameness::of(is_none),
         _ if is_none => Sameness::Different,
-        [one] if one == "doload" && theirs.starts_with("doload") => Sameness::Same,
+        [one] if *one == "doload" && theirs.starts_with("doload") => Sameness::Same,
         // A part of it is the same; whether the rest was there, such as another host's ping, the run does not know.
-        loads if loads.iter().any(|one| theirs.contains(one.strip_prefix("cmd:").unwrap_or(one))) => {
-            Sameness::Unknown
-        }
+        loads if loads.iter().any(|one| theirs.contains(command_or_name(one))) => Sameness::Unknown,
         _ => Sameness::Different,
+    }
+}
+
+/// A load as an article would name it: a command without tardy's prefix.
+fn command_or_name(load: &LoadSpec) -> &str {
+    match load.tasks() {
+        [LoadTask::Command { line }] => line,
+        _ => load.text(),
     }
 }
 

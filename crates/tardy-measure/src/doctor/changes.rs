@@ -7,8 +7,8 @@ use tardy_record::cpu_list;
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 
 use super::threads;
-use crate::facts::{major_minor, may_set_priorities};
-use crate::journal::{Rank, ThreadRank};
+use tardy_host::facts::{major_minor, may_set_priorities};
+use tardy_host::settings::{Rank, ThreadRank};
 
 /// A change that can be made and undone while the machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -377,5 +377,5 @@ fn ranks(files: &KernelFiles, subject: &Subject, names: &[&str], up: bool) -> Lo
     let new = Rank::fifo(wanted);
     let steps = others.into_iter().map(|thread| Step::Thread(ThreadRank { new, ..thread })).collect();
     // A thread may end meanwhile.
-    Ok(Steps { now, becomes: new.in_words(), steps, may_be_partial: true })
+    Ok(Steps { now, becomes: new.describe(), steps, may_be_partial: true })
 }

@@ -12,9 +12,10 @@ use super::changes::{Change, Steps};
 use super::held::Held;
 use super::order::order_of_round;
 use super::workplace::Workplace;
-use crate::facts::{self, SystemAnswers};
-use crate::journal::{self, Place};
 use crate::run::{self, Observer, Outcome};
+use tardy_host::facts::{self, SystemAnswers};
+use tardy_host::journal::{self, Place};
+use tardy_host::settings;
 
 /// What a trial is called in which nothing is changed.
 const BASELINE: &str = "baseline";
@@ -98,7 +99,7 @@ pub fn conduct(
 /// # Errors
 /// In words, with what to do.
 pub fn check_nothing_is_left(files: &KernelFiles) -> Result<(), String> {
-    match journal::left_behind(&Place::of(files)).first() {
+    match journal::left_behind(&Place::of(files), &settings::KINDS).first() {
         None => Ok(()),
         Some(what) => Err(format!(
             "a tardy that was killed has left this changed: {what}; first put it back with 'tardy restore'"

@@ -3,7 +3,8 @@
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::changes::{Step, Steps};
-use crate::journal::{Changed, Place, Undone};
+use tardy_host::journal::{Place, Undone};
+use tardy_host::settings::Changed;
 
 /// A change in force. Dropping it puts everything back, the last step first.
 #[derive(Debug, Default)]
@@ -51,7 +52,7 @@ impl Held {
     pub fn put_back(mut self) -> Vec<String> {
         let mut remarks = Vec::new();
         while let Some(changed) = self.changed.pop() {
-            let what = changed.setting().in_words();
+            let what = changed.describe();
             match changed.put_back() {
                 Ok(Undone::Done) => {}
                 Ok(Undone::WasSo) => remarks.push(format!("{what}, has been put back by somebody else meanwhile")),

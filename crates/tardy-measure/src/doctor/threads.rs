@@ -2,8 +2,8 @@
 
 use tardy_sys::kernel_files::KernelFiles;
 
-use crate::facts::{process_stat::ProcessStat, threads};
-use crate::journal::{Rank, ThreadRank};
+use tardy_host::facts::{process_stat::ProcessStat, threads};
+use tardy_host::settings::{Rank, ThreadRank};
 
 /// Names of threads that serve interrupts (kernel/irq/manage.c).
 pub(super) const INTERRUPTS: &[&str] = &["irq/", "IRQ-"];

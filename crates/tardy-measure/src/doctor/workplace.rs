@@ -3,8 +3,8 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::journal::{self, Place};
 use crate::run::recover;
+use tardy_host::journal::{self, Place};
 
 /// A lock that one doctor has, and a directory for its runs. The lock goes with the process, however that ends.
 #[derive(Debug)]

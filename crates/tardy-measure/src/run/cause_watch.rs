@@ -13,10 +13,10 @@ use tardy_sys::shared_map::{Block, SharedMap};
 
 use super::fake_moment;
 use super::house::House;
-use crate::probe::cells::{self, Traced, Tracing};
-use crate::probe::order::Granted;
-use crate::trace::moments::{Late, MomentTrace};
-use crate::trace::tracefs::Tracefs;
+use tardy_host::trace::moments::{Late, MomentTrace};
+use tardy_host::trace::tracefs::Tracefs;
+use tardy_probe::cells::{self, Traced, Tracing};
+use tardy_probe::order::Granted;
 
 /// How often the house looks whether a thread has stopped the trace: what is late meanwhile has no moment.
 const LOOK_NS: u64 = 20_000_000;

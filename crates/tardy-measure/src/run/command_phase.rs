@@ -13,9 +13,9 @@ use super::house::House;
 use super::phase::{End, TICK_NS, watch_over_pins};
 use super::program::{self, Program, last_line};
 use super::tracer_phase::SignOfLife;
-use crate::gpio::PinGuard;
-use crate::probe::wiggle::made_up_echo;
-use crate::watch::Occasion;
+use crate::pins::PinGuard;
+use tardy_host::watch::Occasion;
+use tardy_probe::wiggle::made_up_echo;
 
 /// A made-up program's period.
 const FAKE_PERIOD_NS: u64 = 40_000;

@@ -5,7 +5,7 @@ use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_record::wiggle::{EdgeSeries, Seen};
 
-use crate::probe::reaction::Storm;
+use tardy_probe::reaction::Storm;
 
 /// The part of a phase that counts, in ns on the monotonic clock.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use tardy_sys::gpio::{Events, OneLine};
 use tardy_sys::signals::wait_readable;
 
 use super::echo_series::{Counted, EchoSeries};
-use crate::gpio;
-use crate::probe::reaction::STORM_PER_SECOND;
+use tardy_probe::gpio;
+use tardy_probe::reaction::STORM_PER_SECOND;
 
 /// The queue is emptied this often, and not at each edge: waking for each would be a load of its own on a board with one
 /// CPU. The kernel keeps twice as many edges as come meanwhile before they are a storm.

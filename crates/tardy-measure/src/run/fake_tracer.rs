@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tardy_record::plan::{Tracer, TracerPlan};
 use tardy_record::series::Level;
 
-use crate::trace::tracers::Sample;
+use tardy_host::trace::tracers::Sample;
 
 /// Makes samples up.
 pub(super) struct FakeTracer {

@@ -16,8 +16,8 @@ use super::house::House;
 use super::phase::{End, TICK_NS};
 use super::program::{self, Program, STOP_GRACE_NS, last_line};
 use super::tracer_phase::SignOfLife;
-use crate::co_kernel::LATMUS_PLOT;
-use crate::watch::Occasion;
+use tardy_host::co_kernel::LATMUS_PLOT;
+use tardy_host::watch::Occasion;
 
 /// How long it may take beyond what it was told: it warms up, and prints its histogram.
 const GRACE_NS: u64 = 15_000_000_000;

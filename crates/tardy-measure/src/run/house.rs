@@ -17,7 +17,7 @@ use super::request::{Outcome, Request, RunError};
 use super::result_file::{ResultFile, ResultFileError};
 use super::sample_file::SampleFile;
 use super::surroundings::LoadBook;
-use crate::watch::{WatchOptions, Watchers};
+use tardy_host::watch::{WatchOptions, Watchers};
 
 /// All that a run in progress holds.
 pub(super) struct House<'a> {

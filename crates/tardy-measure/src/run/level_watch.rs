@@ -6,16 +6,16 @@ use tardy_record::series::Change;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 
+use super::fake_trace::FakeTrace;
 use super::house::House;
 use super::live_series::LiveSeries;
-use crate::probe::timer::fake_trace::FakeTrace;
-use crate::trace::cycles::{Cycle, Matcher};
-use crate::trace::events::{EventLayouts, TraceEvent, What};
-use crate::trace::instance::Instance;
-use crate::trace::levels::{Grid, ThreadLevels};
-use crate::trace::page::Piece;
-use crate::trace::reader::TraceReader;
-use crate::trace::tracefs::Tracefs;
+use tardy_host::trace::cycles::{Cycle, Matcher};
+use tardy_host::trace::events::{EventLayouts, TraceEvent, What};
+use tardy_host::trace::instance::Instance;
+use tardy_host::trace::levels::{Grid, ThreadLevels};
+use tardy_host::trace::page::Piece;
+use tardy_host::trace::reader::TraceReader;
+use tardy_host::trace::tracefs::Tracefs;
 
 /// Cycles of a thread that does not count yet are kept for this long: until the house learns when it began.
 const UNDECIDED_NS: i64 = 5_000_000_000;

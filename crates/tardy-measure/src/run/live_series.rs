@@ -11,9 +11,9 @@ use tardy_record::slice::{self, SLICE_COUNT, Slice};
 use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
-use crate::probe::order::Granted;
-use crate::probe::sample_ring::SampleReader;
-use crate::probe::timer::reading::{Cells, Of, Place, mend};
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::SampleReader;
+use tardy_probe::timer::reading::{Cells, Of, Place, mend};
 
 /// The shortest first slice.
 const SLICE_NS_MIN: u64 = 1_000_000_000;

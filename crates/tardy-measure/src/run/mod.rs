@@ -7,6 +7,7 @@ mod conduct;
 mod echo_series;
 mod echo_watch;
 mod fake_moment;
+mod fake_trace;
 mod fake_tracer;
 mod foreign_phase;
 mod house;

@@ -1,7 +1,7 @@
 //! Who is told while a run goes on.
 
-use crate::probe::order::Granted;
-use crate::probe::sample_ring::Sample;
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::Sample;
 
 /// Someone who watches a run. Called from the house's one thread, about once a second.
 pub trait Observer {

@@ -26,13 +26,14 @@ use super::probe_child::ProbeChild;
 use super::sample_drain::{SampleDrain, Turn};
 use super::tracer_phase;
 use super::wire_watch::{self, WireWatch};
-use crate::gpio::{self, PinGuard};
-use crate::probe::cells::{CELLS, HEADER_RUN_START};
-use crate::probe::order::{DrivenPin, Granted, Order, Reply, Work};
-use crate::probe::sample_ring;
-use crate::probe::timer::reading::{Of, Place};
-use crate::probe::wiggle::made_up_echo;
-use crate::watch::Occasion;
+use crate::pins::{PinGuard, held_by};
+use tardy_host::gpio::pwm;
+use tardy_host::watch::Occasion;
+use tardy_probe::cells::{CELLS, HEADER_RUN_START};
+use tardy_probe::order::{DrivenPin, Granted, Order, Reply, Work};
+use tardy_probe::sample_ring;
+use tardy_probe::timer::reading::{Of, Place};
+use tardy_probe::wiggle::made_up_echo;
 
 /// The house wakes this often at the most.
 pub(super) const TICK_NS: u64 = 1_000_000_000;
@@ -171,7 +172,7 @@ pub(super) fn watch_over_pins(house: &House<'_>, plan: &PhasePlan) -> Result<Opt
         _ if house.request.fake.is_some() => Ok(None),
         ProbePlan::Reaction(_) | ProbePlan::Wiggle(_) => {
             let files = KernelFiles::real();
-            let guard = PinGuard::watch(&house.request.exe, &gpio::held_by(&plan.probe, &files)?)?;
+            let guard = PinGuard::watch(&house.request.exe, &held_by(&plan.probe, &files)?)?;
             start_pwm(&plan.probe, &files)?;
             Ok(Some(guard))
         }
@@ -213,7 +214,7 @@ fn start_pwm(probe: &ProbePlan, files: &KernelFiles) -> Result<(), String> {
     let ProbePlan::Reaction(reaction) = probe else { return Ok(()) };
     match reaction.stimulus.as_deref() {
         Some(StimulusPlan { source: StimulusSource::Pwm { chip, channel }, period_ns, .. }) => {
-            gpio::pwm::start(files, chip, *channel, *period_ns)
+            pwm::start(files, chip, *channel, *period_ns)
         }
         _ => Ok(()),
     }

@@ -6,7 +6,7 @@ use tardy_record::run::Phase;
 
 use super::house::House;
 use super::observer::Standing;
-use crate::gpio::PinGuard;
+use crate::pins::PinGuard;
 
 impl House<'_> {
     /// Phase `plan` has begun at `start_ns`: notes it and writes the run, so that whoever recovers it finds the phase.

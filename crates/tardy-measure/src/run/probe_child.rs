@@ -7,7 +7,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use crate::probe::order::{Go, Order, Reply};
+use tardy_probe::order::{Go, Order, Reply};
 
 /// The variable that sets glibc's tunables, as `name=value:name=value`; other C libraries do not look at it.
 const TUNABLES: &str = "GLIBC_TUNABLES";

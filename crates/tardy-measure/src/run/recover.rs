@@ -13,7 +13,7 @@ use tardy_record::plan::{NoiseThread, Policy, ProbePlan};
 use tardy_record::run::State;
 use tardy_record::series::SeriesKind;
 use tardy_record::wiggle::{EdgeSeries, Pace, Seen, WigglePlan};
-use tardy_record::{Run, Series, samples, validity};
+use tardy_record::{Run, Series, validity};
 use tardy_sys::shared_map::{self, SharedMap};
 use thiserror::Error;
 
@@ -21,9 +21,9 @@ use super::checkpoint::RunFile;
 use super::live_series::LiveSeries;
 use super::map_place;
 use super::result_file::ResultFile;
-use crate::probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
-use crate::probe::order::Granted;
-use crate::probe::timer::reading::{Of, Place};
+use tardy_probe::cells::{CELLS, HEADER_RUN_START, HEADER_SAMPLES_KEPT};
+use tardy_probe::order::Granted;
+use tardy_probe::timer::reading::{Of, Place};
 
 /// Why a run cannot be opened.
 #[derive(Debug, Error)]
@@ -262,7 +262,7 @@ fn seal(path: &Path, mut run: Run, maps: &[PathBuf], recovered: bool) -> Opened 
     run.progress.state = State::CutShort;
     // What waited in the rings is not added to the samples file: its name comes from a file that anyone may have made,
     // and is not to be trusted with writing. What is lost is at most what the house had not taken yet.
-    let recorded = samples::recorded(&run);
+    let recorded = run.recorded_samples();
     if let Some(samples) = &mut run.samples {
         samples.settle(recorded);
     }

@@ -4,14 +4,14 @@ use std::sync::atomic::{Ordering, fence};
 
 use tardy_record::event::EventKind;
 use tardy_record::plan::{ThreadPlan, TimerPlan};
-use tardy_record::samples::{self, SamplesFile};
+use tardy_record::samples::SamplesFile;
 use tardy_sys::shared_map::{Block, SharedMap};
 
 use super::house::House;
 use super::live_series::LiveSeries;
 use super::sample_file::{Owner, SampleFile};
-use crate::probe::cells::{HEADER_SAMPLES_KEPT, Stage, Total};
-use crate::probe::sample_ring::SampleReader;
+use tardy_probe::cells::{HEADER_SAMPLES_KEPT, Stage, Total};
+use tardy_probe::sample_ring::SampleReader;
 
 /// The rings of one phase.
 pub(super) struct SampleDrain<'m> {
@@ -117,7 +117,7 @@ impl House<'_> {
         let path = path.to_string_lossy().into_owned();
         let mut account = SamplesFile { path, kept: file.kept(), lost: file.lost() };
         if settled {
-            account.settle(samples::recorded(&self.run));
+            account.settle(self.run.recorded_samples());
         }
         self.run.samples = Some(account);
     }

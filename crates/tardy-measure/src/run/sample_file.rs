@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::result_file::is_same_place;
-use crate::probe::sample_ring::Sample;
+use tardy_probe::sample_ring::Sample;
 
 /// The first line.
 const HEADER: &str = "phase,cpu,cycle,at_ns,latency_ns\n";

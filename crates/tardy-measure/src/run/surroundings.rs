@@ -1,15 +1,16 @@
 //! What goes on around the probe: loads and watchers, as the house runs them.
 
 use tardy_record::load::LoadResult;
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::PhasePlan;
 
 use super::house::House;
-use crate::load::{self, LoadContext, Loads};
+use tardy_load::{LoadContext, Loads};
 
 /// Loads that run, and the record of those that have ended.
 #[derive(Debug, Default)]
 pub(super) struct LoadBook {
-    running: Option<(Vec<String>, Loads)>,
+    running: Option<(Vec<LoadSpec>, Loads)>,
     ended: Vec<LoadResult>,
 }
 
@@ -37,15 +38,14 @@ impl House<'_> {
         if plan.loads.is_empty() {
             return Ok(());
         }
-        let parsed: Result<Vec<_>, _> = plan.loads.iter().map(|spec| load::parse(spec)).collect();
         let context = LoadContext {
             seed: self.request.plan.seed,
             peer: self.request.plan.peer.clone(),
             ..LoadContext::new(self.request.exe.clone())
         };
         let mut tell = |text: &str| self.observer.say(text);
-        let loads = parsed.and_then(|specs| Loads::start_telling(&specs, &context, &mut tell));
-        let loads = loads.map_err(|error| error.to_string())?;
+        let loads =
+            Loads::start_telling(&plan.loads, &context, &mut tell).map_err(|error| error.to_string())?;
         self.loads.running = Some((plan.loads.clone(), loads));
         Ok(())
     }

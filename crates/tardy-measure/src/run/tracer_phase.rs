@@ -18,9 +18,9 @@ use super::house::House;
 use super::map_place;
 use super::phase::{End, READY_NS, TICK_NS};
 use super::tracer_series::TracerSeries;
-use crate::trace::tracefs::Tracefs;
-use crate::trace::tracing::{Tracing, no_user_thread};
-use crate::watch::Occasion;
+use tardy_host::trace::tracefs::Tracefs;
+use tardy_host::trace::tracing::{Tracing, no_user_thread};
+use tardy_host::watch::Occasion;
 
 /// Where samples come from. Readers end before the tracer does: stopping it kills them, in some kernels badly.
 enum Source {

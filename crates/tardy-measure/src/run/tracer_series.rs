@@ -8,8 +8,8 @@ use tardy_record::plan::{Tracer, TracerPlan};
 use tardy_record::series::{Change, Level, NoiseSeries, Quantity, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 
-use crate::trace::levels::label;
-use crate::trace::tracers::Sample;
+use tardy_host::trace::levels::label;
+use tardy_host::trace::tracers::Sample;
 
 /// The levels of timerlat, lowest first.
 const LEVELS: [Level; 3] = [Level::Irq, Level::KernelThread, Level::UserThread];

@@ -9,8 +9,8 @@ use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_sys::pins_log::Rise;
 
-use crate::probe::order::Granted;
-use crate::probe::sample_ring::Sample;
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::Sample;
 
 /// Where the wire's series begin; both end with the answer.
 const FROM: [Point; 2] = [Point::Due, Point::Raised];

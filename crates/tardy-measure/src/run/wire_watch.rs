@@ -9,8 +9,8 @@ use tardy_sys::shared_map::SharedMap;
 use super::house::House;
 use super::live_series::LiveSeries;
 use super::wire_series::WireSeries;
-use crate::probe::order::Granted;
-use crate::probe::sample_ring::{Sample, SampleReader};
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::{Sample, SampleReader};
 
 /// Whether the plan's input is driven by the lab's own chip, which keeps a log.
 pub(super) fn has_log(house: &House<'_>, probe: &ProbePlan) -> bool {

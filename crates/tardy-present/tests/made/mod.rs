@@ -10,10 +10,11 @@ pub mod surroundings;
 use machine::{facts, origin};
 use readings::{Behaviour, Stall, timer_series};
 use tardy_record::event::{Event, EventKind};
+use tardy_record::load_spec::LoadSpec;
 use tardy_record::plan::{ClockId, PhasePlan, Plan, Policy, ProbePlan, Span, ThreadPlan, TimerPlan, Wake};
-use tardy_record::run::{Phase, Progress, SCHEMA_VERSION, State};
+use tardy_record::run::{Phase, Progress, SCHEMA_VERSION, State, Validity};
 use tardy_record::self_cost::ThreadCost;
-use tardy_record::validity::{self, Validity};
+use tardy_record::validity;
 use tardy_record::{Run, Series};
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -193,7 +194,7 @@ fn phase_plan(wake: Wake, round: u32, length: u64, loads: &[String]) -> PhasePla
     PhasePlan {
         label: format!("{}, round {round}", wake.name()),
         round,
-        loads: loads.to_vec(),
+        loads: loads.iter().cloned().map(LoadSpec::from).collect(),
         warmup_ns: SECOND,
         span: Span::DurationNs(length),
         probe: ProbePlan::Timer(TimerPlan {

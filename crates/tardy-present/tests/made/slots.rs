@@ -1,12 +1,13 @@
 //! A test of a time-aware switch: two flows without the shaper, then with it.
 
 use tardy_record::flow::{
-    Arrival, DequeueCost, FlowRecorder, FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource,
-    Window,
+    DequeueCost, FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource, Window,
 };
+use tardy_record::flow_recorder::{Arrival, FlowRecorder};
+use tardy_record::gates::GateEntry;
 use tardy_record::plan::Wake;
 use tardy_record::run::State;
-use tardy_record::switch::{GateEntry, PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
+use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
 use tardy_record::{Knowable, Run, Series};
 
 use super::machine::facts;
@@ -52,10 +53,7 @@ fn schedule() -> PortSchedule {
         clock: "CLOCK_TAI".into(),
         base_ns: 0,
         cycle_ns: CYCLE_NS,
-        entries: vec![
-            GateEntry { gates: 1, interval_ns: 800_000 },
-            GateEntry { gates: 2, interval_ns: 200_000 },
-        ],
+        entries: vec![GateEntry::set(1, 800_000), GateEntry::set(2, 200_000)],
         link_bps: Knowable::Known(1_000_000_000),
         overhead_bytes: 24,
     }

@@ -1,12 +1,13 @@
-//! The first line of every report: what the kernel is.
+//! The first line of every report: which kernel was measured.
 //!
-//! An article was once published on a kernel that its author wrongly believed to be real-time. So the line says yes
-//! only on evidence, names the evidence, and says so when the kernel's name promises what the kernel is not.
+//! An article was once published about a kernel that its author wrongly believed to be real-time. The headline
+//! therefore calls a kernel real-time only on evidence, names the evidence, and points out a release name that
+//! promises more than the kernel has.
 
 use super::{Facts, Kernel, Preemption};
 
 impl Facts {
-    /// One sentence without a full stop: whether this is a real-time kernel, which, and from what that is known.
+    /// One sentence without a full stop: whether this is a real-time kernel, which kernel it is, and the evidence.
     pub fn headline(&self) -> String {
         let kernel = &self.kernel;
         let release = kernel.release.get().map_or("the kernel, whose release is unknown,", String::as_str);
@@ -40,7 +41,7 @@ impl Facts {
 }
 
 impl Kernel {
-    /// Whether the release has a part such as `rt17` or `realtime`, which is no evidence of anything.
+    /// Whether the release has a part such as `rt17` or `realtime`, which is not evidence.
     pub fn name_promises_real_time(&self) -> bool {
         let Some(release) = self.release.get() else { return false };
         release.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(|part| {
@@ -50,7 +51,7 @@ impl Kernel {
         })
     }
 
-    /// What a kernel without PREEMPT_RT is instead, as the end of a sentence.
+    /// The model of a kernel without PREEMPT_RT, as the end of a sentence.
     fn model(&self) -> String {
         let dynamic = self.preempt_dynamic.get() == Some(&true);
         match (dynamic, self.preemption.get()) {
@@ -64,7 +65,7 @@ impl Kernel {
     }
 }
 
-/// The mode's name on the command line: `preempt=…`.
+/// The name of the mode on the command line: `preempt=…`.
 fn mode(model: Preemption) -> &'static str {
     match model {
         Preemption::Rt => "rt",

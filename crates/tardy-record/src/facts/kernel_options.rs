@@ -1,34 +1,33 @@
 //! The options that a kernel was built with, and how two kernels differ in them.
 //!
-//! Two kernels of one distribution differ in more than PREEMPT_RT, and a comparison that does not say in what compares
-//! it knows not what.
+//! Two kernels of one distribution differ in more than PREEMPT_RT, so a comparison lists every option that differs.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Options that are set, without `CONFIG_`, and their values: `y`, `m`, a number or a text without its quotes. An
-/// option that is not in it is not set.
+/// Options that are set, without `CONFIG_`, and their values: `y`, `m`, a number, or a text without its quotes. An
+/// option that is absent is not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct KernelOptions(pub BTreeMap<String, String>);
 
 impl KernelOptions {
-    /// Reads a configuration as in `/boot/config-RELEASE`: `CONFIG_OPTION=value` lines, and comments for what is not
-    /// set. Other lines mean nothing.
+    /// Parses a configuration such as `/boot/config-RELEASE`: `CONFIG_OPTION=value` lines, and comments for options
+    /// that are not set. Other lines are ignored.
     pub fn from_config_text(text: &str) -> Self {
         let options = text
             .lines()
             .filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='))
             .filter(|(option, _)| !option.is_empty())
             .map(|(option, value)| (option.to_owned(), unquoted(value.trim()).to_owned()))
-            // What is written out as `n` is not set either.
+            // An option that is written as `n` is not set.
             .filter(|(_, value)| value != "n");
         Self(options.collect())
     }
 
-    /// Every option in which two kernels differ, with its value here and there; absent where it is not set.
+    /// Every option in which two kernels differ, with both values; `None` for an option that is not set.
     pub fn differences<'a>(
         &'a self,
         other: &'a Self,

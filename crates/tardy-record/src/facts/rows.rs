@@ -9,18 +9,18 @@ use super::{Clock, Cpu, Evidence, Fact, Facts, IdleState, Kernel, KernelThread, 
 /// One fact as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The group that it belongs to: `kernel`, `clock`, `cpu`, `scheduling`, `machine` or `tardy`.
+    /// The section: `kernel`, `clock`, `cpu`, `scheduling`, `machine` or `tardy`.
     pub section: &'static str,
-    /// What it is, in words; together with the section it names the row, in every run the same.
+    /// The name of the fact. Section and name identify a row, and are the same in every run.
     pub name: &'static str,
-    /// Its value with its unit, or `unknown`.
+    /// The value with its unit, or `unknown`.
     pub value: String,
-    /// Where it comes from, or where it was looked for.
+    /// The source of the value, or where it was looked for.
     pub how: String,
 }
 
 impl Facts {
-    /// Every fact as a row, in a fixed order; of the kernel's configuration only how many options are known.
+    /// Every fact as a row, in a fixed order. The kernel's configuration is one row: the number of known options.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(64);
         kernel_rows(&self.kernel, &mut Section { name: "kernel", rows: &mut rows });
@@ -35,7 +35,7 @@ impl Facts {
     }
 }
 
-/// Where the rows of one section go.
+/// Collects the rows of one section.
 struct Section<'rows> {
     name: &'static str,
     rows: &'rows mut Vec<Row>,
@@ -46,12 +46,12 @@ impl Section<'_> {
         self.rows.push(Row { section: self.name, name, value, how: how.to_owned() });
     }
 
-    /// A fact whose value `text` writes.
+    /// A fact whose value is formatted by `text`.
     fn with<T>(&mut self, name: &'static str, fact: &Fact<T>, text: impl FnOnce(&T) -> String) {
         self.row(name, fact.get().map_or_else(|| "unknown".to_owned(), text), &fact.how);
     }
 
-    /// A fact whose value writes itself.
+    /// A fact whose value is formatted by `Display`.
     fn plain<T: Display>(&mut self, name: &'static str, fact: &Fact<T>) {
         self.with(name, fact, T::to_string);
     }
@@ -159,7 +159,7 @@ fn scheduling_rows(scheduling: &Scheduling, to: &mut Section<'_>) {
     to.with("interrupt and timer threads", &scheduling.kernel_threads, |threads| threads_line(threads));
 }
 
-/// Threads of the same policy and priority together, the most urgent first: `fifo 50: irq/16-mmc0 irq/39-dwc_otg`.
+/// Threads grouped by policy and priority, the highest first: `fifo 50: irq/16-mmc0 irq/39-dwc_otg`.
 fn threads_line(threads: &[KernelThread]) -> String {
     let mut groups: Vec<((u32, &str), Vec<&str>)> = Vec::new();
     for thread in threads {

@@ -1,8 +1,8 @@
-//! Where in the cycle a moment lies, and how far that is from a window.
+//! The phase of a time in a cycle, and its distance from a window.
 
 use super::Window;
 
-/// The cycle of a schedule: where it starts and how long it is.
+/// The cycle of a schedule: its start and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseClock {
     /// A start of the cycle, in ns on the schedule's clock.
@@ -11,13 +11,13 @@ pub struct PhaseClock {
     pub cycle_ns: u64,
 }
 
-/// Where a phase lies with respect to a class's windows.
+/// The position of a phase relative to a class's windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Inside,
-    /// So long before the next window, in ns.
+    /// This long before the next window, in ns.
     Early(u64),
-    /// So long after the last window, in ns.
+    /// This long after the last window, in ns.
     Late(u64),
 }
 
@@ -29,9 +29,9 @@ impl PhaseClock {
     }
 }
 
-/// Where `phase_ns` lies. Without windows everything is inside: there is nothing to be outside of. A frame that comes
-/// exactly at a window's end is inside: that is when the last bit of a frame that just fits arrives.
-pub(super) fn place(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Place {
+/// The position of `phase_ns`. Without windows every phase is inside. A frame that arrives exactly at the end of a
+/// window is inside: this is when the last bit of a frame that just fits arrives.
+pub(crate) fn place(phase_ns: u64, windows: &[Window], cycle_ns: u64) -> Place {
     let (mut early, mut late) = (u64::MAX, u64::MAX);
     for window in windows {
         let since_open = (phase_ns + cycle_ns - window.open_ns % cycle_ns) % cycle_ns;

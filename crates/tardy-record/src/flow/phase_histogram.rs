@@ -1,40 +1,39 @@
-//! At which phases of the cycle frames came.
+//! A histogram of the phases at which frames arrived.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most bins that a cycle is cut into.
+/// The most bins of a cycle.
 pub const PHASE_BIN_COUNT: u64 = 4096;
 
-/// Frames by the phase at which they came: bins of equal width, from 0 to the end of the cycle, the empty ones left out.
+/// Frames by phase: bins of equal width, from 0 to the end of the cycle, without the empty ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseHistogram {
     /// Width of a bin, in ns.
     pub bin_ns: u64,
-    /// The bins that hold anything, in ascending order.
+    /// The bins that are not empty, in ascending order.
     pub bins: Vec<PhaseBin>,
-    /// The earliest phase, exactly.
+    /// The earliest phase, exact.
     pub min_ns: Option<u64>,
-    /// The latest phase, exactly.
+    /// The latest phase, exact.
     pub max_ns: Option<u64>,
 }
 
-/// What came in one bin.
+/// One bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseBin {
-    /// Which bin, from 0: it begins at this times `bin_ns`.
+    /// Its index, from 0; it starts at index times `bin_ns`.
     pub index: u32,
-    /// Frames.
+    /// Number of frames.
     pub frames: u64,
-    /// Bytes that they took on the wire, with preamble, checksum and gap where the link has them.
+    /// Bytes of these frames on the wire, with preamble, checksum and gap if the link has them.
     pub wire_bytes: u64,
 }
 
 impl PhaseHistogram {
-    /// The width of the bins of a cycle: the least of 1, 2, 5, 10, 20, … ns that needs no more than
-    /// [`PHASE_BIN_COUNT`] of them.
+    /// The bin width for a cycle: the least of 1, 2, 5, 10, 20, … ns that needs at most [`PHASE_BIN_COUNT`] bins.
     pub fn bin_ns_for(cycle_ns: u64) -> u64 {
         let mut decade = 1u64;
         loop {
@@ -47,7 +46,7 @@ impl PhaseHistogram {
         }
     }
 
-    /// Frames in all.
+    /// The number of frames.
     pub fn frames(&self) -> u64 {
         self.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.frames))
     }
@@ -57,7 +56,7 @@ impl PhaseHistogram {
         bin.wire_bytes as f64 * 8.0 / (cycles * self.bin_ns as f64 * 1e-9)
     }
 
-    pub(super) fn contradiction(&self, cycle_ns: u64) -> Option<String> {
+    pub(crate) fn contradiction(&self, cycle_ns: u64) -> Option<String> {
         if self.bin_ns == 0 || cycle_ns.div_ceil(self.bin_ns) > PHASE_BIN_COUNT {
             return Some(format!("bins of {} ns for a cycle of {cycle_ns} ns", self.bin_ns));
         }
@@ -73,17 +72,17 @@ impl PhaseHistogram {
     }
 }
 
-/// A phase histogram that is being filled.
+/// A phase histogram under construction.
 #[derive(Clone, Debug)]
-pub(super) struct PhaseCounts {
-    pub(super) bin_ns: u64,
+pub(crate) struct PhaseCounts {
+    pub(crate) bin_ns: u64,
     bins: BTreeMap<u32, (u64, u64)>,
     min_ns: u64,
     max_ns: u64,
 }
 
 impl PhaseCounts {
-    pub(super) fn of_cycle(cycle_ns: u64) -> Self {
+    pub(crate) fn of_cycle(cycle_ns: u64) -> Self {
         Self {
             bin_ns: PhaseHistogram::bin_ns_for(cycle_ns),
             bins: BTreeMap::new(),
@@ -92,7 +91,7 @@ impl PhaseCounts {
         }
     }
 
-    pub(super) fn add(&mut self, phase_ns: u64, wire_bytes: u64) {
+    pub(crate) fn add(&mut self, phase_ns: u64, wire_bytes: u64) {
         let (frames, bytes) = self.bins.entry((phase_ns / self.bin_ns) as u32).or_default();
         *frames += 1;
         *bytes += wire_bytes;
@@ -100,7 +99,7 @@ impl PhaseCounts {
         self.max_ns = self.max_ns.max(phase_ns);
     }
 
-    pub(super) fn so_far(&self) -> PhaseHistogram {
+    pub(crate) fn so_far(&self) -> PhaseHistogram {
         let bin = |(index, (frames, wire_bytes)): (&u32, &(u64, u64))| PhaseBin {
             index: *index,
             frames: *frames,

@@ -1,31 +1,31 @@
-//! Whether the loads were there, and at work, throughout the phases that they are said to have loaded.
+//! Whether the loads ran and worked in all phases that they are recorded for.
 //!
-//! A part is measured against itself: what a machine can do is not known beforehand, but a load that does its work
-//! steadily and then, for ten seconds, does less than half of it was kept from it. Its usual rate is the median over
-//! the phase, weighted by time, which neither a slow start nor the gap of a kill by design moves. Readings are cut
-//! to the phase, so that neither the warm-up nor the next phase speaks for it.
+//! A part is compared with itself. What a machine can do is not known beforehand, but a load that works steadily and
+//! then, for ten seconds, does less than half of it was stalled. Its usual rate is the median over the phase,
+//! weighted by time, so neither a slow start nor a planned restart affects it. Readings are cut to the phase, so that
+//! the warm-up and the next phase do not count.
 //!
-//! A part whose first pass is slow by design (see [`FirstPass`]) must only not stand still until it is over, and is
-//! measured against the rest of the phase from then on.
+//! A part whose first pass is slow by design (see [`FirstPass`]) must only make progress during that pass; after it,
+//! the part is compared with the rest of the phase.
 //!
-//! A phase shorter than ten seconds has no such stretch; there a part must not stand still for half of it.
+//! In a phase shorter than ten seconds, a part must not stand still for half of it.
 //!
-//! The road not taken: rates fixed in advance. They would have to be wrong on either a board or a server. Whoever knows
-//! what a load comes to on his machine can say so (`--load-floor`), and is then told when it did not.
+//! The road not taken: fixed rates. They would be wrong on either a board or a server. A user who knows what a load
+//! achieves on a machine can require it (`--load-floor`).
 
 use crate::load::{FirstPass, LoadPart, LoadResult, STRETCH_NS, Stretch};
 use crate::plan::LoadFloor;
 use crate::run::Phase;
 
-/// A load's rate must stay above this share of its own median over any [`STRETCH_NS`].
+/// A load's rate must stay above this share of its median over any [`STRETCH_NS`].
 const LEAST_SHARE: f64 = 0.5;
-/// How late a burst may begin and still count as regular, in ns.
+/// How late a burst may start and still be regular, in ns.
 const BURST_SLACK_NS: u64 = 1_000_000_000;
-/// In a phase too short for a stretch, a part that stands still for half of it has stalled, unless that is less than
-/// this: a busy scheduler keeps a task waiting for a second or two without anything being amiss.
+/// In a phase shorter than a stretch, a part that stands still for half of it has stalled, unless that is less than
+/// this: a busy scheduler can delay a task by a second or two.
 const STANDSTILL_NS: u64 = 2_500_000_000;
 
-/// How much had been done at a moment: ns from the start of the run, and work.
+/// The total work at a time: ns from the start of the run, and work.
 type Point = (u64, f64);
 
 /// Judges the loads of a run with these phases.
@@ -63,14 +63,14 @@ pub(super) fn judge(
     }
 }
 
-/// Whether any of the load's phases is over, and was long enough for its pace to be judged.
+/// Whether any of the load's phases has ended and was long enough to judge the load's rate.
 fn was_long(phases: &[Phase], load: &LoadResult) -> bool {
     let own = phases.iter().take(load.last_phase.saturating_add(1)).skip(load.first_phase);
     own.filter_map(|phase| Some(phase.end_ns?.saturating_sub(phase.start_ns)))
         .any(|length| length >= STRETCH_NS)
 }
 
-/// The deaths that came before the end of the load's last phase; later ones took nothing from any number.
+/// The unplanned ends before the end of the load's last phase; later ones affected no number.
 fn deaths<'a>(phases: &[Phase], load: &LoadResult, part: &'a LoadPart) -> impl Iterator<Item = String> + 'a {
     let end = phases.get(load.last_phase).and_then(|phase| phase.end_ns).unwrap_or(u64::MAX);
     part.deaths
@@ -79,15 +79,15 @@ fn deaths<'a>(phases: &[Phase], load: &LoadResult, part: &'a LoadPart) -> impl I
         .map(|death| format!("died, noticed at {:.1} s: {}", death.at_ns as f64 / 1e9, death.how))
 }
 
-/// Whether a part did as much as was asked for.
+/// Whether a part did the required work.
 enum Reached {
     Yes,
     No(String),
     CannotBeTold(String),
 }
 
-/// Whether the part's mean rate in a phase that is over is at least this. Bursts are held against the whole periods
-/// that the phase has room for, since where in a period it begins is chance.
+/// Whether the part's mean rate in a phase that has ended is at least this. Bursts are compared over the whole
+/// periods that fit into the phase, since their position in a period is arbitrary.
 fn reaches(part: &LoadPart, phase: &Phase, floor: f64) -> Reached {
     let Some(end) = phase.end_ns.filter(|end| *end > phase.start_ns) else { return Reached::Yes };
     let points = cut_to_phase(part, phase.start_ns, end);
@@ -107,13 +107,13 @@ fn reaches(part: &LoadPart, phase: &Phase, floor: f64) -> Reached {
     }
 }
 
-/// Why a load's part did too little in the phase, if it did.
+/// Why a load's part did too little in the phase; `None` if it did enough.
 fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Option<String> {
     let over = end.is_some_and(|end| end > start);
     let end = end.unwrap_or(u64::MAX);
     let dead = part.at_ns.iter().zip(&part.alive).find(|(at, alive)| !**alive && (start..=end).contains(*at));
     if let Some((at, _)) = dead {
-        // The death itself has been told, with its reason.
+        // The end of the load is already reported, with its reason.
         return part.deaths.is_empty().then(|| format!("it was dead at {:.1} s", *at as f64 / 1e9));
     }
     let points = cut_to_phase(part, start, end);
@@ -151,7 +151,7 @@ fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Opt
         .or_else(|| too_slow(part, &since, found(false), LEAST_SHARE))
 }
 
-/// Where in a phase too short for a stretch the part did nothing for half of it; those that work in bursts may.
+/// Where, in a phase shorter than a stretch, the part did nothing for half of it; parts that work in bursts may.
 fn standstill(part: &LoadPart, points: &[Point]) -> Option<(u64, u64)> {
     let (first, last) = (points.first()?, points.last()?);
     let length = last.0 - first.0;
@@ -163,7 +163,7 @@ fn standstill(part: &LoadPart, points: &[Point]) -> Option<(u64, u64)> {
     (longest.1 - longest.0 >= STANDSTILL_NS.max(length / 2)).then_some(longest)
 }
 
-/// The part's readings within the phase, and between two readings its edges.
+/// The part's readings within the phase, interpolated at its edges.
 fn cut_to_phase(part: &LoadPart, start: u64, end: u64) -> Vec<Point> {
     let readings: Vec<Point> =
         part.at_ns.iter().zip(&part.done).map(|(at, done)| (*at, *done as f64)).collect();
@@ -179,8 +179,8 @@ fn cut_to_phase(part: &LoadPart, start: u64, end: u64) -> Vec<Point> {
     at(start).into_iter().chain(within).chain(at(end).filter(|_| end > start)).collect()
 }
 
-/// The slowest stretch, if the part did nothing in it, or less than this share of its median rate. `found` are those
-/// that were found while the run went on; they are looked for in the readings too, which may come from elsewhere.
+/// The slowest stretch, if the part did nothing in it or less than this share of its median rate. `found` are the
+/// stretches found during the run; readings are searched as well, since they may come from elsewhere.
 fn too_slow(
     part: &LoadPart,
     points: &[Point],
@@ -202,7 +202,8 @@ fn too_slow(
     })
 }
 
-/// For each point, the shortest stretch that ends there and is at least `least` ns long: its ends, and its rate.
+/// For each point, the shortest stretch that ends there and is at least `least` ns long: its start, its end and its
+/// rate.
 fn windows(points: &[Point], least: u64) -> impl Iterator<Item = (u64, u64, f64)> + '_ {
     let least = least.max(1);
     let mut from = 0;
@@ -216,7 +217,7 @@ fn windows(points: &[Point], least: u64) -> impl Iterator<Item = (u64, u64, f64)
     })
 }
 
-/// The rate that half of the time was above.
+/// The rate that was exceeded for half of the time.
 fn median(windows: impl Iterator<Item = (u64, u64, f64)>) -> Option<f64> {
     let mut windows: Vec<(u64, u64, f64)> = windows.collect();
     windows.sort_by(|a, b| a.2.total_cmp(&b.2));
@@ -239,8 +240,8 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
     const BURST_EVERY: u64 = 7 * SECOND;
 
-    /// A part read once a second, from five seconds before the phase to five seconds after it, that does
-    /// `work(second)` in each second; the phase begins at second 0.
+    /// A part read once per second, from five seconds before the phase to five seconds after it, that does
+    /// `work(second)` in each second; the phase starts at second 0.
     fn part(burst_every_ns: Option<u64>, seconds: u64, work: impl Fn(i64) -> u64) -> (LoadPart, u64, u64) {
         let mut recorder = PartRecorder::new("scheduler", "messages", burst_every_ns);
         let mut done = 0;
@@ -296,7 +297,7 @@ mod tests {
         assert!(is_slack(verdict(part(None, 60, |second| if second < 12 { 300 } else { 1000 }))));
     }
 
-    /// Cold for 40 s, then ten times as fast.
+    /// Slow for 40 s, then ten times as fast.
     fn cold(first_pass: Option<FirstPass>, work: impl Fn(i64) -> u64) -> Option<String> {
         let (mut part, start, end) =
             part(None, 300, |second| work(second) * if second < 40 { 1 } else { 10 });
@@ -483,8 +484,8 @@ mod tests {
     }
 
     proptest! {
-        /// Irregular readings of uneven but lasting work are no stall; the same with a real stall in it are, wherever
-        /// the readings fall and however many were left out since.
+        /// Irregular readings of uneven but lasting work are not a stall; the same with a real stall are, wherever
+        /// the readings fall and however many were left out.
         #[test]
         fn stalls_are_found_and_nothing_else(
             gaps_ms in prop::collection::vec(200_u64..1_500, 60..9_000),
@@ -509,7 +510,7 @@ mod tests {
             prop_assert_eq!(told.is_some(), stalled, "{:?}", told);
         }
 
-        /// Whatever a file claims, judging it ends without a panic.
+        /// Whatever a file contains, judging it ends without a panic.
         #[test]
         fn nonsense_is_judged_calmly(
             readings in prop::collection::vec((any::<u64>(), any::<u64>(), any::<bool>()), 0..20),

@@ -6,13 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::{Ended, send, signal};
-
-/// What of a process matters here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    parent: u32,
-    zombie: bool,
-}
+use crate::processes::{self, ProcessState};
 
 /// How often /proc may show none of the children that there are before they count as hidden (hidepid, proc(5)). A
 /// child forked while /proc was read is found the next time.
@@ -73,7 +67,7 @@ pub fn has_children() -> bool {
 /// All descendants of `root` that are not in `but` nor below one of these. Zombies count only as `root`'s own
 /// children: others are for their own parents to wait for.
 fn descendants(root: u32, but: &[u32]) -> io::Result<Vec<u32>> {
-    let processes = processes()?;
+    let processes = states()?;
     let is_below = |mut pid: u32| {
         // No chain of parents is longer than there are processes; a torn reading must not make it a circle.
         for _ in 0..=processes.len() {
@@ -81,57 +75,30 @@ fn descendants(root: u32, but: &[u32]) -> io::Result<Vec<u32>> {
                 return false;
             }
             match processes.get(&pid) {
-                Some(entry) if entry.parent == root => return true,
-                Some(entry) => pid = entry.parent,
+                Some(state) if state.parent == root => return true,
+                Some(state) => pid = state.parent,
                 None => return false,
             }
         }
         false
     };
-    let living = |entry: &Entry| !entry.zombie || entry.parent == root;
+    let living = |state: &ProcessState| !state.is_zombie || state.parent == root;
     Ok(processes
         .iter()
-        .filter(|(pid, entry)| living(entry) && is_below(**pid))
+        .filter(|(pid, state)| living(state) && is_below(**pid))
         .map(|(pid, _)| *pid)
         .collect())
 }
 
-fn processes() -> io::Result<BTreeMap<u32, Entry>> {
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // What has ended meanwhile is nobody's descendant any more.
-        if let Some(entry) = std::fs::read(format!("/proc/{pid}/stat")).ok().and_then(|stat| parse(&stat)) {
-            found.insert(pid, entry);
-        }
-    }
-    Ok(found)
-}
-
-/// The state and parent in a line of /proc/PID/stat (proc(5)). The name before them may hold anything.
-fn parse(stat: &[u8]) -> Option<Entry> {
-    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
-    let state = fields.next()?;
-    Some(Entry { parent: fields.next()?.parse().ok()?, zombie: matches!(state, "Z" | "X") })
+/// The state of every process; those that end while /proc is read are left out.
+fn states() -> io::Result<BTreeMap<u32, ProcessState>> {
+    let states = processes::all()?.into_iter().filter_map(|pid| Some((pid, ProcessState::of(pid)?)));
+    Ok(states.collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_may_hold_anything() {
-        for (stat, entry) in [
-            (&b"7 (sh) S 3 7 7 0"[..], Some(Entry { parent: 3, zombie: false })),
-            (&b"7 (a) Z 9 (b\xff) Z 4 7"[..], Some(Entry { parent: 4, zombie: true })),
-            (&b"7 (sh"[..], None),
-            (&b"7 (sh) S"[..], None),
-            (&b""[..], None),
-        ] {
-            assert_eq!(parse(stat), entry);
-        }
-    }
 
     #[test]
     fn this_test_descends_from_its_parent() {

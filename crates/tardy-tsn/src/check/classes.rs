@@ -1,10 +1,11 @@
 //! Classes and their windows: never open, too short, split.
 
+use tardy_record::gates::{Opening, Openings};
 use tardy_record::units::format_duration_ns;
 
 use super::{Found, Place};
 use crate::network::Speed;
-use crate::windows::{self, Openings, Window, bytes_in, wire_ns};
+use crate::transmission_time::{bytes_in, wire_ns};
 
 /// Ethernet's header, which the kernel counts and an MTU does not.
 const HEADER: u32 = 14;
@@ -18,18 +19,18 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
         return;
     }
     for class in 0..place.switch.classes.len() {
-        let openings = windows::of(place.schedule, class);
-        if openings.windows.is_empty() {
+        let openings = place.schedule.openings(class);
+        if openings.openings.is_empty() {
             never_open(place, class, found);
             continue;
         }
         dropped_flows(place, class, found);
-        if openings.always {
+        if openings.is_always_open() {
             continue;
         }
         if let Some(speed) = place.device.speed_for_kernel() {
             too_short(place, class, &openings, speed, found);
-            for window in openings.windows.iter().filter(|_| place.is_software()) {
+            for window in openings.openings.iter().filter(|_| place.is_software()) {
                 split(place, class, window, speed, found);
             }
         }
@@ -104,11 +105,11 @@ fn longest_frame(place: &Place<'_>, class: usize) -> (u32, String) {
 fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, found: &mut Found<'_>) {
     let (size, whose) = longest_frame(place, class);
     let needed = wire_ns(place.on_wire(size), speed);
-    let Some(window) = openings.windows.iter().max_by_key(|window| window.duration_ns) else { return };
-    let longest = window.duration_ns;
+    let Some(window) = openings.openings.iter().max_by_key(|window| window.length_ns()) else { return };
+    let longest = window.length_ns();
     let overhead = u64::from(place.schedule.overhead.value);
     let passing = bytes_in(longest, speed).saturating_sub(overhead);
-    let span = place.schedule.entries[window.entries[0]].duration_ns.span;
+    let span = place.schedule.entries[window.entries[0]].interval_span;
     let (frame, slot) = (format_duration_ns(needed), format_duration_ns(longest));
     let enough = format_duration_ns((needed + GATE_LATENESS_NS).div_ceil(1000) * 1000);
     let head = format!(
@@ -139,15 +140,15 @@ fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, f
 
 /// Each entry has a budget of its own, as long as the class stays open from there on: entries that continue a window give the
 /// same time a second time (`taprio_set_budgets`).
-fn split(place: &Place<'_>, class: usize, window: &Window, speed: u64, found: &mut Found<'_>) {
+fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &mut Found<'_>) {
     if window.entries.len() < 2 {
         return;
     }
-    let running = windows::running_ns(place.schedule);
+    let running = place.schedule.running_ns();
     let (size, _) = longest_frame(place, class);
     let frame = place.on_wire(size).max(1);
-    let carried = bytes_in(window.duration_ns, speed) / frame;
-    let mut rest = window.duration_ns;
+    let carried = bytes_in(window.length_ns(), speed) / frame;
+    let mut rest = window.length_ns();
     let mut admitted = 0;
     for entry in &window.entries {
         admitted += bytes_in(rest, speed) / frame;
@@ -158,10 +159,10 @@ fn split(place: &Place<'_>, class: usize, window: &Window, speed: u64, found: &m
     }
     let second = &place.schedule.entries[window.entries[1]];
     let masks: Vec<u32> =
-        window.entries.iter().map(|entry| place.schedule.entries[*entry].gate_mask.value).collect();
+        window.entries.iter().map(|entry| place.schedule.entries[*entry].entry.gates).collect();
     let same = masks.windows(2).any(|pair| pair[0] == pair[1]);
     let wraps = window.entries.windows(2).any(|pair| pair[1] < pair[0]);
-    let slot = format_duration_ns(window.duration_ns);
+    let slot = format_duration_ns(window.length_ns());
     let change = if same && wraps && window.entries.len() == 2 {
         format!("Begin the list where the window begins: one entry for {slot}, and move base_time with it.")
     } else if same {

@@ -5,7 +5,7 @@ use tardy_record::units::format_duration_ns;
 use super::{Found, Place, Ways};
 use crate::network::{End, Flow, Network, Pace, PortId, Switch};
 use crate::settings::{self, PortVlan};
-use crate::windows::{self, bytes_in};
+use crate::transmission_time::bytes_in;
 
 /// Rules about the flows that come into a switch.
 pub(super) fn of_switch(network: &Network, number: usize, ways: &Ways<'_>, found: &mut Found<'_>) {
@@ -144,13 +144,13 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
         };
         let offered: u128 = flows.iter().map(|flow| per_second(flow)).sum();
         let Some(last) = flows.iter().rfind(|flow| per_second(flow) > 0) else { continue };
-        let openings = windows::of(place.schedule, class);
+        let openings = place.schedule.openings(class);
         // Whole frames only: what is left of a window at its end is its guard band.
         let frame = flows.iter().map(|flow| place.on_wire(flow.size.value)).max().unwrap_or(1).max(1);
-        let carried: u64 = if openings.always {
+        let carried: u64 = if openings.is_always_open() {
             bytes_in(cycle, speed)
         } else {
-            openings.windows.iter().map(|window| bytes_in(window.duration_ns, speed) / frame * frame).sum()
+            openings.openings.iter().map(|one| bytes_in(one.length_ns(), speed) / frame * frame).sum()
         };
         // A class that never opens, or whose windows hold no frame, has been told already.
         if carried == 0 || offered * u128::from(cycle) <= u128::from(carried) * 1_000_000_000 {

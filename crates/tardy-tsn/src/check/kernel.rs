@@ -5,7 +5,7 @@
 
 use crate::network::Clock;
 use crate::settings::{Queues, Taprio};
-use crate::windows::wire_ns;
+use crate::transmission_time::wire_ns;
 
 use super::Device;
 

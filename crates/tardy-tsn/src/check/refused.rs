@@ -6,7 +6,7 @@ use super::kernel::{About, Refusal, refusals};
 use super::{Found, Kind, Place};
 use crate::placed::Span;
 use crate::settings;
-use crate::windows::wire_ns;
+use crate::transmission_time::wire_ns;
 
 /// Everything that the kernel refuses about one port, and what its message has no room for.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
@@ -202,10 +202,10 @@ fn interval(place: &Place<'_>, entry: usize) -> (Span, String, String) {
     let unknown = place.device.speed == Some(super::DeviceSpeed::Unknown);
     let why = if unknown { ", which is what the kernel takes an unknown speed for" } else { "" };
     (
-        entry.duration_ns.span,
+        entry.interval_span,
         format!(
             "an entry of {}, shorter than a 60-byte frame",
-            format_duration_ns(u64::from(entry.duration_ns.value))
+            format_duration_ns(u64::from(entry.entry.interval_ns))
         ),
         format!(
             "Write {shortest} or more: the time of 60 bytes at {}{why}.",

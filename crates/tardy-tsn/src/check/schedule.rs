@@ -1,10 +1,9 @@
 //! Cycle, masks, operations and base time: the list as a list.
 
+use tardy_record::gates::GateOperation;
 use tardy_record::units::format_duration_ns;
 
 use super::{Found, Machine, Place};
-use crate::network::GateOperation;
-use crate::windows;
 
 /// All rules about a port's list.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
@@ -46,11 +45,11 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
         );
         return;
     }
-    let running = windows::running_ns(schedule);
+    let running = schedule.running_ns();
     let cut = running
         .iter()
         .zip(&schedule.entries)
-        .position(|(running, entry)| *running < u64::from(entry.duration_ns.value));
+        .position(|(running, entry)| *running < u64::from(entry.entry.interval_ns));
     let first_cut = cut.unwrap_or(0);
     let lost = running.iter().skip(first_cut).filter(|running| **running == 0).count();
     let left = running[first_cut];
@@ -84,7 +83,7 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
 
 /// What the last entry opens, as a file would have it.
 fn last_gates(place: &Place<'_>) -> String {
-    let mask = place.schedule.entries.last().map_or(0, |entry| entry.gate_mask.value);
+    let mask = place.schedule.entries.last().map_or(0, |entry| entry.entry.gates);
     in_words(place, mask)
 }
 
@@ -100,11 +99,11 @@ fn masks(place: &Place<'_>, found: &mut Found<'_>) {
     let classes = place.switch.classes.len();
     let all = (1u64 << classes) - 1;
     for entry in &place.schedule.entries {
-        let mask = entry.gate_mask.value;
+        let mask = entry.entry.gates;
         if mask == u32::MAX {
             found.accepted(
                 "mask-all-ones",
-                entry.gate_mask.span,
+                entry.gates_span,
                 [
                     "a gate mask of 0xffffffff".to_owned(),
                     "The kernel uses it for itself, as \"no schedule\": no guard band and no budget, so that frames run \
@@ -118,7 +117,7 @@ fn masks(place: &Place<'_>, found: &mut Found<'_>) {
             let meant = mask & all as u32;
             found.accepted(
                 "mask-beyond-classes",
-                entry.gate_mask.span,
+                entry.gates_span,
                 [
                     format!("gate mask {mask:#04x} has gates of classes that are not there"),
                     format!("There are {classes} classes; the bits above are ignored, and the gates of {} are open.", in_words(place, meant)),
@@ -133,7 +132,7 @@ fn operations(place: &Place<'_>, found: &mut Found<'_>) {
     if !place.is_software() {
         return;
     }
-    let held = place.schedule.entries.iter().filter(|entry| entry.operation != GateOperation::Set);
+    let held = place.schedule.entries.iter().filter(|entry| entry.entry.operation != GateOperation::Set);
     for entry in held {
         found.accepted(
             "hold-in-software",

@@ -6,7 +6,7 @@ use super::{DeviceSpeed, Found, Machine, Place, classes, schedule};
 use crate::file::rate_in_words;
 use crate::network::{CLASSES_MAX, Clock, Switch};
 use crate::settings;
-use crate::windows::{self, UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
+use crate::transmission_time::{UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
 
 /// EtherType of PTP (IEEE 1588 over Ethernet, as gPTP sends it).
 const PTP: u16 = 0x88f7;
@@ -185,7 +185,7 @@ fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
 fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
     let known = place.switch.classifiers.iter().any(|rule| rule.matches.ethertype == Some(PTP));
     let class = usize::from(place.switch.class_of_priority(0));
-    let openings = windows::of(place.schedule, class);
+    let openings = place.schedule.openings(class);
     let Some(closed) = openings.longest_closed_ns(place.running_cycle_ns()) else { return };
     if known || closed == 0 {
         return;

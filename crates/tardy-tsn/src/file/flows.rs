@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use super::classes::class_number;
 use super::keys::{Keys, Problems};
-use super::switches::{carried_marks, class_number};
+use super::switches::carried_marks;
 use super::values::nearest;
 use crate::network::{Class, Flow, Host, Marks, Network, Pace};
 use crate::placed::{Placed, Span};

@@ -1,8 +1,10 @@
 //! The keys of a port that make its schedule: `gates`, `base_time`, `cycle_time` and the rest.
 
+use super::classes::class_number;
 use super::keys::{Keys, Problems, Value};
-use super::switches::class_number;
-use crate::network::{CLASSES_MAX, Class, Clock, GateEntry, GateOperation, Schedule};
+use tardy_record::gates::{GateEntry, GateOperation};
+
+use crate::network::{CLASSES_MAX, Class, Clock, Schedule, ScheduleEntry};
 use crate::placed::{Placed, Span};
 use toml::de::DeValue;
 
@@ -70,7 +72,7 @@ fn clock(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Pla
     }
 }
 
-fn entries(gates: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Vec<GateEntry> {
+fn entries(gates: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Vec<ScheduleEntry> {
     let list = gates.list(problems).unwrap_or_default();
     if let Some(extra) = list.get(ENTRIES_MAX) {
         problems.add(extra.span, format!("gates has {} entries; at most {ENTRIES_MAX} are read", list.len()));
@@ -80,7 +82,7 @@ fn entries(gates: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Vec
 }
 
 /// `{ open = ["blue"], for = "800us" }`
-fn entry(value: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Option<GateEntry> {
+fn entry(value: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Option<ScheduleEntry> {
     const OPERATIONS: [(&str, GateOperation); 3] = [
         ("set", GateOperation::Set),
         ("hold", GateOperation::SetAndHold),
@@ -110,10 +112,12 @@ fn entry(value: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Optio
         keys.missing("for", "\"800us\"", problems);
     }
     keys.finish(problems);
-    Some(GateEntry {
-        operation: operation.map(|operation| operation.value).unwrap_or_default(),
-        gate_mask: gate_mask?,
-        duration_ns: duration??,
+    let operation = operation.map(|operation| operation.value).unwrap_or_default();
+    let (gates, interval) = (gate_mask?, duration??);
+    Some(ScheduleEntry {
+        entry: GateEntry { operation, gates: gates.value, interval_ns: interval.value },
+        gates_span: gates.span,
+        interval_span: interval.span,
         span: value.span,
     })
 }

@@ -90,28 +90,12 @@ pub(super) fn is_interface_name(name: &str) -> bool {
     (1..16).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with(['-', '.'])
 }
 
-/// How many letters must change to make `a` of `b`.
-pub(super) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 /// That of `known` which was probably meant by `word`, if one is near.
 pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word: String = word.chars().take(64).collect();
     known
         .into_iter()
-        .map(|candidate| (distance(&word, candidate), candidate))
+        .map(|candidate| (strsim::levenshtein(&word, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.chars().count() / 3)
         .min()
         .map(|(_, candidate)| candidate)

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use tardy_record::gates::GateOperation;
+
 use crate::classify;
 use crate::network::{Bridge, Clock};
 use crate::settings::{PortSettings, Settings, Taprio};
@@ -214,8 +216,12 @@ pub fn tc(interface: &str, taprio: &Taprio) -> String {
     );
     let _ = write!(words, " \\\n  base-time {}", taprio.base_time_ns);
     for entry in &taprio.entries {
-        let operation = ["S", "H", "R"][usize::from(entry.command.min(2))];
-        let _ = write!(words, " \\\n  sched-entry {operation} {:02x} {}", entry.gate_mask, entry.interval_ns);
+        let operation = match entry.operation {
+            GateOperation::Set => "S",
+            GateOperation::SetAndHold => "H",
+            GateOperation::SetAndRelease => "R",
+        };
+        let _ = write!(words, " \\\n  sched-entry {operation} {:02x} {}", entry.gates, entry.interval_ns);
     }
     if let Some(cycle) = taprio.cycle_time_ns.filter(|cycle| *cycle != 0) {
         let _ = write!(words, " \\\n  cycle-time {cycle}");

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use tardy_record::gates::GateOperation;
+
 use crate::network::Clock;
 use crate::settings::{PortSettings, Settings, Taprio};
 
@@ -79,11 +81,15 @@ fn entries(taprio: &Taprio, field: &mut impl FnMut(usize, &str, &str)) {
     for (place, entry) in taprio.entries.iter().enumerate() {
         field(3, "TCA_TAPRIO_SCHED_ENTRY", &format!("# {place}"));
         if says_command {
-            let name =
-                ["SetGateStates", "SetAndHoldMac", "SetAndReleaseMac"][usize::from(entry.command.min(2))];
-            field(4, "TCA_TAPRIO_SCHED_ENTRY_CMD", &format!("{} ({name})", entry.command));
+            let name = match entry.operation {
+                GateOperation::Set => "SetGateStates",
+                GateOperation::SetAndHold => "SetAndHoldMac",
+                GateOperation::SetAndRelease => "SetAndReleaseMac",
+            };
+            let command = entry.operation.command();
+            field(4, "TCA_TAPRIO_SCHED_ENTRY_CMD", &format!("{command} ({name})"));
         }
-        field(4, "TCA_TAPRIO_SCHED_ENTRY_GATE_MASK", &format!("{:#04x}", entry.gate_mask));
+        field(4, "TCA_TAPRIO_SCHED_ENTRY_GATE_MASK", &format!("{:#04x}", entry.gates));
         field(4, "TCA_TAPRIO_SCHED_ENTRY_INTERVAL", &ns(i64::from(entry.interval_ns)));
     }
 }

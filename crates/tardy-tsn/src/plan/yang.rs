@@ -6,6 +6,7 @@
 //! queues, clocks and frame overhead, which are Linux's; the priority map and the VLANs belong to other modules.
 
 use serde::Serialize;
+use tardy_record::gates::{self, GateOperation};
 
 use crate::settings::{PortSettings, Settings, Taprio};
 
@@ -112,7 +113,7 @@ fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
     if taprio.num_tc > 8 {
         return Err(format!("{} classes; the standard has 8", taprio.num_tc));
     }
-    let sum: i64 = taprio.entries.iter().map(|entry| i64::from(entry.interval_ns)).sum();
+    let sum = gates::sum_ns(&taprio.entries).cast_signed();
     let cycle = taprio.cycle_time_ns.filter(|cycle| *cycle != 0).unwrap_or(sum);
     let numerator = i32::try_from(cycle)
         .ok()
@@ -125,13 +126,13 @@ fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
     let all_open = ((1u16 << taprio.num_tc) - 1) as u8;
     let entries = taprio.entries.iter().zip(0..).map(|(entry, index)| GateControlEntry {
         index,
-        operation_name: match entry.command {
-            1 => "ieee802-dot1q-sched:set-and-hold-mac",
-            2 => "ieee802-dot1q-sched:set-and-release-mac",
-            _ => "ieee802-dot1q-sched:set-gate-states",
+        operation_name: match entry.operation {
+            GateOperation::Set => "ieee802-dot1q-sched:set-gate-states",
+            GateOperation::SetAndHold => "ieee802-dot1q-sched:set-and-hold-mac",
+            GateOperation::SetAndRelease => "ieee802-dot1q-sched:set-and-release-mac",
         },
         time_interval_value: entry.interval_ns,
-        gate_states_value: entry.gate_mask as u8 & all_open,
+        gate_states_value: entry.gates as u8 & all_open,
     });
     let limits = taprio.max_sdu.iter().zip(0..).filter(|(bytes, _)| **bytes > 0);
     Ok(GateParameterTable {

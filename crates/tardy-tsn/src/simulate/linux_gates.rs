@@ -7,7 +7,10 @@
 //! refused has cost stays charged; a cycle longer than the list is never waited for; and while there is no current entry,
 //! before the base time and from a replacement to the next time the timer fires, all is open.
 
+use tardy_record::gates::{self, GateEntry};
+
 use crate::network::CLASSES_MAX;
+use crate::transmission_time;
 
 /// The mask that the kernel itself uses for "there is no entry": such an entry knows neither guard band nor budget.
 const ALL_OPEN: u32 = u32::MAX;
@@ -24,9 +27,9 @@ const MTU_MAX: u32 = 65_535;
 
 /// What the kernel is told of a schedule.
 #[derive(Clone, Debug)]
-pub struct KernelOrder<'a> {
-    /// Gate mask and interval in ns of each entry; at least one, none of 0.
-    pub entries: &'a [(u32, u32)],
+pub struct KernelOrder {
+    /// The gate control list; at least one entry, none of 0 ns.
+    pub entries: Vec<GateEntry>,
     /// `cycle_time`; 0 or absent: the sum of the entries.
     pub cycle_ns: Option<u64>,
     /// `cycle_time_extension`.
@@ -86,21 +89,17 @@ struct List {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    mask: u32,
+    gates: u32,
     interval_ns: i64,
     end_ns: i64,
-}
-
-/// `picos_per_byte` at a speed in Mbit/s: whole ps, at least 17; an unknown speed is 10 Mbit/s.
-pub fn picos_per_byte(speed_mbps: Option<u64>) -> u64 {
-    (8_000_000 / speed_mbps.filter(|speed| *speed > 0).unwrap_or(10)).max(17)
 }
 
 impl KernelSchedule {
     /// A schedule that was installed before the simulation begins: if its base time is past, it has been running since the
     /// last start of a cycle. `latency_ns` is how late the timer fires. `None` for a list without length.
-    pub fn installed(order: &KernelOrder<'_>, latency_ns: u64) -> Option<Self> {
-        let picos_per_byte = picos_per_byte(order.speed_mbps);
+    pub fn installed(order: &KernelOrder, latency_ns: u64) -> Option<Self> {
+        let picos_per_byte =
+            transmission_time::picos_per_byte(order.speed_mbps.unwrap_or(0).saturating_mul(1_000_000));
         let mut list = List::of(order, picos_per_byte)?;
         let start_ns = if order.base_ns > 0 { order.base_ns } else { order.base_ns % list.cycle_ns };
         list.begin_at(start_ns, picos_per_byte);
@@ -190,7 +189,7 @@ impl KernelSchedule {
     #[inline]
     pub(super) fn mask(&self) -> u32 {
         match (&self.operating, self.current) {
-            (Some(list), Some(current)) => list.entries[current].mask,
+            (Some(list), Some(current)) => list.entries[current].gates,
             _ => ALL_OPEN,
         }
     }
@@ -199,7 +198,7 @@ impl KernelSchedule {
     #[inline]
     pub(super) fn ask(&mut self, class: u8, charged_bytes: u32, now_ns: u64) -> Verdict {
         let (Some(list), Some(current)) = (&mut self.operating, self.current) else { return Verdict::Pass };
-        if list.entries[current].mask == ALL_OPEN {
+        if list.entries[current].gates == ALL_OPEN {
             return Verdict::Pass;
         }
         let row = current * self.classes..(current + 1) * self.classes;
@@ -280,15 +279,18 @@ impl KernelSchedule {
 }
 
 impl List {
-    fn of(order: &KernelOrder<'_>, picos_per_byte: u64) -> Option<Self> {
-        let sum_ns: i64 = order.entries.iter().map(|entry| i64::from(entry.1)).sum();
+    fn of(order: &KernelOrder, picos_per_byte: u64) -> Option<Self> {
+        let sum_ns = gates::sum_ns(&order.entries).cast_signed();
         let cycle_ns =
             order.cycle_ns.filter(|cycle| *cycle > 0).map_or(Some(sum_ns), |ns| i64::try_from(ns).ok())?;
         if sum_ns == 0 || cycle_ns == 0 {
             return None;
         }
-        let entry =
-            |&(mask, interval): &(u32, u32)| Entry { mask, interval_ns: i64::from(interval), end_ns: 0 };
+        let entry = |entry: &GateEntry| Entry {
+            gates: entry.gates,
+            interval_ns: i64::from(entry.interval_ns),
+            end_ns: 0,
+        };
         let cells = order.entries.len() * usize::from(order.classes);
         let mut list = Self {
             entries: order.entries.iter().map(entry).collect(),
@@ -315,7 +317,7 @@ impl List {
 
     /// `taprio_calculate_gate_durations`: from each entry to the one in which the gate is shut, round the end of the list.
     fn measure_openings(&mut self, class: usize, classes: usize) {
-        let open = |entry: &Entry| entry.mask.checked_shr(class as u32).unwrap_or(0) & 1 == 1;
+        let open = |entry: &Entry| entry.gates.checked_shr(class as u32).unwrap_or(0) & 1 == 1;
         let count = self.entries.len();
         if self.entries.iter().all(open) {
             let sum: i64 = self.entries.iter().map(|entry| entry.interval_ns).sum();
@@ -332,7 +334,7 @@ impl List {
     }
 
     /// `taprio_update_queue_max_sdu`.
-    fn longest_frame(&self, class: usize, order: &KernelOrder<'_>, picos_per_byte: u64) -> u32 {
+    fn longest_frame(&self, class: usize, order: &KernelOrder, picos_per_byte: u64) -> u32 {
         let classes = usize::from(order.classes);
         let openings = self.open_for_ns.iter().skip(class).step_by(classes);
         let longest_ns = openings.copied().max().unwrap_or(0);

@@ -1,12 +1,11 @@
 //! From a network as its file has it to a wiring.
 
-use std::fmt;
-
 use super::linux_gates::{KernelOrder, KernelSchedule};
 use super::path::{Passage, Path};
 use super::standard_gates::Windows;
 use super::wiring::{
-    ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, WIRE_OVERHEAD_BYTES, Wiring, wire_ps,
+    ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, WIRE_OVERHEAD_BYTES, Wiring,
+    WiringError, wire_ps,
 };
 use super::{Mode, Options, Ports};
 use crate::check::kernel;
@@ -28,23 +27,6 @@ const QUEUES_MAX: u16 = 64;
 const ENTRIES_MAX: usize = 8000;
 /// Longest cycle and period, in ns: a day.
 const TIME_MAX_NS: u64 = 86_400_000_000_000;
-
-/// Why a network cannot be simulated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WiringError {
-    /// Where in the file.
-    pub span: Span,
-    /// What is wrong, and what to do.
-    pub what: String,
-}
-
-impl fmt::Display for WiringError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for WiringError {}
 
 /// A network that is ready to be simulated. Its streams are in the order of the network's flows.
 #[derive(Clone, Debug)]
@@ -239,14 +221,10 @@ impl PortBuilder<'_> {
         if schedule.cycle_ns() > TIME_MAX_NS {
             return Err(self.wrong(schedule.gates_span, "a cycle of more than a day is not simulated"));
         }
-        let entries: Vec<(u32, u64)> = schedule
-            .entries
-            .iter()
-            .map(|entry| (entry.gate_mask.value, u64::from(entry.duration_ns.value)))
-            .collect();
         let base_ns = i128::from(schedule.base_time_ns.value) - i128::from(self.zero_ns);
         let cycle_ns = schedule.cycle_time_ns.as_ref().map(|cycle| cycle.value);
-        let windows = Windows::of(&entries, cycle_ns, base_ns, self.switch.classes.len().max(1) as u8);
+        let windows =
+            Windows::of(&schedule.gate_entries(), cycle_ns, base_ns, self.switch.classes.len().max(1) as u8);
         windows
             .map(Discipline::Standard)
             .ok_or_else(|| self.wrong(schedule.gates_span, "the gate control list has no length"))
@@ -263,15 +241,13 @@ impl PortBuilder<'_> {
                 format!("the kernel refuses this schedule ({}): tardy tsn check says more", refusal.message);
             return Err(self.wrong(schedule.gates_span, &what));
         }
-        let entries: Vec<(u32, u32)> =
-            schedule.entries.iter().map(|entry| (entry.gate_mask.value, entry.duration_ns.value)).collect();
         let mut max_sdu = [0; crate::network::CLASSES_MAX];
         for (place, class) in max_sdu.iter_mut().zip(&self.switch.classes) {
             *place = class.max_sdu.as_deref().copied().unwrap_or(0);
         }
         let base_ns = i128::from(schedule.base_time_ns.value) - i128::from(self.zero_ns);
         let order = KernelOrder {
-            entries: &entries,
+            entries: schedule.gate_entries(),
             cycle_ns: schedule.cycle_time_ns.as_ref().map(|cycle| cycle.value),
             extension_ns: schedule.cycle_time_extension_ns.as_ref().map_or(0, |time| time.value),
             base_ns: i64::try_from(base_ns).map_err(|_| {

@@ -1,6 +1,6 @@
 //! What a flow's frames are like at each port that they leave by: VLANs put tags on and take them off.
 
-use super::of_network::WiringError;
+use super::wiring::WiringError;
 use crate::network::{End, Flow, Marks, Network, PortId, PortVlans, Switch};
 
 /// Bytes of a VLAN tag.

@@ -1,16 +1,16 @@
 //! A simulation as a run: the same series as a test of a real switch has, so that the same report shows both.
 
-use tardy_record::flow::{
-    self, FlowRecorder, FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource,
-};
+use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
+use tardy_record::flow_recorder::{self, FlowRecorder};
+use tardy_record::gates::GateEntry;
 use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
 use tardy_record::run::{Origin, Phase, Progress, Run, State};
-use tardy_record::switch::{self, PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
+use tardy_record::switch::{PortSchedule, Ptp, ScheduleSource, SwitchPlace, SwitchRecord};
 use tardy_record::{Knowable, validity};
 
 use super::engine::{self, Arrival, Duration, Fate, Listener, Lost, Tally};
-use super::of_network::{Wired, WiringError, schedule_of, wire, zero_ns};
-use super::wiring::Wiring;
+use super::of_network::{Wired, schedule_of, wire, zero_ns};
+use super::wiring::{Wiring, WiringError};
 use super::{Mode, Options};
 use crate::network::{Flow, Network, Pace, Port, PortId, Schedule};
 
@@ -209,23 +209,14 @@ fn port_name(network: &Network, id: PortId) -> String {
 /// The schedule as it operates in this mode: Linux ignores what a cycle has beyond its list, and the standard fills it with
 /// the last state.
 fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Schedule) -> PortSchedule {
-    let entry = |entry: &crate::network::GateEntry| switch::GateEntry {
-        gates: entry.gate_mask.value,
-        interval_ns: entry.duration_ns.value,
-    };
-    let mut entries: Vec<switch::GateEntry> = schedule.entries.iter().map(entry).collect();
+    let mut entries = schedule.gate_entries();
     let (sum_ns, written_ns) = (schedule.sum_ns(), schedule.cycle_ns());
     let mut cycle_ns = if written_ns == 0 { sum_ns } else { written_ns };
     match request.options.mode {
         Mode::Linux => cycle_ns = cycle_ns.min(sum_ns),
         Mode::Standard => {
-            let mut left_ns = cycle_ns.saturating_sub(sum_ns);
             let gates = entries.last().map_or(0, |last| last.gates);
-            while left_ns > 0 {
-                let interval_ns = u32::try_from(left_ns).unwrap_or(u32::MAX);
-                entries.push(switch::GateEntry { gates, interval_ns });
-                left_ns -= u64::from(interval_ns);
-            }
+            entries.extend(GateEntry::lasting(gates, cycle_ns.saturating_sub(sum_ns)));
         }
     }
     let zero_ns = zero_ns(request.network, request.options);
@@ -262,7 +253,7 @@ impl<A: Audience> Listener for Recorders<'_, A> {
     fn arrived(&mut self, arrival: &Arrival) {
         let since_ns = arrival.arrived_ns.saturating_sub(self.zero_ns).max(0) as u64;
         if let Some(recorder) = self.flows.get_mut(arrival.flow as usize) {
-            recorder.arrived(flow::Arrival {
+            recorder.arrived(flow_recorder::Arrival {
                 sequence: arrival.sequence,
                 sent_ns: arrival.sent_ns,
                 received_ns: arrival.arrived_ns,

@@ -5,9 +5,10 @@
 
 use super::Options;
 use super::engine::{self, Arrival, Duration, Listener};
-use super::of_network::{WiringError, wire_from};
+use super::of_network::wire_from;
 use super::recorded::drain_ns;
 use super::wiring::Release;
+use super::wiring::WiringError;
 use crate::network::Network;
 
 /// Where frames enter the simulation.

@@ -5,6 +5,8 @@
 //! before its list cuts the list (list execute state machine, 8.6.9.2). Before the base time the gates are as
 //! AdminGateStates has them, by default all open (8.6.9.4.5), and what they are then is not known to close.
 
+use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
+
 use super::tournament::NEVER;
 
 /// A stretch in which a gate is open: `[open_ns, close_ns)`, in ns of the simulation.
@@ -66,12 +68,11 @@ impl Cursor {
 }
 
 impl Windows {
-    /// The windows of `classes` classes under `entries`, each a mask of open gates and a duration in ns.
+    /// The windows of `classes` classes under `entries`.
     ///
     /// `base_ns` is the base time in ns of the simulation, negative for one that is past. `None` for a cycle of 0.
-    pub fn of(entries: &[(u32, u64)], cycle_ns: Option<u64>, base_ns: i128, classes: u8) -> Option<Self> {
-        let sum_ns = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.1));
-        let cycle_ns = cycle_ns.filter(|cycle| *cycle > 0).unwrap_or(sum_ns);
+    pub fn of(entries: &[GateEntry], cycle_ns: Option<u64>, base_ns: i128, classes: u8) -> Option<Self> {
+        let cycle_ns = cycle_ns.filter(|cycle| *cycle > 0).unwrap_or_else(|| gates::sum_ns(entries));
         if cycle_ns == 0 || entries.is_empty() {
             return None;
         }
@@ -128,33 +129,16 @@ impl Windows {
 }
 
 impl ClassWindows {
-    fn of(entries: &[(u32, u64)], cycle_ns: u64, class: u8) -> Self {
-        let mut windows: Vec<(u64, u64)> = Vec::new();
-        let mut at_ns = 0u64;
-        for (index, (mask, duration_ns)) in entries.iter().enumerate() {
-            let last = index + 1 == entries.len();
-            let end_ns = if last { cycle_ns } else { at_ns.saturating_add(*duration_ns).min(cycle_ns) };
-            if mask >> class & 1 == 1 && end_ns > at_ns {
-                match windows.last_mut().filter(|before| before.1 == at_ns) {
-                    Some(before) => before.1 = end_ns,
-                    None => windows.push((at_ns, end_ns)),
-                }
-            }
-            at_ns = end_ns;
-        }
-        if windows == [(0, cycle_ns)] {
+    fn of(entries: &[GateEntry], cycle_ns: u64, class: u8) -> Self {
+        let found = Openings::of(entries, cycle_ns, AfterLast::Hold, class);
+        if found.is_always_open() {
             return Self::AlwaysOpen;
         }
-        let Some((first, last)) = windows.first().copied().zip(windows.last().copied()) else {
+        if found.openings.is_empty() {
             return Self::NeverOpen;
-        };
-        if windows.len() > 1 && first.0 == 0 && last.1 == cycle_ns {
-            windows.remove(0);
-            if let Some(last) = windows.last_mut() {
-                last.1 += first.1;
-            }
         }
-        let longest_ns = windows.iter().map(|(open, close)| close - open).max().unwrap_or(0);
+        let longest_ns = found.longest_ns();
+        let windows = found.openings.iter().map(|opening| (opening.open_ns, opening.close_ns)).collect();
         Self::Some { windows, longest_ns, cursor: Cursor::default() }
     }
 }
@@ -165,8 +149,9 @@ mod tests {
 
     use super::*;
 
-    fn windows(entries: &[(u32, u64)], cycle_ns: Option<u64>, base_ns: i128) -> Windows {
-        Windows::of(entries, cycle_ns, base_ns, 3).unwrap()
+    fn windows(entries: &[(u32, u32)], cycle_ns: Option<u64>, base_ns: i128) -> Windows {
+        let entries: Vec<GateEntry> = entries.iter().map(|one| GateEntry::set(one.0, one.1)).collect();
+        Windows::of(&entries, cycle_ns, base_ns, 3).unwrap()
     }
 
     fn opening(open_ns: u64, close_ns: u64) -> Opening {
@@ -206,19 +191,19 @@ mod tests {
     #[test]
     fn a_list_of_no_length_is_none() {
         assert!(Windows::of(&[], Some(5), 0, 1).is_none());
-        assert!(Windows::of(&[(1, 0)], None, 0, 1).is_none());
+        assert!(Windows::of(&[GateEntry::set(1, 0)], None, 0, 1).is_none());
     }
 
     proptest! {
         #[test]
         fn an_opening_is_what_the_list_says(
-            entries in prop::collection::vec((0u32..8, 1u64..60), 1..7),
+            entries in prop::collection::vec((0u32..8, 1u32..60), 1..7),
             cycle in prop::option::of(20u64..400),
             base in -500i128..500,
             times in prop::collection::vec(0u64..3_000, 1..60),
         ) {
             let mut gates = windows(&entries, cycle, base);
-            let sum: u64 = entries.iter().map(|entry| entry.1).sum();
+            let sum: u64 = entries.iter().map(|entry| u64::from(entry.1)).sum();
             let cycle = cycle.unwrap_or(sum);
             let open = |class: u32, at: u64| {
                 if i128::from(at) < base {
@@ -226,7 +211,7 @@ mod tests {
                 }
                 let phase = (i128::from(at) - base).rem_euclid(i128::from(cycle)) as u64;
                 let mut end = 0;
-                let now = entries.iter().find(|entry| { end += entry.1; phase < end }).or(entries.last()).unwrap();
+                let now = entries.iter().find(|entry| { end += u64::from(entry.1); phase < end }).or(entries.last()).unwrap();
                 now.0 >> class & 1 == 1
             };
             for at in times {

@@ -3,8 +3,28 @@
 //! One step below a [`Network`](crate::network::Network): every frame of a flow takes the same way, and all that can be
 //! known of a frame before the simulation starts is in its [`Hop`]s.
 
+use std::fmt;
+
 use super::linux_gates::KernelSchedule;
 use super::standard_gates::Windows;
+use crate::placed::Span;
+
+/// Why a network cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiringError {
+    /// Where in the file.
+    pub span: Span,
+    /// What is wrong, and what to do.
+    pub what: String,
+}
+
+impl fmt::Display for WiringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for WiringError {}
 
 /// Preamble and start delimiter, frame check sequence and gap: what a frame takes on a wire beyond its own bytes.
 pub const WIRE_OVERHEAD_BYTES: u32 = 24;

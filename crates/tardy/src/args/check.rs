@@ -1,22 +1,26 @@
-//! `tardy check`, and what it measures if it shall.
+//! `tardy check`, and what it measures with `--measure`.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use tardy_measure::doctor::Change;
+use tardy_record::load_spec::LoadSpec;
+
+use super::values::{CpuSelection, PositiveDuration};
 
 /// `tardy check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Try what can be changed while the machine runs, one change at a time, measure each in several rounds, put
-    /// everything back, and rank what helped (docs/check.md).
+    /// Try each change that can be made while the machine runs, measure it in several rounds, undo it, and rank the changes
+    /// by their effect (docs/check.md)
     #[arg(long)]
     pub(crate) measure: bool,
     #[command(flatten)]
     pub(crate) trials: TrialFlags,
-    /// Read kernel files under this directory instead.
+    /// Read kernel files below this directory.
     #[arg(long, hide = true, default_value = "/")]
     pub(crate) kernel_root: PathBuf,
 }
@@ -25,41 +29,46 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --measure")]
 pub(crate) struct TrialFlags {
-    /// Which changes: governor, idle, throttling, fair-server, interrupts, irq-threads-up, irq-threads-down, ktimers-up,
-    /// ktimers-down, timer-migration [default: all that can be tried here]
-    #[arg(long, value_name = "CHANGE,…", value_delimiter = ',', requires = "measure")]
-    pub(crate) only: Option<Vec<String>>,
-    /// How long each trial lasts [default: 5s]
+    /// Changes to try: governor, idle, throttling, fair-server, interrupts, irq-threads-up, irq-threads-down, ktimers-up,
+    /// ktimers-down, timer-migration [default: all that are possible here]
+    #[arg(long, value_name = "CHANGE,…", value_delimiter = ',', requires = "measure", value_parser = change)]
+    pub(crate) only: Option<Vec<Change>>,
+    /// Duration of each trial [default: 5s]
     #[arg(long, value_name = "TIME", requires = "measure")]
-    pub(crate) duration: Option<String>,
-    /// How often each change is tried [default: two more than it takes to tell anything from chance]
+    pub(crate) duration: Option<PositiveDuration>,
+    /// How often to try each change [default: two more than significance requires]
     #[arg(long, value_name = "COUNT", requires = "measure")]
     pub(crate) rounds: Option<u32>,
-    /// What runs meanwhile, as with `tardy run`; may be given several times [default: none]
+    /// Load during the trials, as for `tardy run`. May be repeated [default: none]
     #[arg(long, value_name = "LOAD", requires = "measure")]
-    pub(crate) load: Option<Vec<String>>,
-    /// CPUs to measure [default: all but the first, where there is another]
+    pub(crate) load: Option<Vec<LoadSpec>>,
+    /// CPUs to measure [default: all but the first, if there is another]
     #[arg(short, long, value_name = "LIST", requires = "measure")]
-    pub(crate) cpus: Option<String>,
-    /// From one deadline to the next [default: 200us]
+    pub(crate) cpus: Option<CpuSelection>,
+    /// Time between deadlines [default: 200us]
     #[arg(short, long, value_name = "TIME", requires = "measure")]
-    pub(crate) interval: Option<String>,
+    pub(crate) interval: Option<PositiveDuration>,
     /// Real-time priority of the probe, 1 to 99 [default: 90]
     #[arg(short, long, requires = "measure")]
     pub(crate) priority: Option<u32>,
-    /// Seeds the order of the trials, dither and loads [default: 1]
+    /// Seed of the order of trials, dither and loads [default: 1]
     #[arg(long, requires = "measure")]
     pub(crate) seed: Option<u64>,
-    /// Keep the run of every trial in this directory.
+    /// Keep the run file of every trial in this directory.
     #[arg(short, long, value_name = "DIRECTORY", requires = "measure")]
     pub(crate) output: Option<PathBuf>,
-    /// Show what could be tried here, and change nothing.
+    /// List what can be tried here, and change nothing.
     #[arg(long, requires = "measure")]
     pub(crate) dry_run: bool,
-    /// No progress on standard error.
+    /// Do not print progress.
     #[arg(short, long, requires = "measure")]
     pub(crate) quiet: bool,
-    /// Invent the measurements from a seed, without waiting and without privileges.
+    /// Simulate the measurements from a seed, without waiting and without privileges.
     #[arg(long, hide = true, value_name = "SEED", requires = "measure")]
     pub(crate) fake: Option<u64>,
+}
+
+fn change(name: &str) -> Result<Change, String> {
+    let expected = || format!("expected one of {}", Change::ALL.map(Change::name).join(", "));
+    Change::of_name(name.trim()).ok_or_else(expected)
 }

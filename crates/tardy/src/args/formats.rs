@@ -6,51 +6,48 @@ use clap::{Args, ValueEnum};
 use tardy_formats::{TimeUnit, Unit};
 use tardy_record::capture::Edge;
 
+use super::values::Duration;
+
 /// `tardy import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Files of other tools, packed or not, and directories of them.
+    /// Files of other tools, compressed or not, and directories of them.
     #[arg(required_unless_present = "list", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The format, where the content does not tell; --list names them.
+    /// Format of the files, if it cannot be detected; --list shows the formats.
     #[arg(long = "as", value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// The unit of files that do not say theirs.
+    /// Unit of files that do not name theirs.
     #[arg(long, value_enum)]
     pub(crate) unit: Option<UnitArg>,
-    /// The command line that the files were made with, such as 'cyclictest -m -Sp90 -i200 -h400 -q': from it come interval,
-    /// priority and unit.
+    /// Command line that produced the files, such as 'cyclictest -m -Sp90 -i200 -h400 -q'. It supplies interval, priority and
+    /// unit.
     #[arg(long, value_name = "COMMAND LINE")]
     pub(crate) command: Option<String>,
-    /// The channel of a capture that has the stimulus, by its name or its number from 0.
-    #[arg(
-        id = "capture_in",
-        long = "in",
-        value_name = "CHANNEL",
-        help_heading = "Captures of logic analysers"
-    )]
+    /// Channel of a capture with the stimulus, by its name or its number from 0.
+    #[arg(id = "capture_in", long = "in", value_name = "CHANNEL", help_heading = "Logic analyser captures")]
     pub(crate) input: Option<String>,
-    /// The channel that has the answers; alone, the one whose widths, periods and holes are looked at.
+    /// Channel with the answers; without --in, the channel whose widths, periods and holes are measured.
     #[arg(
         id = "capture_out",
         long = "out",
         value_name = "CHANNEL",
-        help_heading = "Captures of logic analysers"
+        help_heading = "Logic analyser captures"
     )]
     pub(crate) output_channel: Option<String>,
-    /// Which edges count; rising by default.
-    #[arg(long, value_enum, help_heading = "Captures of logic analysers")]
+    /// Edges to measure [default: rising]
+    #[arg(long, value_enum, help_heading = "Logic analyser captures")]
     pub(crate) edge: Option<EdgeArg>,
-    /// The unit of times that have none: of CSV without one in its head, of VCD without a $timescale.
-    #[arg(long, value_enum, help_heading = "Captures of logic analysers")]
+    /// Unit of times without one: CSV without a unit in its header, VCD without $timescale.
+    #[arg(long, value_enum, help_heading = "Logic analyser captures")]
     pub(crate) time_unit: Option<TimeUnitArg>,
-    /// Names the formats that can be imported.
+    /// List the formats that can be imported.
     #[arg(long)]
     pub(crate) list: bool,
-    /// Where the run file goes; of several files, the directory that theirs go to.
+    /// Run file; for several files, the directory of the run files.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace run files that are there.
+    /// Overwrite existing run files.
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -121,25 +118,25 @@ impl From<TimeUnitArg> for TimeUnit {
 /// `tardy export`.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// A run file.
+    /// Run file.
     #[arg(required_unless_present = "list_formats", value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
-    /// The format; --list names them.
+    /// Format; --list shows the formats.
     #[arg(long, value_name = "FORMAT", required_unless_present = "list_formats")]
     pub(crate) to: Option<String>,
-    /// The unit of cyclictest's rows, which its parsers take for us.
+    /// Unit of cyclictest's rows. Its parsers assume us.
     #[arg(id = "export_unit", long = "unit", value_enum)]
     pub(crate) unit: Option<UnitArg>,
-    /// A wake-up later than this is too late (junit); the run's own limit by default.
+    /// Highest accepted latency, for junit [default: the run's limit]
     #[arg(id = "export_limit", long = "limit", value_name = "TIME")]
-    pub(crate) limit: Option<String>,
-    /// Names the formats that can be written.
+    pub(crate) limit: Option<Duration>,
+    /// List the formats that can be written.
     #[arg(id = "list_formats", long = "list")]
     pub(crate) list: bool,
-    /// Where it goes; standard output by default.
+    /// Output file [default: standard output]
     #[arg(id = "export_output", short = 'o', long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file if it is there.
+    /// Overwrite the file if it exists.
     #[arg(id = "export_force", long = "force")]
     pub(crate) force: bool,
 }

@@ -1,19 +1,20 @@
-//! `tardy lab`: the same experiment on emulated machines and real kernels.
+//! `tardy lab`: experiments on emulated machines.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::run::{GpioFlags, NoiseFlags, RunFlags, TimerFlags};
+use super::options::{LabOptions, RecipeFlags};
+use super::values::{PositiveDuration, scale};
 
 /// `tardy lab …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// A recipe on one kernel or several: run files, a comparison and a report.
+    /// Run a recipe on one or more kernels: run files, a comparison and a report.
     Run(Box<LabRunArgs>),
-    /// Whether a recipe gives the same bytes every time: alone, beside another guest, and with a hog on the CPU.
+    /// Check that a recipe yields the same bytes every time: alone, next to another guest, and under a load on its CPU.
     Verify(Box<LabVerifyArgs>),
-    /// Kernels that are here, and those that the distribution offers.
+    /// List kernels in the cache and kernels that the distribution offers.
     Kernels(LabKernelsArgs),
 }
 
@@ -23,22 +24,22 @@ pub(crate) struct LabRunArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
-    /// Every article's experiment that the lab can do, one chapter each, in one report.
+    /// Run the experiment of every article, each a chapter of one report.
     #[arg(long, conflicts_with_all = ["recipe", "kernel"], help_heading = "What to run")]
     pub(crate) all: bool,
-    /// Directory for the run files, the consoles' logs and the report [default: tardy-lab-RECIPE]
+    /// Directory for run files, console logs and the report [default: tardy-lab-RECIPE]
     #[arg(short, long, value_name = "DIR", help_heading = "Results")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace files of the same names.
+    /// Overwrite existing files.
     #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
-    /// The comparison as JSON on standard output.
+    /// Print the comparison as JSON.
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,
-    /// No progress on standard error.
+    /// Do not print progress.
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
-    /// Show what would be booted, and boot nothing. Kernels and tools that are not in the cache are fetched all the same.
+    /// Print what would boot and boot nothing. Missing kernels and tools are still downloaded.
     #[arg(long, conflicts_with = "json", help_heading = "What to run")]
     pub(crate) dry_run: bool,
 }
@@ -49,69 +50,56 @@ pub(crate) struct LabVerifyArgs {
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
 
-    /// How often each kernel is booted.
+    /// How often to boot each kernel.
     #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(crate) rounds: u32,
-    /// Directory for the first run of each kernel, and for every run that differs from it [default: none is kept]
+    /// Directory for the first run of each kernel, and for every run that differs from it [default: keep none]
     #[arg(short, long, value_name = "DIR", help_heading = "Results")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace files of the same names.
+    /// Overwrite existing files.
     #[arg(long, requires = "output", help_heading = "Results")]
     pub(crate) force: bool,
 }
 
-/// What is the same for running and verifying.
+/// What `run` and `verify` share.
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentArgs {
-    /// A recipe, by name or path (docs/recipes.md) [default: lab-quick]
+    /// Recipe, by name or path (docs/recipes.md) [default: lab-quick]
     pub(crate) recipe: Option<String>,
 
     #[command(flatten)]
+    pub(crate) lab: LabOptions,
+    #[command(flatten)]
     pub(crate) guest: GuestFlags,
     #[command(flatten)]
-    pub(crate) run: RunFlags,
-    #[command(flatten)]
-    pub(crate) timer: TimerFlags,
-    #[command(flatten)]
-    pub(crate) noise: NoiseFlags,
-    #[command(flatten)]
-    pub(crate) gpio: GpioFlags,
+    pub(crate) flags: RecipeFlags,
 
-    /// Multiply every duration and loop count.
-    #[arg(long, default_value_t = 1.0, value_name = "FACTOR", help_heading = "What to run")]
+    /// Multiply all durations and loop counts by this.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR", value_parser = scale, help_heading = "What to run")]
     pub(crate) scale: f64,
 }
 
-/// The `[lab]` keys of a recipe as flags, and what only this machine can say.
+/// Flags of the emulator, which no recipe sets.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Guest")]
 pub(crate) struct GuestFlags {
-    /// A kernel: debian:6.12, debian:6.12-rt, or a path to an image, each with ,append='WORDS' and, for a path,
-    /// ,modules=DIR; give several to compare them [default: debian:6.12 and debian:6.12-rt]
-    #[arg(short, long, value_name = "KERNEL")]
-    pub(crate) kernel: Vec<String>,
-    /// pc, virt or raspi3b [default: pc]
-    #[arg(long)]
-    pub(crate) machine: Option<String>,
-    /// Memory in MiB [default: 512]
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(64..=65536))]
-    pub(crate) memory: Option<u32>,
-    /// The host's time instead of counted instructions, for functional runs: latencies mean nothing.
+    /// Let the guest's clock follow the host's time instead of counted instructions. For functional tests: latencies are
+    /// meaningless.
     #[arg(long)]
     pub(crate) realtime: bool,
-    /// The host's own CPU, by /dev/kvm: latencies are those of a virtual machine of this host.
+    /// Run the guest on the host's CPU with /dev/kvm. Latencies are those of a virtual machine on this host.
     #[arg(long, conflicts_with = "realtime")]
     pub(crate) kvm: bool,
-    /// How many CPUs a guest has with --realtime or --kvm [default: 2]
+    /// CPUs of a guest with --realtime or --kvm [default: 2]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) guest_cpus: Option<u32>,
-    /// tardy for the guest, statically linked for its processor [default: tardy-guest-PROCESSOR beside this program]
+    /// Statically linked tardy for the guest's processor [default: tardy-guest-PROCESSOR next to this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) guest_tardy: Option<PathBuf>,
-    /// How long the emulator may work without a word from the guest, in its CPU time.
+    /// CPU time that the emulator may use without output from the guest.
     #[arg(long, value_name = "TIME", default_value = "5m")]
-    pub(crate) patience: String,
-    /// Ask the distribution for newer kernels first.
+    pub(crate) patience: PositiveDuration,
+    /// Check the distribution for newer kernels first.
     #[arg(long)]
     pub(crate) refresh: bool,
 }
@@ -119,10 +107,10 @@ pub(crate) struct GuestFlags {
 /// `tardy lab kernels`.
 #[derive(Debug, Args)]
 pub(crate) struct LabKernelsArgs {
-    /// Ask the distribution anew what it offers.
+    /// Check the distribution for newer kernels first.
     #[arg(long)]
     pub(crate) refresh: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

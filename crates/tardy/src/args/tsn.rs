@@ -1,38 +1,39 @@
-//! `tardy tsn`: a time-aware switch, from its file.
+//! `tardy tsn`: a time-aware switch described by a file.
 
 use clap::{Args, Subcommand, ValueEnum};
 use tardy_tsn::plan::commands::Classifying;
 
 use super::tsn_simulate::{TsnGenerateArgs, TsnSimulateArgs};
+use super::values::PositiveDuration;
 
 /// `tardy tsn …`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TsnCommand {
-    /// What the kernel would refuse, and what it would accept and get wrong; nothing is touched.
+    /// Report what the kernel would refuse, and what it would accept and handle wrongly. Changes nothing.
     Check(TsnCheckArgs),
-    /// What the switch would do, frame by frame, as the run that a test of it would be.
+    /// Simulate the switch frame by frame, and record a run as a test would.
     Simulate(Box<TsnSimulateArgs>),
-    /// A switch's file that chance made up.
+    /// Print a random switch file.
     #[command(hide = true)]
     Generate(TsnGenerateArgs),
-    /// What would be set: as commands to read and run, as the standard's YANG, or as the message to the kernel.
+    /// Print what would be configured: as shell commands, as YANG of the standard, or as messages to the kernel.
     Plan(TsnPlanArgs),
-    /// Make this machine the switch: bridge, VLANs, classifier and gate control lists. It stays up until it is removed.
+    /// Make this machine the switch: bridge, VLANs, classifier and gate control lists. It stays until it is removed.
     Apply(TsnApplyArgs),
-    /// Take a switch back: everything as it was before.
+    /// Remove a switch and restore the previous configuration.
     Remove(TsnRemoveArgs),
-    /// What the kernel has of the switches that are up.
+    /// Show the kernel's configuration of the active switches.
     Show(TsnShowArgs),
-    /// Keep a switch alive: mend what a lost cable or a changed queue stops, and tell what was lost.
+    /// Keep a switch running: repair ports after a lost link or a changed queue, and report the frames lost.
     Watch(TsnWatchArgs),
-    /// Send the flows through the switch and record when they arrive, with the shaper and without.
+    /// Send the flows through the switch and record their arrivals, with and without the shaper.
     Test(TsnTestArgs),
 }
 
-/// What every command reads.
+/// The file that every command reads.
 #[derive(Debug, Args)]
 pub(crate) struct SwitchFileArgs {
-    /// A file that describes a switch (docs/tsn.md), by path, or one of tardy's own by name: tsn-two-flows
+    /// Switch file (docs/tsn.md), by path, or by name: tsn-two-flows
     pub(crate) file: String,
 }
 
@@ -42,13 +43,13 @@ pub(crate) struct TsnCheckArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// Fail also over what the kernel accepts and gets wrong.
+    /// Also fail if the kernel would accept a setting and handle it wrongly.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// By the file alone: do not ask this machine about its interfaces and clocks.
+    /// Check the file alone, without this machine's interfaces and clocks.
     #[arg(long)]
     pub(crate) offline: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -59,14 +60,13 @@ pub(crate) struct TsnPlanArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// The form.
+    /// Form of the output.
     #[arg(long = "as", value_enum, value_name = "FORM", default_value_t = PlanForm::Commands)]
     pub(crate) form: PlanForm,
-    /// What gives frames their priority in the commands; with Open vSwitch, whose frames nft does not see, tc in place
-    /// of nft.
+    /// Program that assigns priorities to frames. With Open vSwitch, whose frames nft does not see, tc replaces nft.
     #[arg(long, value_enum, value_name = "PROGRAM", default_value_t = ClassifierProgram::Nft)]
     pub(crate) classifier: ClassifierProgram,
-    /// Which switch, where the file has several.
+    /// Switch of the file, if it has several.
     #[arg(long = "switch", value_name = "NAME")]
     pub(crate) of: Option<String>,
 }
@@ -82,14 +82,14 @@ pub(crate) enum PlanForm {
     Netlink,
 }
 
-/// What gives frames their priority.
+/// Program that assigns priorities to frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ClassifierProgram {
     /// nft's bridge family.
     Nft,
     /// flower and skbedit.
     Tc,
-    /// iptables by way of br_netfilter.
+    /// iptables with br_netfilter.
     Iptables,
 }
 
@@ -103,13 +103,13 @@ impl From<ClassifierProgram> for Classifying {
     }
 }
 
-/// Which switch of a file.
+/// A switch of a file.
 #[derive(Debug, Args)]
 pub(crate) struct OneSwitchArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// Which of the file's switches this machine is; needed where there are several.
+    /// Switch of the file that this machine is. Mandatory if the file has several.
     #[arg(long = "switch", value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
@@ -120,16 +120,16 @@ pub(crate) struct TsnApplyArgs {
     #[command(flatten)]
     pub(crate) one: OneSwitchArgs,
 
-    /// Take the switch back after this long, or at Ctrl-C; without it, it stays until `tardy tsn remove`.
+    /// Remove the switch after this time, or at Ctrl-C [default: it stays until `tardy tsn remove`]
     #[arg(long = "for", value_name = "TIME")]
-    pub(crate) duration: Option<String>,
-    /// Use a bridge, and replace queueing disciplines, that are not tardy's.
+    pub(crate) duration: Option<PositiveDuration>,
+    /// Use an existing bridge, and replace queueing disciplines, that tardy did not create.
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Leave it to the kernel to refuse what `tardy tsn check` says that it would: to see whether it does.
+    /// Apply settings that `tardy tsn check` expects the kernel to refuse.
     #[arg(long)]
     pub(crate) unchecked: bool,
-    /// Also where your own SSH connection runs over one of the ports.
+    /// Apply even if your SSH connection uses one of the ports.
     #[arg(long)]
     pub(crate) even_my_own_connection: bool,
 }
@@ -137,16 +137,16 @@ pub(crate) struct TsnApplyArgs {
 /// `tardy tsn remove`.
 #[derive(Debug, Args)]
 pub(crate) struct TsnRemoveArgs {
-    /// The switch's name; needed where several are up.
+    /// Name of the switch. Mandatory if several are active.
     pub(crate) name: Option<String>,
 }
 
 /// `tardy tsn show`.
 #[derive(Debug, Args)]
 pub(crate) struct TsnShowArgs {
-    /// The switch's name; all that are up unless said.
+    /// Name of the switch [default: all that are active]
     pub(crate) name: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -157,9 +157,9 @@ pub(crate) struct TsnWatchArgs {
     #[command(flatten)]
     pub(crate) one: OneSwitchArgs,
 
-    /// End after this long; without it, at Ctrl-C.
+    /// End after this time [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
-    pub(crate) duration: Option<String>,
+    pub(crate) duration: Option<PositiveDuration>,
 }
 
 /// `tardy tsn test`.
@@ -168,32 +168,32 @@ pub(crate) struct TsnTestArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// Build talkers, switches and listeners of network namespaces on this machine; without, the switch is up already, and
-    /// `[[host]] interface = "eth1"` in the file says which interfaces of this machine are cabled to it.
+    /// Build talkers, switches and listeners from network namespaces on this machine. Without it, the switch must be active,
+    /// and `[[host]] interface = "eth1"` in the file names this machine's interfaces that are connected to it.
     #[arg(long)]
     pub(crate) netns: bool,
-    /// For how long frames are counted, with the shaper and again without.
+    /// Time during which frames are counted, with the shaper and again without it.
     #[arg(long = "for", value_name = "TIME", default_value = "2s")]
-    pub(crate) duration: String,
-    /// Only with the shaper.
+    pub(crate) duration: PositiveDuration,
+    /// Test only with the shaper.
     #[arg(long, conflicts_with = "without_shaper")]
     pub(crate) with_shaper: bool,
-    /// Only without the shaper.
+    /// Test only without the shaper.
     #[arg(long)]
     pub(crate) without_shaper: bool,
-    /// Where the run file goes.
+    /// Run file [default: tardy-tsn-DATE-TIME.run.json]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<std::path::PathBuf>,
-    /// Also write every frame that arrived, warm-up included, as CSV: the first 262,144 of each listener and phase.
+    /// Also write the first 262,144 frames of each listener and phase to a CSV file, warm-up included.
     #[arg(long, value_name = "FILE")]
     pub(crate) frames: Option<std::path::PathBuf>,
-    /// Replace files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub(crate) force: bool,
-    /// The run's numbers as JSON.
+    /// Print the numbers as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Do not print how it goes on.
+    /// Do not print progress.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::tsn::SwitchFileArgs;
+use super::values::{Duration, PositiveDuration};
 
 /// `tardy tsn simulate`.
 #[derive(Debug, Args)]
@@ -12,58 +13,58 @@ pub(crate) struct TsnSimulateArgs {
     #[command(flatten)]
     pub(crate) switch: SwitchFileArgs,
 
-    /// Whose gates: the standard's, or those of the kernel's software TAPRIO with all that it does otherwise.
+    /// Gates to simulate: those of the standard, or those of the kernel's software TAPRIO with its deviations.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = SimulatedGates::Linux)]
     pub(crate) mode: SimulatedGates,
-    /// With the kernel's gates, what the ports are: network cards, or the veth and tap devices of --netns.
+    /// Ports behind the kernel's gates: network cards, or the veth and tap devices of --netns.
     #[arg(long, value_enum, value_name = "PORTS", default_value_t = SimulatedPorts::Hardware)]
     pub(crate) ports: SimulatedPorts,
-    /// For how long talkers send, with the shaper and again without.
+    /// Time during which talkers send, with the shaper and again without it.
     #[arg(long = "for", value_name = "TIME", default_value = "2s")]
-    pub(crate) duration: String,
-    /// Decides what is left to chance: talkers' jitter, and which of its class's queues a flow goes into.
+    pub(crate) duration: PositiveDuration,
+    /// Seed of talkers' jitter and of the assignment of flows to the queues of their class.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Only with the shaper.
+    /// Simulate only with the shaper.
     #[arg(long, conflicts_with = "without_shaper")]
     pub(crate) with_shaper: bool,
-    /// Only without the shaper.
+    /// Simulate only without the shaper.
     #[arg(long)]
     pub(crate) without_shaper: bool,
 
-    /// Where the run file goes; without it, none is written.
+    /// Run file [default: none]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Also write every frame, as CSV.
+    /// Also write every frame to a CSV file.
     #[arg(long, value_name = "FILE")]
     pub(crate) frames: Option<PathBuf>,
-    /// Replace files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub(crate) force: bool,
-    /// The numbers as JSON.
+    /// Print the numbers as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 
-    #[command(flatten, next_help_heading = "What real kernels and talkers add")]
+    #[command(flatten, next_help_heading = "Real kernels and talkers")]
     pub(crate) real: RealityArgs,
 
-    #[command(flatten, next_help_heading = "What opens gates early")]
+    #[command(flatten, next_help_heading = "Gates that open early")]
     pub(crate) early: EarlyGatesArgs,
 }
 
-/// What real kernels and talkers add.
+/// Real kernels and talkers.
 #[derive(Debug, Args)]
 pub(crate) struct RealityArgs {
-    /// How late the kernel's timer opens each gate, as measured on a real one.
+    /// Latency of the timer that opens each gate, as measured on a real kernel.
     #[arg(long, value_name = "TIME", default_value = "0s")]
-    pub(crate) gate_latency: String,
-    /// How long the kernel takes to hand a frame over by veth.
+    pub(crate) gate_latency: Duration,
+    /// Time that the kernel needs to pass a frame over veth.
     #[arg(long, value_name = "TIME", default_value = "0s")]
-    pub(crate) frame_cost: String,
-    /// Up to how much later than their time talkers with a period send.
+    pub(crate) frame_cost: Duration,
+    /// Largest delay of talkers that send periodically.
     #[arg(long, value_name = "TIME", default_value = "0s")]
-    pub(crate) talker_jitter: String,
-    /// Frames that a network card takes beforehand and nobody can take back.
+    pub(crate) talker_jitter: Duration,
+    /// Frames that a network card takes in advance and does not return.
     #[arg(
         long,
         value_name = "FRAMES",
@@ -71,23 +72,23 @@ pub(crate) struct RealityArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     pub(crate) ring: u32,
-    /// Frames that each queue of a port holds.
+    /// Length of each queue of a port, in frames.
     #[arg(long, value_name = "FRAMES", default_value_t = 1000)]
     pub(crate) queue: u32,
 }
 
-/// What opens gates early.
+/// Gates that open early.
 #[derive(Debug, Args)]
 pub(crate) struct EarlyGatesArgs {
-    /// Begin so long before the base time, when all gates are open.
+    /// Start this long before the base time, while all gates are open.
     #[arg(long, value_name = "TIME", default_value = "0s")]
-    pub(crate) lead: String,
-    /// Replace each schedule by the same again after so long: the kernel opens all gates.
+    pub(crate) lead: Duration,
+    /// Replace each schedule by itself after this time, which makes the kernel open all gates.
     #[arg(long, value_name = "TIME")]
-    pub(crate) replace_after: Option<String>,
+    pub(crate) replace_after: Option<Duration>,
 }
 
-/// Whose gates are simulated.
+/// The gates to simulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SimulatedGates {
     /// IEEE 802.1Q's.
@@ -96,7 +97,7 @@ pub(crate) enum SimulatedGates {
     Linux,
 }
 
-/// What simulated ports are made of.
+/// The devices behind simulated ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SimulatedPorts {
     /// Network cards.
@@ -108,7 +109,7 @@ pub(crate) enum SimulatedPorts {
 /// `tardy tsn generate`.
 #[derive(Debug, Args)]
 pub(crate) struct TsnGenerateArgs {
-    /// Which file: the same number gives the same one.
+    /// Seed of the file.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: u64,
 }

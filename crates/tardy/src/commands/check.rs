@@ -5,7 +5,7 @@ mod measure;
 use anyhow::Result;
 use serde::Serialize;
 use tardy_analyse::readiness::{self, Readiness};
-use tardy_measure::facts::{self, SystemAnswers};
+use tardy_host::facts::{self, SystemAnswers};
 use tardy_present::check;
 use tardy_record::facts::Facts;
 use tardy_sys::kernel_files::KernelFiles;

@@ -1,4 +1,4 @@
-//! `tardy compare`: what differs between runs.
+//! `tardy compare`: the differences between runs.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,10 @@ use tardy_present::latency::harmless;
 use tardy_present::summary;
 use tardy_record::Run;
 
-use super::output;
+use super::{output, published};
 use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::published;
-use crate::resolve::wrong;
+use crate::usage_error::wrong;
 
 /// Compares the first run with the others.
 pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
@@ -25,11 +24,11 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     if !published.is_empty() {
         if runs.is_empty() {
             bail!(
-                "published results have nothing to be compared by but the figures that 'tardy list --published' shows"
+                "published results can only be compared with a run; 'tardy list --published' shows their figures"
             );
         }
         if !arguments.phases.is_empty() {
-            return Err(wrong("phase", "a published result has no phases; leave it out").into());
+            return Err(wrong("phase", "a published result has no phases; remove --phase").into());
         }
         return with_published(&published, &runs, arguments.json);
     }
@@ -37,7 +36,7 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     if !arguments.force
         && let Some(reason) = runs[1..].iter().find_map(|run| comparability::traced_differently(runs[0], run))
     {
-        bail!("{reason}; --force compares them all the same");
+        bail!("{reason}; use --force to compare them anyway");
     }
     let comparison = match &arguments.phases[..] {
         [] => compare::of(&runs),
@@ -48,28 +47,25 @@ pub(crate) fn run(arguments: &CompareArgs) -> Result<Exit> {
     Ok(exit(&runs, &comparison, &arguments.runs))
 }
 
-/// A comparison in which nothing was compared is none, and a script must not take it for one.
+/// A comparison in which nothing was compared is a failure, so that a script notices.
 fn exit(runs: &[&Run], comparison: &Comparison, paths: &[PathBuf]) -> Exit {
     let base = paths[0].display();
     let mut exit = Exit::Done;
     for ((pair, run), path) in comparison.candidates.iter().zip(&runs[1..]).zip(&paths[1..]) {
         let Some(reason) = &pair.nothing_because else { continue };
-        // Something can be said only where there is a choice.
+        // --phase helps only if there are several phases.
         let choice = pair.rows.is_empty() && runs[0].phases.len().max(run.phases.len()) > 1;
-        let instead = match choice {
-            true => "; --phase BASE=CANDIDATE says which belong together, by name or number",
+        let hint = match choice {
+            true => "; pair phases with --phase BASE=CANDIDATE, by name or number",
             false => "",
         };
-        output::tell(&format!(
-            "{base} and {} have nothing to be compared by: {reason}{instead}",
-            path.display()
-        ));
+        output::report(&format!("{base} and {} cannot be compared: {reason}{hint}", path.display()));
         exit = Exit::CouldNot;
     }
     exit
 }
 
-/// Sets each run beside each published result.
+/// Shows each run next to each published result.
 fn with_published(paths: &[&PathBuf], runs: &[Run], json: bool) -> Result<Exit> {
     let results = paths.iter().map(|path| published::named(path).context("a published result")?);
     let results = results.collect::<Result<Vec<_>>>()?;
@@ -85,8 +81,8 @@ fn with_published(paths: &[&PathBuf], runs: &[Run], json: bool) -> Result<Exit> 
             output::print(&tardy_present::published::compared(one, output::width()))?;
         }
         if one.ours.is_empty() {
-            output::tell(&format!(
-                "published:{} and {} have nothing to be compared by",
+            output::report(&format!(
+                "published:{} and {} cannot be compared: they have no figures in common",
                 one.id, run.origin.id
             ));
             exit = Exit::CouldNot;
@@ -95,7 +91,7 @@ fn with_published(paths: &[&PathBuf], runs: &[Run], json: bool) -> Result<Exit> 
     Ok(exit)
 }
 
-/// Shows a comparison on standard output; of tests of a switch, what each came to first.
+/// Prints a comparison; for tests of a switch, the result of each first.
 pub(super) fn print(runs: &[&Run], comparison: &Comparison, json: bool) -> Result<()> {
     if json {
         return output::print_json(comparison);

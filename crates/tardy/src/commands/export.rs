@@ -1,15 +1,14 @@
-//! `tardy export`: runs as other tools' files.
+//! `tardy export`: converts a run to another tool's format.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use tardy_formats::{EXPORTS, ExportFormat, ExportOptions, Unit, export, what_is_lost};
-use tardy_record::units::parse_duration_ns;
 
 use super::output;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
-use crate::resolve::wrong;
+use crate::usage_error::wrong;
 
 /// Writes a run in another format.
 pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
@@ -20,22 +19,19 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
     let format = named(name)?;
     refuse_unused(arguments, format)?;
     if format.several_files && arguments.output.is_none() {
-        return Err(wrong("to", format!("{name} is more than one file; say -o NAME")).into());
+        return Err(wrong("to", format!("{name} consists of several files; name them with -o NAME")).into());
     }
     let run = output::open_run(path)?;
     let options = ExportOptions {
         unit: arguments.unit.map_or(Unit::Us, Into::into),
-        limit_ns: arguments.limit.as_deref().map(parse_duration_ns).transpose()?,
+        limit_ns: arguments.limit.map(|limit| limit.ns()),
     };
     if !run.validity.valid {
-        output::tell(&format!(
-            "{}: this run is invalid, and {name} may have no place to say so",
-            path.display()
-        ));
+        output::report(&format!("{}: this run is invalid, which {name} may not show", path.display()));
     }
     let parts = export(&run, format, &options).with_context(|| path.display().to_string())?;
     for lost in what_is_lost(&run, format) {
-        output::tell(&format!("{}: {name}: {lost}", path.display()));
+        output::report(&format!("{}: {name}: {lost}", path.display()));
     }
     match &arguments.output {
         None => parts.iter().try_for_each(|(_, text)| output::print(text))?,
@@ -47,7 +43,7 @@ pub(crate) fn run(arguments: &ExportArgs) -> Result<Exit> {
             let files = files.collect::<Result<Vec<_>>>()?;
             for (file, (_, text)) in files.iter().zip(&parts) {
                 file.write(text.as_bytes())?;
-                super::output::tell(&format!("{name} {}", file.path().display()));
+                super::output::report(&format!("{name} {}", file.path().display()));
             }
         }
     }
@@ -65,17 +61,17 @@ fn list() -> Result<Exit> {
 fn named(name: &str) -> Result<&'static ExportFormat> {
     EXPORTS.iter().find(|format| format.name == name).ok_or_else(|| {
         let names: Vec<&str> = EXPORTS.iter().map(|format| format.name).collect();
-        wrong("to", format!("{name}: there is no such format; it is one of {}", names.join(", "))).into()
+        wrong("to", format!("unknown format {name}; expected one of {}", names.join(", "))).into()
     })
 }
 
-/// An option that changes nothing was meant for something else.
+/// Refuses options that the format does not use.
 fn refuse_unused(arguments: &ExportArgs, format: &ExportFormat) -> Result<()> {
     if arguments.unit.is_some() && !format.name.starts_with("cyclictest") {
-        return Err(wrong("unit", format!("{} says its unit itself; leave it out", format.name)).into());
+        return Err(wrong("unit", format!("{} has a fixed unit; remove --unit", format.name)).into());
     }
     if arguments.limit.is_some() && format.name != "junit" {
-        return Err(wrong("limit", format!("{} judges nothing; leave it out", format.name)).into());
+        return Err(wrong("limit", format!("{} has no verdict; remove --limit", format.name)).into());
     }
     Ok(())
 }

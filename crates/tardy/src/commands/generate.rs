@@ -1,4 +1,4 @@
-//! Man pages and completions, from the one definition of the arguments.
+//! Man pages and completions, generated from the definition of the arguments.
 
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! `tardy gpio`: lines of GPIO chips.
+//! `tardy gpio`: GPIO chips and their lines.
 
 use anyhow::{Result, anyhow};
-use tardy_measure::facts;
-use tardy_measure::gpio::chips::{self, ChipState};
-use tardy_measure::gpio::header;
+use tardy_host::facts;
+use tardy_host::gpio::chips::{self, ChipState};
+use tardy_host::gpio::header;
 use tardy_present::latency::harmless;
 use tardy_present::table::Table;
 use tardy_sys::kernel_files::KernelFiles;
@@ -12,7 +12,7 @@ use super::output;
 use crate::args::{GpioCommand, GpioListArgs};
 use crate::exit::Exit;
 
-/// Runs one of them.
+/// Runs the subcommand.
 pub(crate) fn run(command: &GpioCommand) -> Result<Exit> {
     match command {
         GpioCommand::List(arguments) => list(arguments),
@@ -27,8 +27,8 @@ fn list(arguments: &GpioListArgs) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     if chips.is_empty() {
-        output::tell(
-            "this machine has no GPIO chip: no driver of one is loaded, or its kernel lacks CONFIG_GPIO_CDEV",
+        output::report(
+            "no GPIO chip found; its driver may not be loaded, or the kernel may lack CONFIG_GPIO_CDEV",
         );
     }
     let facts = facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask());

@@ -1,69 +1,63 @@
-//! `tardy gpio stimulate`: edges for another board, and how long that one took to answer them.
+//! `tardy gpio stimulate`: edges for another board, and the times of its answers.
 
 use anyhow::{Context, Result, anyhow};
 use tardy_analyse::row;
-use tardy_measure::gpio::chips;
-use tardy_measure::gpio::{Stimulated, Stimulation, stimulate};
+use tardy_host::gpio::chips;
+use tardy_measure::pins::{Stimulated, Stimulation, stimulate};
 use tardy_present::latency::{self, count, microseconds};
 use tardy_record::Series;
+use tardy_record::line_name::LineName;
 use tardy_record::pins::Line;
-use tardy_record::units::parse_duration_ns;
 
 use super::output;
 use crate::args::GpioStimulateArgs;
 use crate::exit::Exit;
-use crate::resolve::wrong;
-use crate::resolve_stimulus;
+use crate::plan::{dither_ns, period_ns};
+use crate::usage_error::wrong;
 
-/// Drives the line until the time is over, or Ctrl-C.
+/// Drives the line for the duration, or until Ctrl-C.
 pub(crate) fn run(arguments: &GpioStimulateArgs) -> Result<Exit> {
     let chips = chips::all().map_err(|reason| anyhow!(reason))?;
-    let line = |key: &'static str, text: &str| -> Result<Line> {
-        let found = chips::find(text.trim(), &chips).map_err(|reason| wrong(key, reason))?;
+    let line = |key: &'static str, name: &LineName| -> Result<Line> {
+        let found = chips::find(name, &chips).map_err(|reason| wrong(key, reason))?;
         found.taken().map_or(Ok(found.line), |reason| Err(wrong(key, reason).into()))
     };
     let out = line("out", &arguments.out)?;
-    let echo = arguments.echo.as_deref().map(|text| line("echo", text)).transpose()?;
+    let echo = arguments.echo.as_ref().map(|name| line("echo", name)).transpose()?;
     if echo.as_ref() == Some(&out) {
-        return Err(wrong("echo", "the answer needs a line of its own").into());
+        return Err(wrong("echo", "is the line of --out; the answer needs a separate line").into());
     }
-    let period_ns = resolve_stimulus::period(Some(&arguments.period))?;
+    let period_ns = period_ns(arguments.period)?;
     let order = Stimulation {
-        exe: std::env::current_exe()
-            .context("tardy does not find its own program, which serves as the guard")?,
+        exe: std::env::current_exe().context("cannot find the path of this program, which runs the guard")?,
         line: out,
         echo,
         period_ns,
-        dither_ns: resolve_stimulus::dither(arguments.dither.as_deref(), period_ns)?,
+        dither_ns: dither_ns(arguments.dither, period_ns)?,
         seed: arguments.seed,
-        duration_ns: match &arguments.duration {
-            Some(text) => {
-                Some(parse_duration_ns(text).map_err(|error| wrong("duration", error.to_string()))?)
-            }
-            None => None,
-        },
+        duration_ns: arguments.duration.map(|duration| duration.ns()),
     };
-    output::tell(&format!(
-        "{} is driven every {} us{}",
+    output::report(&format!(
+        "driving {} every {} us{}",
         order.line.place(),
         microseconds(period_ns as f64),
         if order.duration_ns.is_none() { "; Ctrl-C ends it" } else { "" }
     ));
     let done = stimulate(&order).map_err(|reason| anyhow!(reason))?;
-    tell(&done)?;
+    report(&done)?;
     Ok(Exit::Done)
 }
 
-fn tell(done: &Stimulated) -> Result<()> {
+fn report(done: &Stimulated) -> Result<()> {
     if let Some(refused) = &done.refused {
-        output::tell(refused);
+        output::report(refused);
     }
     output::print(&format!("{} rising edges\n", count(done.rises)))?;
-    done.answers.as_ref().map_or(Ok(()), |answers| output::print(&in_words(answers)))
+    done.answers.as_ref().map_or(Ok(()), |answers| output::print(&describe(answers)))
 }
 
-/// How long the answers took.
-fn in_words(answers: &Series) -> String {
+/// The times of the answers.
+fn describe(answers: &Series) -> String {
     let row = row::of_series(answers);
     let us = |ns: Option<i64>| ns.map_or_else(|| "n/a".to_owned(), |ns| microseconds(ns as f64));
     let quantile = |level: &str| {

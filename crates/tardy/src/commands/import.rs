@@ -1,4 +1,4 @@
-//! `tardy import`: other tools' files as runs.
+//! `tardy import`: converts other tools' files to runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -15,9 +15,9 @@ use tardy_record::{file, validity};
 use super::output;
 use crate::args::ImportArgs;
 use crate::exit::Exit;
-use crate::resolve::wrong;
+use crate::usage_error::wrong;
 
-/// Directories lie no deeper in each other than this.
+/// Deepest nesting of directories.
 const DEPTH_MAX: usize = 16;
 
 /// Imports files.
@@ -42,12 +42,12 @@ pub(crate) fn run(arguments: &ImportArgs) -> Result<Exit> {
         place: Place::of(arguments, several)?,
         force: arguments.force,
         used: Used::default(),
-        time_unit_said: None,
+        named_time_unit: None,
         names: BTreeSet::new(),
         is_of_several: several,
         imported: 0,
-        there_already: 0,
-        passed_over: 0,
+        unchanged: 0,
+        skipped: 0,
         without_unit: 0,
         invalid: false,
         failed: 0,
@@ -71,7 +71,7 @@ fn list() -> Result<Exit> {
 fn named(name: &str) -> Result<&'static Format> {
     detect::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        wrong("as", format!("{name}: there is no such format; it is one of {}", names.join(", "))).into()
+        wrong("as", format!("unknown format {name}; expected one of {}", names.join(", "))).into()
     })
 }
 
@@ -86,12 +86,11 @@ impl Place {
         match &arguments.output {
             None => Ok(Self::Directory(PathBuf::from("."))),
             Some(output) if several || output.is_dir() => {
-                fs::create_dir_all(output).with_context(|| format!("{} cannot be made", shown(output)))?;
+                fs::create_dir_all(output).with_context(|| format!("cannot create {}", shown(output)))?;
                 Ok(Self::Directory(output.clone()))
             }
             Some(output) if arguments.files.iter().any(|file| is_same_place(file, output)) => {
-                let why =
-                    "that is the file to be imported, and what it holds would be gone; choose another name";
+                let why = "is the file to import, which would be overwritten; choose another name";
                 Err(wrong("output", format!("{}: {why}", shown(output))).into())
             }
             Some(output) => Ok(Self::File(output.clone())),
@@ -105,42 +104,39 @@ struct Import {
     place: Place,
     force: bool,
     used: Used,
-    /// Where the first capture that says the unit of its times does so.
-    time_unit_said: Option<String>,
+    /// Where the first capture that names its time unit does so.
+    named_time_unit: Option<String>,
     names: BTreeSet<String>,
     is_of_several: bool,
     imported: usize,
-    /// The same runs are there from an import before this one.
-    there_already: usize,
-    passed_over: usize,
-    /// Of those that failed.
+    /// Runs that exist unchanged from an earlier import.
+    unchanged: usize,
+    skipped: usize,
+    /// Files that failed because their unit is unknown.
     without_unit: usize,
     invalid: bool,
     failed: usize,
 }
 
 impl Import {
-    /// Imports one of several: what is wrong with it keeps no other one from being imported.
+    /// Imports one of several files. Its failure does not stop the others.
     fn one_of_several(&mut self, path: &Path, named: bool, depth: usize) {
         if let Err(error) = self.path(path, named, depth) {
             self.failed += 1;
-            output::tell(&format!("{error:#}"));
+            output::report(&format!("{error:#}"));
         }
     }
 
-    /// Imports a file, or all of a directory. What was `named` must be a file that can be imported.
+    /// Imports a file, or all files of a directory. A file that the user `named` must be importable.
     fn path(&mut self, path: &Path, named: bool, depth: usize) -> Result<()> {
         let metadata = if named { path.metadata() } else { path.symlink_metadata() };
-        let metadata = metadata.with_context(|| format!("{} cannot be read", shown(path)))?;
+        let metadata = metadata.with_context(|| format!("cannot read {}", shown(path)))?;
         if metadata.is_dir() {
             if depth >= DEPTH_MAX {
-                output::tell(&format!(
-                    "{}: directories lie too deep in each other; passed over",
-                    shown(path)
-                ));
+                output::report(&format!("{}: directories are nested too deeply; skipped", shown(path)));
                 return Ok(());
             }
-            let entries = fs::read_dir(path).with_context(|| format!("{} cannot be read", shown(path)))?;
+            let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", shown(path)))?;
             let mut entries: Vec<PathBuf> =
                 entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
             entries.sort();
@@ -149,30 +145,30 @@ impl Import {
         }
         if !metadata.is_file() {
             if named {
-                bail!("{} is not a regular file: a pipe or a device would be read for ever", shown(path));
+                bail!("{} is not a regular file; pipes and devices cannot be imported", shown(path));
             }
             return Ok(());
         }
         if !named && path.to_string_lossy().ends_with(".run.json") {
             return Ok(());
         }
-        let file = File::open(path).with_context(|| format!("{} cannot be read", shown(path)))?;
+        let file = File::open(path).with_context(|| format!("cannot read {}", shown(path)))?;
         let name = shown(path);
         match Content::open(file) {
             Ok(content) if content.is_tar() => self.archive(content, &name),
             Ok(mut content) => {
                 let mut options = self.options.clone();
-                let beside = tardy_formats::unit_beside(path);
-                if let (Some(said), Some(beside)) = (options.unit, beside)
-                    && said != beside
+                let found = tardy_formats::unit_beside(path);
+                if let (Some(given), Some(found)) = (options.unit, found)
+                    && given != found
                 {
                     bail!(
-                        "{name}: results.json beside it says that its numbers are {}: leave --unit out, or move it away from \
-                         a results.json that is not its own",
-                        beside.name()
+                        "{name}: results.json in its directory gives the unit {}; remove --unit, or move the file away from a \
+                         results.json that is not its own",
+                        found.name()
                     );
                 }
-                options.unit = options.unit.or(beside);
+                options.unit = options.unit.or(found);
                 options.path = Some(path.to_owned());
                 self.content(&mut content, &name, named, &options)
             }
@@ -182,10 +178,10 @@ impl Import {
 
     /// Imports the members of a tar archive.
     fn archive(&mut self, content: Content<'_>, name: &str) -> Result<()> {
-        // Its members are several files, whose runs go into a directory.
+        // The runs of its members go to a directory.
         if let Place::File(path) = &self.place {
             fs::create_dir_all(path)
-                .with_context(|| format!("{} cannot be made a directory", shown(path)))?;
+                .with_context(|| format!("cannot create the directory {}", shown(path)))?;
             self.place = Place::Directory(path.clone());
         }
         self.is_of_several = true;
@@ -193,8 +189,8 @@ impl Import {
         loop {
             match tar.next_member() {
                 Ok(None) if !tar.has_end_mark() => {
-                    output::tell(&format!(
-                        "{name}: the archive has no end: it may have been cut off behind its last member"
+                    output::report(&format!(
+                        "{name}: the archive has no end mark; it may be truncated after its last member"
                     ));
                     return Ok(());
                 }
@@ -227,8 +223,8 @@ impl Import {
 
     fn keep(&mut self, imported: ImportedRun, name: &str, named: bool) -> Result<()> {
         self.used.add(imported.used);
-        if self.time_unit_said.is_none() {
-            self.time_unit_said = imported.time_unit_said.as_ref().map(|said| format!("{name}: {said}"));
+        if self.named_time_unit.is_none() {
+            self.named_time_unit = imported.time_unit_said.as_ref().map(|unit| format!("{name}: {unit}"));
         }
         if named && matches!(self.place, Place::File(_)) {
             self.refuse_unused()?;
@@ -240,18 +236,18 @@ impl Import {
         };
         let text = file::to_text(&imported.run);
         self.invalid |= !imported.run.validity.valid;
-        if self.is_of_several && fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
-            self.there_already += 1;
+        if self.is_of_several && fs::read(&path).is_ok_and(|existing| existing == text.as_bytes()) {
+            self.unchanged += 1;
             return Ok(());
         }
         ResultFile::claim(&path, self.force)?.write(text.as_bytes())?;
         self.imported += 1;
-        output::tell(&format!("{name}: {} → {}", what(&imported), shown(&path)));
+        output::report(&format!("{name}: {} → {}", what(&imported), shown(&path)));
         if let Some(missing) = validity::what_is_missing(&imported.run) {
-            output::tell(&format!("{name}: {missing}"));
+            output::report(&format!("{name}: {missing}"));
         }
         for reason in imported.run.validity.spoilt_by.iter().take(3) {
-            output::tell(&format!("{name}: INVALID: {reason}"));
+            output::report(&format!("{name}: INVALID: {reason}"));
         }
         Ok(())
     }
@@ -272,38 +268,38 @@ impl Import {
         let is_wrapped = matches!(error, ImportError::Wrapped(_));
         let is_other = is_wrapped || matches!(error, ImportError::NoFormat | ImportError::Empty);
         if is_wrapped && !named {
-            output::tell(&format!("{name} {error}; passed over"));
+            output::report(&format!("{name} {error}; skipped"));
         }
         if is_other && !named {
-            self.passed_over += 1;
+            self.skipped += 1;
             return Ok(());
         }
-        // Of a capture that is spread over several files one stands for all.
+        // A capture in several files is imported once.
         let is_other_channel = matches!(error, ImportError::OtherChannel(_));
         if !is_other_channel || named {
             self.failed += 1;
         }
         if self.is_of_several && matches!(error, ImportError::UnitUnknown { .. }) {
-            // What to do about it is said once, for all of them.
+            // The advice is given once for all files.
             self.without_unit += 1;
-            output::tell(&format!("{name}: not imported: in us or in ns?"));
+            output::report(&format!("{name}: not imported: its unit is unknown"));
             return Ok(());
         }
         let verb = if is_other { " " } else { ": " };
-        output::tell(&format!("{name}{verb}{error}"));
+        output::report(&format!("{name}{verb}{error}"));
         Ok(())
     }
 
-    /// An option that changed nothing was meant for something else.
+    /// Refuses options that no file used.
     fn refuse_unused(&self) -> Result<()> {
         let mut unused = BTreeMap::new();
         if self.options.unit.is_some() && !self.used.unit {
-            unused.insert("unit", "the files say their own unit");
+            unused.insert("unit", "the files name their unit");
         }
         if self.options.command.is_some() && !self.used.command {
-            unused.insert("command", "only cyclictest's text and samples need cyclictest's command line");
+            unused.insert("command", "only cyclictest's text and samples need a command line");
         }
-        let only_captures = "only a logic analyser's capture has channels";
+        let only_captures = "only logic analyser captures have channels";
         for (option, given) in [("in", &self.options.input), ("out", &self.options.output)] {
             if given.is_some() && !self.used.channels {
                 unused.insert(option, only_captures);
@@ -313,42 +309,37 @@ impl Import {
             unused.insert("edge", only_captures);
         }
         if self.options.time_unit.is_some() && !self.used.time_unit {
-            let said = self.time_unit_said.as_deref();
-            unused.insert(
-                "time-unit",
-                said.unwrap_or("only a logic analyser's capture may leave out a unit of times"),
-            );
+            let named = self.named_time_unit.as_deref();
+            unused.insert("time-unit", named.unwrap_or("only logic analyser captures can lack a time unit"));
         }
         match unused.first_key_value() {
-            Some((option, why)) => {
-                Err(wrong(option, format!("it is of no use here: {why}; leave it out")).into())
-            }
+            Some((option, why)) => Err(wrong(option, format!("not used here: {why}; remove it")).into()),
             None => Ok(()),
         }
     }
 
     fn finish(self) -> Result<Exit> {
-        if self.passed_over > 0 {
-            let others = if self.passed_over == 1 { "file is" } else { "files are" };
-            output::tell(&format!(
-                "{} {others} in no format that tardy knows, and passed over",
-                self.passed_over
-            ));
+        if self.skipped > 0 {
+            let files = if self.skipped == 1 { "file" } else { "files" };
+            output::report(&format!("{} {files} skipped: unknown format", self.skipped));
         }
         if self.is_of_several {
             let place = match &self.place {
                 Place::File(path) | Place::Directory(path) => shown(path),
             };
-            let there = match self.there_already {
+            let there = match self.unchanged {
                 0 => String::new(),
-                already => format!(", {already} more were there already"),
+                already => format!(", {already} unchanged"),
             };
-            output::tell(&format!("{} imported into {place}{there}, {} failed", self.imported, self.failed));
+            output::report(&format!(
+                "{} imported into {place}{there}, {} failed",
+                self.imported, self.failed
+            ));
         }
         if self.without_unit > 0 {
-            output::tell(&format!(
-                "{} of them do not say whether their numbers are microseconds or nanoseconds: import once more, with --unit \
-                 us (what the tools do by themselves) or --unit ns, or with their command line in --command",
+            output::report(&format!(
+                "{} of them do not name their unit; import again with --unit us (the tools' default) or --unit ns, or give their \
+                 command line with --command",
                 self.without_unit
             ));
         }
@@ -356,19 +347,19 @@ impl Import {
             return Ok(Exit::CouldNot);
         }
         self.refuse_unused()?;
-        if self.imported + self.there_already == 0 {
-            bail!("nothing was imported: there is no file in a format that 'tardy import --list' names");
+        if self.imported + self.unchanged == 0 {
+            bail!("nothing imported: no file has a format of 'tardy import --list'");
         }
         Ok(if self.invalid { Exit::Invalid } else { Exit::Done })
     }
 }
 
-/// A path in a message: its name may have any character in it, and some steer a terminal.
+/// A path for a message, without characters that would control the terminal.
 fn shown(path: &Path) -> String {
     harmless(&path.display().to_string())
 }
 
-/// What was imported, in a line.
+/// What was imported, for a message.
 fn what(imported: &ImportedRun) -> String {
     let run = &imported.run;
     let worst = run.own_series().filter_map(|series| series.max_ns).max();

@@ -1,4 +1,4 @@
-//! tardy's own processes, started by tardy.
+//! Processes that tardy starts itself.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use anyhow::Result;
 
 use crate::exit::Exit;
 
-/// The probe.
+/// The probe process.
 pub(crate) fn probe() -> Result<Exit> {
-    // The house gets the reason through the pipe; this status is for nobody.
-    let _ = tardy_measure::probe::main();
+    // The supervisor receives the error over the pipe and ignores this status.
+    let _ = tardy_probe::main();
     Ok(Exit::Done)
 }
 
-/// Gives pins back once the house is gone.
+/// Releases GPIO lines once the supervisor has ended.
 pub(crate) fn pins_guard(pins: &str) -> Result<Exit> {
-    let _ = tardy_measure::gpio::guard_main(pins);
+    let _ = tardy_measure::pins::guard_main(pins);
     Ok(Exit::Done)
 }
 
@@ -35,13 +35,13 @@ pub(crate) fn thread_cost(command: &[String], priority: u32, cycles: u64) -> Res
 }
 
 /// timerlat's user thread.
-pub(crate) fn timerlat(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
-    let _ = tardy_measure::probe::timerlat_thread::main(house_pid, cpu, priority, file);
+pub(crate) fn timerlat(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<Exit> {
+    let _ = tardy_probe::timerlat_thread::main(supervisor_pid, cpu, priority, file);
     Ok(Exit::Done)
 }
 
 /// A load's process.
 pub(crate) fn load(arguments: Vec<String>) -> Result<Exit> {
-    let _ = tardy_measure::load::worker::worker_main(arguments);
+    let _ = tardy_load::worker_main(arguments);
     Ok(Exit::Done)
 }

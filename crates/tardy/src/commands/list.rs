@@ -1,12 +1,11 @@
-//! `tardy list --published`: the published results, a line each.
+//! `tardy list --published`: the published results, one line each.
 
 use anyhow::Result;
 use tardy_present::published as shown;
 
-use super::output;
+use super::{output, published};
 use crate::args::ListArgs;
 use crate::exit::Exit;
-use crate::published;
 
 /// Lists them.
 pub(crate) fn run(arguments: &ListArgs) -> Result<Exit> {

@@ -1,33 +1,29 @@
-//! `tardy load`: a load by itself, or the other end of its network part.
+//! `tardy load`: a load without a measurement, or the receiver of network loads.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tardy_measure::load::{self, LoadContext};
-use tardy_record::units::parse_duration_ns;
+use tardy_load::LoadContext;
+use tardy_record::load_spec::{LoadSpec, LoadSpecError};
 
 use crate::args::LoadArgs;
 use crate::exit::Exit;
-use crate::resolve::wrong;
+use crate::usage_error::wrong;
 
-/// Runs the load until its time is over, or Ctrl-C.
+/// Runs the load for its duration, or until Ctrl-C.
 pub(crate) fn run(arguments: &LoadArgs) -> Result<Exit> {
-    let duration = match &arguments.duration {
-        Some(text) => Some(Duration::from_nanos(parse_duration_ns(text).context("--duration")?)),
-        None => None,
-    };
+    let duration = arguments.duration.map(|duration| Duration::from_nanos(duration.ns()));
     let text = match &arguments.host {
         Some(host) if arguments.name == "sink" => format!("sink:{host}"),
         Some(host) => {
-            bail!("{} takes no host; --peer {host} names the other end of its network part", arguments.name)
+            bail!("{} takes no host; use --peer {host} for the host that it sends to", arguments.name)
         }
         None => arguments.name.clone(),
     };
-    let spec = load::parse(&text).map_err(|error| wrong("load", error))?;
-    let exe =
-        std::env::current_exe().context("tardy does not find its own program, which serves as the load")?;
+    let load: LoadSpec = text.parse().map_err(|error: LoadSpecError| wrong("load", error))?;
+    let exe = std::env::current_exe().context("cannot find the path of this program, which runs the load")?;
     let context = LoadContext { seed: arguments.seed, peer: arguments.peer.clone(), ..LoadContext::new(exe) };
-    let results = load::run_alone(&[spec], &context, duration, &mut std::io::stderr())?;
+    let results = tardy_load::run_alone(&[load], &context, duration, &mut std::io::stderr())?;
     let deaths: Vec<String> = results
         .iter()
         .flat_map(|result| &result.parts)

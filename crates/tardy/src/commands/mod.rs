@@ -1,4 +1,4 @@
-//! One file for each command: it reads what it needs, calls the crates that do the work, and shows the result.
+//! One module for each command: it reads the input, calls the crates that do the work, and prints the result.
 
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -14,6 +14,7 @@ pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod output;
 pub(crate) mod plot;
+mod published;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod run;

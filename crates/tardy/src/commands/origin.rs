@@ -1,12 +1,13 @@
-//! Whose run it is, and when it was.
+//! The origin of a run: the host, the boot, the time and the command.
 
 use std::time::SystemTime;
 
 use tardy_record::run::Origin;
+use tardy_sys::kernel_files::KernelFiles;
 
-/// The origin of a run that this command makes.
+/// The origin of a run that this command makes. A file that cannot be read leaves its field empty.
 pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let read = |path: &str| KernelFiles::real().text(path).unwrap_or_default().trim().to_owned();
     let since_epoch = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let unique = since_epoch.subsec_nanos() ^ std::process::id().rotate_left(20);
     Origin {

@@ -1,4 +1,4 @@
-//! Writing results, and reading runs, for all commands.
+//! Writing results and reading runs, for all commands.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -9,31 +9,30 @@ use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;
 use tardy_record::Run;
 
-use crate::published;
+use super::published;
 
-/// Opens runs in the order given. What was found out on the way goes to standard error.
+/// Opens runs in the given order. Remarks go to standard error.
 pub(super) fn open_runs(paths: &[impl AsRef<Path>]) -> Result<Vec<Run>> {
     paths.iter().map(|path| open_run(path.as_ref())).collect()
 }
 
-/// Opens a run. What was found out on the way goes to standard error.
+/// Opens a run. Remarks go to standard error.
 pub(super) fn open_run(path: &Path) -> Result<Run> {
     if let Some(result) = published::named(path) {
         let id = &result?.id;
         bail!(
-            "published:{id} is a published result: it has figures and no distribution. 'tardy show published:{id}' shows \
-             them, with --json for programs; 'tardy compare RUN published:{id}' and 'tardy report RUN published:{id}' set it \
-             beside a run"
+            "published:{id} is a published result, without a distribution. 'tardy show published:{id}' shows its figures; \
+             'tardy compare RUN published:{id}' and 'tardy report RUN published:{id}' show it next to a run"
         );
     }
     let opened = recover::open(path)?;
     if let Some(remark) = opened.remark {
-        tell(&format!("{}: {remark}", path.display()));
+        report(&format!("{}: {remark}", path.display()));
     }
     Ok(opened.run)
 }
 
-/// Writes to standard output. A reader that has gone (`| head`) is no failure.
+/// Writes to standard output. A closed pipe (`| head`) is not a failure.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -42,12 +41,12 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Writes `value` to standard output as JSON that a person can read.
+/// Writes `value` to standard output as indented JSON.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
-/// Claims the place of a result that is made of the files `inputs`, which it never replaces.
+/// Claims the path of a result. It must not be one of the files `inputs` that the result is made from.
 pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<ResultFile> {
     if let Some(input) = inputs.iter().find(|input| is_same_place(input, path)) {
         bail!("{} is one of the runs; choose another -o", input.display());
@@ -55,14 +54,14 @@ pub(super) fn claim(path: &Path, inputs: &[PathBuf], force: bool) -> Result<Resu
     Ok(ResultFile::claim(path, force)?)
 }
 
-/// Tells a person something on standard error. Names from outside lose what would steer a terminal.
-pub(crate) fn tell(text: &str) {
+/// Writes a message to standard error, without characters that would control the terminal.
+pub(crate) fn report(text: &str) {
     let lines: Vec<String> = text.lines().map(harmless).collect();
-    tell_plainly(&format!("tardy: {}", lines.join("\n")));
+    print_line(&format!("tardy: {}", lines.join("\n")));
 }
 
-/// Writes a line to standard error. That nobody reads it any more is no failure, let alone a reason to break off.
-pub(crate) fn tell_plainly(line: &str) {
+/// Writes a line to standard error. A closed standard error is not a failure.
+pub(crate) fn print_line(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
@@ -71,7 +70,7 @@ pub(super) fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// How many columns standard output has; 80 where it is no terminal, so that a summary in a file reads everywhere.
+/// Columns of standard output; 80 if it is not a terminal, so that a summary in a file is readable everywhere.
 pub(super) fn width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
 }

@@ -1,35 +1,34 @@
-//! `tardy plot`: the latency plot on its own.
+//! `tardy plot`: the latency plot as SVG.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tardy_present::plot::{self, Options, curve};
 use tardy_record::Run;
-use tardy_record::units::parse_duration_ns;
 
 use super::output;
 use crate::args::PlotArgs;
 use crate::exit::Exit;
 
-/// Draws.
+/// Draws the plot.
 pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     let runs = output::open_runs(&arguments.runs)?;
     let runs: Vec<&Run> = runs.iter().collect();
     let options = Options {
-        latency_max_ns: arguments.x_max.as_deref().map(parse_duration_ns).transpose().context("--x-max")?,
+        latency_max_ns: arguments.x_max.map(|latency| latency.ns()),
         limit_ns: runs.iter().find_map(|run| run.plan.limit_ns),
         ..Options::default()
     };
     let undrawn = curve::undrawn(&runs);
     if curve::curves(&runs).is_empty() && !undrawn.is_empty() {
         bail!(
-            "there is nothing to draw: of {} only counts and extremes are known, and no distribution; 'tardy show' has them",
+            "nothing to draw: {} has counts and extremes but no distribution; 'tardy show' prints them",
             undrawn.join(", ")
         );
     }
     for name in undrawn {
-        output::tell(&format!("{name} has no line: there is no distribution of it"));
+        output::report(&format!("{name} is not drawn: it has no distribution"));
     }
     let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
     file.write(plot::latency_svg(&runs, &options).as_bytes())?;
-    output::tell(&format!("plot {}", arguments.output.display()));
+    output::report(&format!("plot {}", arguments.output.display()));
     Ok(Exit::Done)
 }

@@ -1,25 +1,24 @@
-//! `tardy report`: one HTML file for people to look at.
+//! `tardy report`: an HTML report.
 
 use anyhow::{Context, Result};
 use tardy_measure::run::result_file::ResultFile;
 use tardy_present::report::{self, Chapter};
 use tardy_record::Run;
 
-use super::output;
+use super::{output, published};
 use crate::args::ReportArgs;
 use crate::exit::Exit;
-use crate::published;
-use crate::resolve::wrong;
+use crate::usage_error::wrong;
 
-/// Writes the report of one run, or of several over each other.
+/// Writes the report of one or more runs.
 pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
     let (published, paths): (Vec<_>, Vec<_>) =
         arguments.runs.iter().cloned().partition(|path| published::named(path).is_some());
     if paths.is_empty() {
         return Err(wrong(
             "run",
-            "a published result has figures and no distribution, so that a report needs a run to set it beside; 'tardy \
-             show' shows it alone",
+            "a published result has no distribution, so a report needs at least one run; 'tardy show' prints a published \
+             result",
         )
         .into());
     }
@@ -35,19 +34,19 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes the report of `runs`, and says where it is.
+/// Writes the report of `runs` and prints its path.
 pub(super) fn write(runs: &[Run], file: &ResultFile) -> Result<()> {
     let runs: Vec<&Run> = runs.iter().collect();
     finish(&report::html(&runs, &published::options()?), file)
 }
 
-/// Writes one report of several experiments, a chapter each, and says where it is.
+/// Writes one report of several experiments, one chapter each, and prints its path.
 pub(super) fn write_chapters(chapters: &[Chapter<'_>], file: &ResultFile) -> Result<()> {
     finish(&report::html_of_chapters(chapters, &published::options()?), file)
 }
 
 fn finish(page: &str, file: &ResultFile) -> Result<()> {
     file.write(page.as_bytes())?;
-    output::tell(&format!("report {}", file.path().display()));
+    output::report(&format!("report {}", file.path().display()));
     Ok(())
 }

@@ -1,17 +1,16 @@
-//! `tardy run`: resolve, measure, show.
+//! `tardy run`: plan, measure, show.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::phase_lock;
-use tardy_measure::co_kernel::CoKernel;
-use tardy_measure::facts;
-use tardy_measure::gpio::chips;
-use tardy_measure::load;
+use tardy_host::co_kernel::CoKernel;
+use tardy_host::facts;
+use tardy_host::gpio::chips;
+use tardy_host::trace::tracefs::Offer;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
-use tardy_measure::trace::tracefs::Offer;
 use tardy_present::noise;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
@@ -21,17 +20,16 @@ use tardy_sys::scheduling;
 use super::{origin, output, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
+use crate::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
 use crate::progress::Progress;
 use crate::recipe::Recipe;
-use crate::resolve::{Extras, Machine, Pins, UsageError, resolve, wrong};
-use crate::resolve_pins;
-use crate::unused_options;
+use crate::usage_error::{UsageError, wrong};
 
-/// Measures.
+/// Measures, or with `--dry-run` prints the plan.
 pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     let plan = plan(arguments)?;
     if arguments.dry_run {
-        resolve_pins::beforehand(&plan, &facts(arguments)).iter().for_each(|line| output::tell(line));
+        pin_notices(&plan, &facts(arguments)).iter().for_each(|line| output::report(line));
         output::print_json(&plan)?;
         return Ok(Exit::Done);
     }
@@ -46,19 +44,18 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         samples: arguments.samples.clone(),
         tells_samples: false,
         force: arguments.force,
-        exe: std::env::current_exe()
-            .context("tardy does not find its own program, which serves as the probe")?,
+        exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
         kernel_root: arguments.kernel_root.clone(),
         fake: arguments.fake,
         plan,
     };
-    resolve_pins::beforehand(&request.plan, &request.facts).iter().for_each(|line| output::tell(line));
+    pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
     for warning in noise::in_step(&phase_lock::beforehand(&request.plan, &request.facts)) {
-        output::tell(&warning);
+        output::report(&warning);
     }
     let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));
     if let Some(report) = &report {
-        check_report_is_apart(report, &request)?;
+        check_report_path(report, &request)?;
     }
     let report = report.map(|report| ResultFile::claim(&report, arguments.force)).transpose()?;
     let mut progress = Progress::new(arguments.quiet);
@@ -75,9 +72,9 @@ fn present(
 ) -> Result<Exit> {
     let Outcome { run, trouble } = outcome;
     show::print(run, arguments.json)?;
-    output::tell(&format!("run file {}", run_file.display()));
+    output::report(&format!("run file {}", run_file.display()));
     if let Some(samples) = &run.samples {
-        output::tell(&format!("samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost));
+        output::report(&format!("samples {}: {} kept, {} lost", samples.path, samples.kept, samples.lost));
     }
     if let Some(report) = report {
         report::write(std::slice::from_ref(run), report)?;
@@ -88,67 +85,49 @@ fn present(
     Ok(Exit::of_run(run))
 }
 
-/// The last phase's load must not be found to be impossible when the others are over.
+/// Checks the programs of all loads now, not hours later when their phase begins.
 fn check_programs(plan: &Plan) -> Result<(), UsageError> {
-    for load in plan.phases.iter().flat_map(|phase| &phase.loads) {
-        load::parse(load).and_then(|spec| spec.check_programs()).map_err(|error| wrong("load", error))?;
-    }
-    Ok(())
+    let mut loads = plan.phases.iter().flat_map(|phase| &phase.loads);
+    loads.try_for_each(tardy_load::check_programs).map_err(|error| wrong("load", error))
 }
 
 fn plan(arguments: &RunArgs) -> Result<Plan> {
     let recipe = arguments.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), Recipe::find)?;
-    let recipe = recipe.overridden_by(
-        arguments.run.table(),
-        arguments.timer.table(),
-        arguments.noise.table(),
-        arguments.gpio.table(),
-    );
-    let recipe = recipe.with_phases(arguments.run.phases())?;
-    // Parts may have probes of their own, and what one cannot heed another can.
+    let recipe = recipe.overridden_by(&arguments.flags);
+    // Phases may have different probes, one of which may use the option.
     if recipe.phase.is_empty() {
-        let probe = recipe.run.probe.as_deref().unwrap_or("timer");
-        unused_options::check(
-            probe,
-            &arguments.timer.table(),
-            &arguments.noise.table(),
-            &arguments.gpio.table(),
-            arguments.samples.is_some(),
-        )?;
+        refuse_unused(recipe.run.probe(), &arguments.flags, arguments.samples.is_some())?;
     }
-    let allowed = match arguments.fake {
-        // The fake measures a machine that does not exist; it shall be the same one everywhere.
-        Some(_) => vec![0, 1],
-        None => scheduling::affinity().context("the kernel does not say which CPUs this process may use")?,
-    };
-    let trace = match arguments.fake {
-        Some(_) => Offer::fake(),
-        None => Offer::of(&KernelFiles::under(&arguments.kernel_root)),
-    };
     let extras = Extras {
         scale: arguments.scale,
         ambient_c: arguments.ambient,
         housekeeping_cpu: arguments.housekeeping_cpu,
     };
-    let co_kernel = match arguments.fake {
-        Some(_) => Err("what another program prints is not made up; leave --fake out".to_owned()),
-        None => {
-            CoKernel::find(&KernelFiles::under(&arguments.kernel_root), std::env::var_os("PATH").as_deref())
-        }
-    };
-    Ok(resolve(&recipe, extras, &Machine { allowed, trace, co_kernel, pins: pins(arguments, &recipe)? })?)
+    Ok(resolve(&recipe, extras, &machine(arguments, &recipe)?)?)
 }
 
-/// The GPIO chips; looked at only where a line is named.
-fn pins(arguments: &RunArgs, recipe: &Recipe) -> Result<Pins> {
-    let gpio = &recipe.gpio;
-    let named = gpio.input.is_some() || gpio.output.is_some() || gpio.stimulus.is_some();
-    let chips = match arguments.fake {
-        Some(_) => chips::fake(),
-        None if named => chips::all().map_err(|reason| anyhow!(reason))?,
-        None => Vec::new(),
+/// This machine, or with `--fake` a machine that is the same everywhere.
+fn machine(arguments: &RunArgs, recipe: &Recipe) -> Result<Machine> {
+    if arguments.fake.is_some() {
+        return Ok(Machine {
+            allowed: vec![0, 1],
+            trace: Offer::fake(),
+            co_kernel: Err("not simulated; remove --fake".to_owned()),
+            pins: Pins::Known(chips::fake()),
+        });
+    }
+    let files = KernelFiles::under(&arguments.kernel_root);
+    // The chips are read only if a line is named.
+    let chips = match recipe.gpio.names_a_line() {
+        true => chips::all().map_err(|reason| anyhow!(reason))?,
+        false => Vec::new(),
     };
-    Ok(Pins::Known(chips))
+    Ok(Machine {
+        allowed: scheduling::affinity().context("cannot read which CPUs this process may use")?,
+        trace: Offer::of(&files),
+        co_kernel: CoKernel::find(&files, std::env::var_os("PATH").as_deref()),
+        pins: Pins::Known(chips),
+    })
 }
 
 fn facts(arguments: &RunArgs) -> Facts {
@@ -160,25 +139,25 @@ fn facts(arguments: &RunArgs) -> Facts {
     facts::collect(&files, &answers)
 }
 
-/// A name that is free: another run may have been started in the same second.
+/// An unused name: another run may have started in the same second.
 fn default_output(started: SystemTime) -> PathBuf {
     let stamp = origin::stamp(started);
     let numbered = (2..).map(|number| format!("tardy-{stamp}-{number}.run.json"));
     let mut names = std::iter::once(format!("tardy-{stamp}.run.json")).chain(numbered).map(PathBuf::from);
-    names.find(|name| name.symlink_metadata().is_err()).expect("there is no end of numbers")
+    names.find(|name| name.symlink_metadata().is_err()).expect("numbers do not end")
 }
 
-/// The report replaces neither the run file nor the samples, whatever --force says.
-fn check_report_is_apart(report: &Path, request: &Request) -> Result<(), UsageError> {
-    let taken = |path: &Path, what: &str| {
-        let reason = format!("{} is the {what} already; choose another name for the report", path.display());
+/// The report must not overwrite the run file or the samples, not even with --force.
+fn check_report_path(report: &Path, request: &Request) -> Result<(), UsageError> {
+    let check = |path: &Path, what: &str| {
+        let reason = format!("{} is the {what}; choose another name for the report", path.display());
         if is_same_place(path, report) { Err(wrong("report", reason)) } else { Ok(()) }
     };
-    taken(&request.output, "run file")?;
-    request.samples.as_deref().map_or(Ok(()), |samples| taken(samples, "samples file"))
+    check(&request.output, "run file")?;
+    request.samples.as_deref().map_or(Ok(()), |samples| check(samples, "samples file"))
 }
 
-/// Where the report goes: as given, or beside the run file under its name.
+/// The path of the report: as given, or that of the run file with another ending.
 fn report_path(given: Option<&Path>, run_file: &Path) -> PathBuf {
     if let Some(given) = given {
         return given.to_owned();
@@ -194,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_report_lies_beside_its_run() {
+    fn the_report_is_next_to_its_run_file() {
         assert_eq!(report_path(None, Path::new("a/b.run.json")), Path::new("a/b.html"));
         assert_eq!(report_path(Some(Path::new("c.html")), Path::new("a/b.run.json")), Path::new("c.html"));
     }

@@ -6,12 +6,11 @@ use tardy_analyse::published::PublishedResult;
 use tardy_present::summary;
 use tardy_record::Run;
 
-use super::output;
+use super::{output, published};
 use crate::args::ShowArgs;
 use crate::exit::Exit;
-use crate::published;
 
-/// Shows a run file.
+/// Shows a run file or a published result.
 pub(crate) fn run(arguments: &ShowArgs) -> Result<Exit> {
     if let Some(result) = published::named(&arguments.run) {
         return show_published(result?, arguments.json);
@@ -30,7 +29,7 @@ fn show_published(result: &PublishedResult, json: bool) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Shows a run on standard output.
+/// Prints a run.
 pub(super) fn print(run: &Run, json: bool) -> Result<()> {
     let findings = findings::of(run, &published::options()?);
     if json {

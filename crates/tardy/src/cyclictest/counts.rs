@@ -1,17 +1,17 @@
-//! What cyclictest counts of its threads, from every single reading: in whole units, with rows of one unit each.
+//! cyclictest's statistics for each thread, from every reading, in whole units.
 
 use tardy_formats::cyclictest::MIN_OF_NONE;
-use tardy_measure::probe::sample_ring::Sample;
+use tardy_probe::sample_ring::Sample;
 
 use super::options::Options;
 
 /// All threads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counts {
-    /// How many ns a unit of the results has: 1000, or 1 with `-N`.
+    /// Nanoseconds in a unit of the results: 1000, or 1 with `-N`.
     unit_ns: i64,
     pub(super) threads: Vec<Thread>,
-    /// Of a run that `-b` ended: the thread's number and the reading.
+    /// If `-b` ended the run: the thread's number and the reading.
     pub(super) broken: Option<(usize, u64)>,
     break_us: Option<u64>,
 }
@@ -24,11 +24,11 @@ pub(super) struct Thread {
     pub(super) max: u64,
     pub(super) last: u64,
     sum: f64,
-    /// A row for each unit from 0 on; empty without `-h`.
+    /// Histogram rows, one for each unit from 0; empty without `-h`.
     pub(super) rows: Vec<u64>,
     /// Readings beyond the rows.
     pub(super) overflows: u64,
-    /// The first of their cycles, as many as there are rows.
+    /// The first cycles of these, at most as many as there are rows.
     pub(super) overflow_cycles: Vec<u64>,
 }
 
@@ -46,13 +46,13 @@ impl Thread {
         }
     }
 
-    /// The mean, readings beyond the rows with it; 0 of none.
+    /// The mean of all readings, those beyond the rows included; 0 without readings.
     pub(super) fn mean(&self) -> f64 {
         if self.cycles == 0 { 0.0 } else { self.sum / self.cycles as f64 }
     }
 
     fn add(&mut self, value: u64, cycle: u64) {
-        // A minimum above what cyclictest begins with is told all the same.
+        // A minimum above cyclictest's initial value is still reported.
         self.min = if self.cycles == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
         self.last = value;
@@ -74,7 +74,7 @@ impl Thread {
 }
 
 impl Counts {
-    /// Of so many threads of which nothing is known yet.
+    /// The initial state of `count` threads.
     pub(super) fn new(options: &Options, threads: usize) -> Self {
         let rows = options.histogram.unwrap_or(0) as usize;
         Self {
@@ -85,14 +85,14 @@ impl Counts {
         }
     }
 
-    /// A reading in the unit of the results. cyclictest cuts the rest off, and a wake-up before its time has none: its
-    /// difference would be taken for a huge one, so it counts as 0 here.
+    /// A reading in the unit of the results. cyclictest truncates. An early wake-up counts as 0: cyclictest would read its
+    /// negative difference as a huge one.
     pub(super) fn value(&self, sample: Sample) -> u64 {
         (sample.late_ns / self.unit_ns).max(0) as u64
     }
 
-    /// Counts a reading of thread `thread`, unless a break has ended the run; whether it counted. The cycle's number is that
-    /// of the readings, as cyclictest counts them, and not of the schedule.
+    /// Counts a reading of thread `thread`, unless a break has ended the run. Returns whether it was counted. Cycles are numbered
+    /// by readings, as in cyclictest, not by the schedule.
     pub(super) fn add(&mut self, thread: usize, sample: Sample) -> bool {
         let value = self.value(sample);
         let broken = self.broken.is_some();

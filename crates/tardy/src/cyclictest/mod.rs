@@ -1,8 +1,8 @@
-//! `tardy cyclictest`, and tardy under the name cyclictest: the same command line and the same output, from tardy's probe.
+//! `tardy cyclictest`, and tardy under the name cyclictest: cyclictest's options and output, measured with tardy's probe.
 //!
-//! Options in (`options.rs`; those not taken: `refused.rs`), a plan of tardy's (`plan.rs`), every single reading counted as
-//! cyclictest counts (`counts.rs`), and its words out (`text.rs`; while it runs: `watcher.rs`). What differs on purpose
-//! is in docs/cyclictest.md.
+//! `options.rs` parses the options and `refused.rs` lists the unsupported ones; `plan.rs` makes a plan of them; `counts.rs` counts
+//! every reading as cyclictest does; `text.rs` prints the results and `watcher.rs` the progress. docs/cyclictest.md lists the
+//! intended differences.
 
 mod counts;
 mod help;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use tardy_measure::facts;
+use tardy_host::facts;
 use tardy_measure::run::{Request, conduct};
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;
@@ -35,37 +35,37 @@ use options::{Asked, Options, Power};
 use tardy_formats::cyclictest::{Circumstances, System};
 use watcher::Watcher;
 
-/// The name under which the binary is cyclictest.
+/// The name of a link to tardy that acts as cyclictest.
 const NAME: &str = "cyclictest";
 const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// The words behind the name, where the binary was called by the name cyclictest, through a link.
-pub(crate) fn called_so(mut words: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
-    let program = PathBuf::from(words.next()?);
-    (program.file_name() == Some(OsStr::new(NAME))).then(|| words.collect())
+/// The arguments, if the program was started by the name cyclictest.
+pub(crate) fn arguments_if_called_so(mut arguments: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    let program = PathBuf::from(arguments.next()?);
+    (program.file_name() == Some(OsStr::new(NAME))).then(|| arguments.collect())
 }
 
-/// Measures as the words say, and prints what cyclictest would.
-pub(crate) fn run(words: Vec<OsString>) -> Result<Exit> {
-    let options = match options::parse(words) {
+/// Measures and prints the results in cyclictest's format.
+pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
+    let options = match options::parse(arguments) {
         Ok(Asked::Measure(options)) => *options,
         Ok(Asked::Help) => {
             output::print(help::TEXT)?;
             return Ok(Exit::Done);
         }
-        // cyclictest ends with 1 for a wrong option.
+        // cyclictest exits with 1 for a wrong option.
         Err(reason) => bail!("{reason}"),
     };
     let allowed = match options.fake {
         Some(_) => vec![0, 1],
-        None => scheduling::affinity().context("the kernel does not say which CPUs this process may use")?,
+        None => scheduling::affinity().context("cannot read which CPUs this process may use")?,
     };
     let plan = plan::of(&options, &allowed).map_err(anyhow::Error::msg)?;
     let files = ResultFiles::open(&options)?;
     let started = SystemTime::now();
     let place = RunPlace::of(&options)?;
     let request = request(&options, plan, &place, started)?;
-    say_first(&options, &request.plan)?;
+    print_preamble(&options, &request.plan)?;
     remember_requests().context("SIGUSR1 and SIGUSR2 cannot be handled")?;
     let mut watcher = Watcher::new(&options, &request.plan);
     let outcome = conduct(&request, &mut watcher)?;
@@ -93,16 +93,15 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         output: place.file.clone(),
         samples: None,
         tells_samples: true,
-        // cyclictest replaces what its files hold.
+        // cyclictest overwrites its files.
         force: true,
-        exe: std::env::current_exe()
-            .context("tardy does not find its own program, which serves as the probe")?,
+        exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
         kernel_root: PathBuf::from("/"),
         fake: options.fake,
     })
 }
 
-/// Where the run file goes: where a person wants it, or into a directory of its own that goes with it.
+/// The run file: as given, or in a temporary directory that is removed on drop.
 struct RunPlace {
     file: PathBuf,
     directory: Option<PathBuf>,
@@ -116,7 +115,7 @@ impl RunPlace {
         let directory = std::env::temp_dir().join(format!("tardy-cyclictest-{}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&directory).with_context(|| {
             format!(
-                "{} cannot be made, and the run needs a place; --tardy-run FILE names one",
+                "cannot create {} for the run file; name a file with --tardy-run FILE",
                 directory.display()
             )
         })?;
@@ -132,7 +131,7 @@ impl Drop for RunPlace {
     }
 }
 
-/// The files that results go to. They are opened before anything is measured: hours are not lost for want of a directory.
+/// The result files. They are opened before the measurement, so that hours are not lost for a missing directory.
 struct ResultFiles {
     histogram: Option<(PathBuf, File)>,
     json: Option<(PathBuf, File)>,
@@ -143,7 +142,7 @@ impl ResultFiles {
         let open = |path: &PathBuf, option: &str| {
             let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
             file.map(|file| (path.clone(), file))
-                .with_context(|| format!("{option} {} cannot be written", path.display()))
+                .with_context(|| format!("cannot write {option} {}", path.display()))
         };
         Ok(Self {
             histogram: options.histfile.as_ref().map(|path| open(path, "--histfile")).transpose()?,
@@ -152,7 +151,7 @@ impl ResultFiles {
     }
 }
 
-/// Replaces what a file holds; a pipe or a device just gets it.
+/// Replaces the content of a file, or writes to a pipe or a device.
 fn replace((path, mut file): (PathBuf, File), text: &str) -> Result<()> {
     let write = |file: &mut File| {
         if file.metadata()?.is_file() {
@@ -160,23 +159,23 @@ fn replace((path, mut file): (PathBuf, File), text: &str) -> Result<()> {
         }
         file.write_all(text.as_bytes())
     };
-    write(&mut file).with_context(|| format!("{} cannot be written", path.display()))
+    write(&mut file).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// What cyclictest says before its threads start.
-fn say_first(options: &Options, plan: &Plan) -> Result<()> {
+/// Prints what cyclictest prints before its threads start.
+fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
     let mut first = String::new();
     if options.verbose {
         let cpus = scheduling::affinity().map_or(1, |cpus| cpus.len());
         first += &format!("Max CPUs = {cpus}\nOnline CPUs = {cpus}\n");
     }
     match options.power {
-        Power::Hold(us) if options.fake.is_some() || may_hold() => {
+        Power::Hold(us) if options.fake.is_some() || can_set_dma_latency() => {
             first += &format!("# {DMA_LATENCY} set to {us}us\n");
         }
-        Power::Hold(_) => output::tell_plainly(&format!("WARN: {DMA_LATENCY} may not be written")),
-        Power::System => output::tell_plainly("WARN: not setting cpu_dma_latency from cyclictest"),
-        Power::Battery => output::tell_plainly("WARN: not setting cpu_dma_latency to save battery power"),
+        Power::Hold(_) => output::print_line(&format!("WARN: cannot write {DMA_LATENCY}")),
+        Power::System => output::print_line("WARN: not setting cpu_dma_latency from cyclictest"),
+        Power::Battery => output::print_line("WARN: not setting cpu_dma_latency to save battery power"),
     }
     let timer = plan.phases.iter().find_map(|phase| phase.probe.timer());
     for (number, thread) in timer.iter().flat_map(|timer| &timer.threads).enumerate() {
@@ -187,26 +186,27 @@ fn say_first(options: &Options, plan: &Plan) -> Result<()> {
     output::print(&first)
 }
 
-/// Whether this process may keep CPUs out of deep idle states. Opening alone asks for nothing.
-fn may_hold() -> bool {
+/// Whether this process may prevent deep idle states. Opening the file alone changes nothing.
+fn can_set_dma_latency() -> bool {
     OpenOptions::new().write(true).open(DMA_LATENCY).is_ok()
 }
 
 fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circumstances {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let date = |at: SystemTime| {
         let text = humantime::format_rfc3339_seconds(at).to_string();
         tardy_formats::rfc2822_of(&text).unwrap_or(text)
     };
     let text = |fact: &Fact<String>| fact.get().cloned().unwrap_or_default();
     Circumstances {
-        command_line: words.join(" "),
+        command_line: arguments.join(" "),
         version: text::FORMAT_OF.to_owned(),
         start_time: Some(date(started)),
         end_time: Some(date(SystemTime::now())),
         system: System {
             sysname: "Linux".to_owned(),
-            nodename: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),
+            nodename: KernelFiles::real().text("/proc/sys/kernel/hostname").unwrap_or_default(),
             release: text(&facts.kernel.release),
             version: text(&facts.kernel.version),
             machine: text(&facts.kernel.machine),
@@ -217,8 +217,7 @@ fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circu
     }
 }
 
-/// What cyclictest prints and writes at the end. A file that cannot be written after all is shown instead, and the exit
-/// status says so.
+/// Prints and writes the results. The content of a file that cannot be written is printed instead, and the exit status is 1.
 fn print_results(
     options: &Options,
     watcher: &Watcher,
@@ -229,7 +228,7 @@ fn print_results(
     let mut exit = Exit::Done;
     let mut to_file = |file: (PathBuf, File), text: &str| -> Result<()> {
         replace(file, text).or_else(|error| {
-            output::tell(&format!("{error:#}; what it would hold follows on standard output"));
+            output::report(&format!("{error:#}; its content follows on standard output"));
             exit = Exit::CouldNot;
             output::print(text)
         })
@@ -254,14 +253,14 @@ fn print_results(
         output::print(&text::break_lines(counts, heads))?;
     }
     if let Some(path) = &options.tardy_run {
-        say_where(path);
+        report_run_file(path);
     }
     Ok(exit)
 }
 
-/// On a terminal, where the run is; scripts do not want to read it.
-fn say_where(path: &Path) {
+/// Reports the path of the run file on a terminal; scripts do not expect the message.
+fn report_run_file(path: &Path) {
     if std::io::stderr().is_terminal() {
-        output::tell(&format!("run file {}", path.display()));
+        output::report(&format!("run file {}", path.display()));
     }
 }

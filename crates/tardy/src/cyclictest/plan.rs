@@ -1,26 +1,26 @@
-//! From cyclictest's options to a plan of tardy's.
+//! The plan for cyclictest's options.
 
 use tardy_record::plan::{CausesPlan, PhasePlan, Plan, Policy, ProbePlan, Span, ThreadPlan, TimerPlan, Wake};
 
 use super::options::{Affinity, Options, Power, Wait};
 
-/// Shorter intervals measure little but the measuring itself.
+/// Shortest interval; with a shorter one the measurement would mostly measure itself.
 const INTERVAL_US_MIN: u64 = 20;
-/// A run without an end is planned for a year; whoever interrupts it ends it.
+/// A run without an end is planned for a year, and interrupted earlier.
 const NO_END_NS: u64 = 365 * 86_400 * 1_000_000_000;
 const US: u64 = 1000;
-/// Room for what a CPU did before a wake-up that breaks the run, in KiB.
+/// Trace buffer for what a CPU did before the wake-up that breaks the run, in KiB.
 const CAUSES_BUFFER_KIB: u32 = 512;
 
-/// What the options come to on a machine where this process may use the CPUs `allowed`, in ascending order.
+/// The plan for a machine on which this process may use the CPUs `allowed`, in ascending order.
 ///
 /// # Errors
-/// In words, of what this machine or tardy cannot do.
+/// A message for the user if this machine or tardy cannot do it.
 pub(super) fn of(options: &Options, allowed: &[u32]) -> Result<Plan, String> {
     let threads = threads(options, allowed)?;
     let wake = wake(options.wait);
     if wake == Wake::Setitimer && options.clock != tardy_record::plan::ClockId::Monotonic {
-        return Err("-x -s -c 1: setitimer counts monotonic time only; leave -c out".to_owned());
+        return Err("-x -s -c 1: setitimer uses the monotonic clock only; remove -c".to_owned());
     }
     let measured: Vec<u32> = threads.iter().map(|thread| thread.cpu).collect();
     let timer = TimerPlan {
@@ -33,7 +33,7 @@ pub(super) fn of(options: &Options, allowed: &[u32]) -> Result<Plan, String> {
             Power::Hold(us) => Some(us),
             Power::System | Power::Battery => None,
         },
-        // Only a run that is kept has somebody to look at the causes.
+        // Causes are shown only from a run file.
         causes: options
             .break_us
             .filter(|_| options.tardy_run.is_some())
@@ -42,7 +42,7 @@ pub(super) fn of(options: &Options, allowed: &[u32]) -> Result<Plan, String> {
     };
     Ok(Plan {
         recipe: "cyclictest".to_owned(),
-        about: Some("Asked for in cyclictest's words.".to_owned()),
+        about: Some("Requested with cyclictest's options.".to_owned()),
         scale: 1.0,
         seed: 1,
         thresholds_ns: options.break_us.map(|us| us * US).into_iter().collect(),
@@ -61,7 +61,7 @@ pub(super) fn of(options: &Options, allowed: &[u32]) -> Result<Plan, String> {
 }
 
 /// cyclictest's modes: MODE_CLOCK_NANOSLEEP by default, MODE_SYS_NANOSLEEP with `-s`, MODE_CYCLIC (timer_create) with `-x`,
-/// MODE_SYS_ITIMER with both; `-r` waits for a time instead of until one.
+/// MODE_SYS_ITIMER with both; `-r` uses relative waits.
 fn wake(wait: Wait) -> Wake {
     match wait {
         Wait { posix_timers: true, system: true, .. } => Wake::Setitimer,
@@ -77,7 +77,7 @@ fn span(options: &Options) -> Span {
     match (options.loops, by_time_ns) {
         (0, None) => Span::DurationNs(NO_END_NS),
         (0, Some(ns)) => Span::DurationNs(ns.min(NO_END_NS)),
-        // What is over first ends it.
+        // Whichever ends first.
         (loops, Some(ns)) if loops.saturating_mul(shortest_ns) > ns => Span::DurationNs(ns),
         (loops, _) => Span::Loops(loops),
     }
@@ -87,24 +87,24 @@ fn threads(options: &Options, allowed: &[u32]) -> Result<Vec<ThreadPlan>, String
     if options.interval_us < INTERVAL_US_MIN {
         let given = options.interval_us;
         return Err(format!(
-            "-i {given}: the shortest interval that can be measured is {INTERVAL_US_MIN} us"
+            "-i {given}: shorter than {INTERVAL_US_MIN} us, the shortest measurable interval"
         ));
     }
     let places = match &options.affinity {
         Affinity::None | Affinity::All => allowed,
         Affinity::Set(set) => {
             if let Some(cpu) = set.iter().find(|cpu| !allowed.contains(cpu)) {
-                let words: Vec<String> = allowed.iter().map(u32::to_string).collect();
-                let allowed = words.join(" ");
+                let numbers: Vec<String> = allowed.iter().map(u32::to_string).collect();
+                let allowed = numbers.join(" ");
                 return Err(format!(
-                    "-a: cpu {cpu} is not there, offline or not allowed; these are: {allowed}"
+                    "-a: CPU {cpu} does not exist, is offline, or is not available to this process; available: {allowed}"
                 ));
             }
             set
         }
     };
     if places.is_empty() {
-        return Err("this process may use no CPU at all".to_owned());
+        return Err("no CPU is available to this process".to_owned());
     }
     let count = options.threads.unwrap_or(allowed.len() as u32);
     let (interval_ns, distance_ns) = (options.interval_us * US, options.resolved_distance_us() * US);
@@ -128,13 +128,13 @@ fn threads(options: &Options, allowed: &[u32]) -> Result<Vec<ThreadPlan>, String
 
 fn housekeeping_cpu(options: &Options, allowed: &[u32], measured: &[u32]) -> Result<u32, String> {
     match options.main_cpu {
-        Some(cpu) if !allowed.contains(&cpu) => {
-            Err(format!("--mainaffinity {cpu}: it is not there, offline or not allowed"))
-        }
+        Some(cpu) if !allowed.contains(&cpu) => Err(format!(
+            "--mainaffinity {cpu}: does not exist, is offline, or is not available to this process"
+        )),
         Some(cpu) => Ok(cpu),
         None => {
             let spare = allowed.iter().rev().find(|cpu| !measured.contains(cpu));
-            spare.or(allowed.first()).copied().ok_or_else(|| "this process may use no CPU at all".to_owned())
+            spare.or(allowed.first()).copied().ok_or_else(|| "no CPU is available to this process".to_owned())
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_go_round_the_cpus_with_their_distance_and_priorities() {
+    fn threads_are_distributed_over_the_cpus_with_distance_and_priority() {
         let options = Options {
             threads: Some(5),
             affinity: Affinity::Set(vec![3, 1]),
@@ -173,17 +173,17 @@ mod tests {
             ..Options::default()
         };
         let threads = timer(&options).threads;
-        let told: Vec<_> = threads
+        let found: Vec<_> = threads
             .iter()
             .map(|one| (one.cpu, one.priority, one.interval_ns / US, one.offset_ns / US))
             .collect();
         let expected =
             [(3, 50, 1000, 0), (1, 49, 1500, 7), (3, 48, 2000, 14), (1, 47, 2500, 21), (3, 46, 3000, 28)];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]
-    fn what_is_over_first_ends_it() {
+    fn loops_or_duration_end_the_run_whichever_is_first() {
         let span = |loops, duration_s| span(&Options { loops, duration_s, ..Options::default() });
         assert_eq!(span(5000, 0), Span::Loops(5000));
         assert_eq!(span(0, 3), Span::DurationNs(3_000_000_000));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_those_of_cyclictests_modes() {
+    fn wake_methods_are_those_of_cyclictests_modes() {
         let wake = |system, posix_timers, relative| wake(Wait { system, posix_timers, relative });
         assert_eq!(wake(false, false, false), Wake::ClockNanosleep);
         assert_eq!(wake(true, false, false), Wake::Nanosleep);
@@ -202,9 +202,9 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_has_not_is_told() {
+    fn a_missing_cpu_and_a_short_interval_are_refused() {
         let missing = Options { affinity: Affinity::Set(vec![9]), ..Options::default() };
-        assert!(of(&missing, &CPUS).unwrap_err().contains("cpu 9"));
+        assert!(of(&missing, &CPUS).unwrap_err().contains("CPU 9"));
         let short = Options { interval_us: 5, ..Options::default() };
         assert!(of(&short, &CPUS).unwrap_err().contains("20 us"));
     }

@@ -1,5 +1,5 @@
-//! The file in shared memory in which cyclictest shows its state: `get_cyclictest_snapshot` finds running instances by it,
-//! sends SIGUSR2 and reads it.
+//! cyclictest's status file in shared memory. `get_cyclictest_snapshot` finds running instances by this file, sends SIGUSR2 and
+//! reads it.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 const DIRECTORY: &str = "/dev/shm";
 
-/// `/dev/shm/cyclictestPID`, there as long as this is. Where it cannot be made, nobody will find this instance, which is no
-/// reason not to measure: cyclictest measures too.
+/// `/dev/shm/cyclictestPID`, removed on drop. If it cannot be created, the measurement runs without it, as in cyclictest.
 pub(super) struct StatusFile {
     open: Option<(PathBuf, File)>,
 }
@@ -16,18 +15,18 @@ pub(super) struct StatusFile {
 impl StatusFile {
     pub(super) fn create() -> Self {
         let path = PathBuf::from(format!("{DIRECTORY}/cyclictest{}", std::process::id()));
-        // What a process of the same number left behind.
+        // Left by an earlier process with the same id.
         let _ = fs::remove_file(&path);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path);
         Self { open: file.ok().map(|file| (path, file)) }
     }
 
-    /// Replaces what the file says. It is never empty in between: whoever reads it meanwhile sees one state or the other.
+    /// Replaces the content. The file is never empty, so that a concurrent reader sees the old or the new state.
     pub(super) fn write(&mut self, text: &str) {
         if let Some((_, file)) = &self.open {
             let written =
                 file.write_all_at(text.as_bytes(), 0).and_then(|()| file.set_len(text.len() as u64));
-            // No room for a few lines: the file would lie.
+            // Without room for the new state the file would show a wrong one.
             if written.is_err() {
                 self.remove();
             }

@@ -1,5 +1,5 @@
-//! What the stand-in counted, as cyclictest tells it; of rt-tests 2.7 and later scripts read the rows without readings and
-//! the line of totals of 2.4 all the same.
+//! The results in cyclictest's format: that of rt-tests 2.7, with the empty rows and the line of totals of 2.4, which scripts
+//! read as well.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use tardy_formats::cyclictest::{self, Circumstances, Thread};
 
 use super::counts::Counts;
 
-/// What stands beside a thread's counts.
+/// What describes a thread besides its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The kernel's id of it; 0 until it is known.
+    /// Its thread id; 0 until it is known.
     pub(super) tid: u32,
     pub(super) priority: u32,
     pub(super) interval_us: u64,
-    /// Its CPU; absent where it is not pinned.
+    /// Its CPU; `None` if it is not pinned.
     pub(super) cpu: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ fn heads_only<'a>(counts: &'a Counts, heads: &'a [Head]) -> impl Iterator<Item =
     counts.threads.iter().enumerate().map(thread)
 }
 
-/// The threads with everything.
+/// The threads with their rows.
 fn threads(counts: &Counts, heads: &[Head]) -> Vec<Thread> {
     let whole = |(thread, counted): (Thread, &super::counts::Thread)| {
         let rows = counted.rows.iter().copied().enumerate().filter(|(_, count)| *count > 0);
@@ -61,13 +61,13 @@ pub(super) fn reading_line(number: usize, cycle: u64, value: u64) -> String {
     format!("{number:8}:{cycle:8}:{value:8}\n")
 }
 
-/// What `-h` and `-H` print; the latter with a column of all threads.
+/// The output of `-h` and `-H`, the latter with a column for all threads.
 pub(super) fn histogram(counts: &Counts, all_column: bool) -> String {
     let rows = counts.threads.first().map_or(0, |thread| thread.rows.len() as u64);
     cyclictest::histogram(&threads(counts, &[]), Some(rows), all_column)
 }
 
-/// What `-b` adds at the end.
+/// The lines that `-b` adds at the end.
 pub(super) fn break_lines(counts: &Counts, heads: &[Head]) -> String {
     let ids: Vec<String> = heads.iter().map(|head| format!("{:05}", head.tid)).collect();
     let mut text = format!("# Thread Ids: {}\n", ids.join(" "));
@@ -78,17 +78,17 @@ pub(super) fn break_lines(counts: &Counts, heads: &[Head]) -> String {
     text
 }
 
-/// The version of rt-tests whose output this is; tardy's own stands beside it.
+/// The version of rt-tests whose format this is, with tardy's version.
 pub(super) const FORMAT_OF: &str = "2.60";
 
-/// What `--json` writes.
+/// The content of `--json`.
 pub(super) fn json(counts: &Counts, heads: &[Head], of: &Circumstances) -> String {
     cyclictest::json(&threads(counts, heads), of)
 }
 
 #[cfg(test)]
 mod tests {
-    use tardy_measure::probe::sample_ring::Sample;
+    use tardy_probe::sample_ring::Sample;
 
     use super::*;
     use crate::cyclictest::options::Options;

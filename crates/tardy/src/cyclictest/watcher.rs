@@ -1,12 +1,13 @@
-//! While it runs: every reading is counted, and shown as cyclictest shows it.
+//! Counts and shows every reading during the run, as cyclictest does.
 
 use std::io::Write;
 
-use tardy_measure::probe::order::Granted;
-use tardy_measure::probe::sample_ring::Sample;
 use tardy_measure::run::{Observer, Standing};
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::Sample;
 use tardy_record::Run;
 use tardy_record::plan::{Plan, Policy};
+use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::signals::{self, Request};
 
 use super::counts::Counts;
@@ -15,15 +16,15 @@ use super::status_file::StatusFile;
 use super::text::{self, Head};
 use crate::commands::output;
 
-/// Counts and shows.
+/// Counts and shows readings.
 pub(super) struct Watcher {
     options: Options,
     policy: Policy,
     counts: Counts,
     heads: Vec<Head>,
-    /// Of `-o`: the highest reading of those that wait to be printed, and how many there are, for each thread.
+    /// For `-o`: the highest reading that is not printed yet and their number, for each thread.
     reduced: Vec<(u64, u64)>,
-    /// Why the run is of no use to whoever asked for it.
+    /// Why there are no results.
     refused: Option<String>,
     frames: u64,
     shown_max: u64,
@@ -65,19 +66,19 @@ impl Watcher {
         &self.heads
     }
 
-    /// Why there are no results, if that is so: cyclictest does not measure with another policy than asked for.
+    /// Why there are no results, if so: cyclictest does not measure with a policy other than the requested one.
     pub(super) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// Says so where readings never came here: a machine too busy to take them is told from a complete count.
+    /// Reports readings that were lost because the machine was too busy to collect them.
     pub(super) fn check_nothing_is_missing(&self, run: &Run) {
-        let recorded = tardy_record::samples::recorded(run);
+        let recorded = run.recorded_samples();
         let counted: u64 = self.counts.threads.iter().map(|thread| thread.cycles).sum();
         if self.counts.broken.is_none() && counted < recorded {
             let missing = recorded - counted;
-            output::tell(&format!(
-                "{missing} of {recorded} readings came faster than they could be counted here, and are missing below"
+            output::report(&format!(
+                "{missing} of {recorded} readings are missing from the output: they arrived faster than they could be counted"
             ));
         }
     }
@@ -87,13 +88,13 @@ impl Watcher {
         text::summary(&self.counts, &self.heads, self.options.in_ns)
     }
 
-    /// The lines of all threads under a line with the policy and the load, over those shown before.
+    /// The lines of all threads below a line with the policy and the load average, overwriting the previous ones.
     pub(super) fn frame(&self) -> String {
         let up = match self.frames {
             0 => String::new(),
             _ => format!("\x1b[{}A", self.heads.len() + 2),
         };
-        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load = KernelFiles::real().text("/proc/loadavg").unwrap_or_default();
         let policy = match self.policy {
             Policy::Other => "other/other".to_owned(),
             policy => policy.name().to_owned(),
@@ -101,7 +102,7 @@ impl Watcher {
         format!("{up}policy: {policy}: loadavg: {}          \n\n{}", load.trim_end(), self.summary())
     }
 
-    /// What SIGUSR1 and SIGUSR2 ask for: the lines of all threads, whatever else is printed.
+    /// The output for SIGUSR1 and SIGUSR2: the lines of all threads.
     fn status_text(&self) -> String {
         let line = format!("#{}\n", "-".repeat(27));
         format!("{line}# cyclictest current status:\n{}{line}", self.summary())
@@ -111,7 +112,7 @@ impl Watcher {
         while let Some(request) = signals::take_request() {
             let text = self.status_text();
             match request {
-                // A reader that has gone is no reason to break off.
+                // A closed standard error does not end the run.
                 Request::First => drop(std::io::stderr().lock().write_all(text.as_bytes())),
                 Request::Second => self.status.write(&text),
             }
@@ -127,7 +128,7 @@ impl Watcher {
         self.counts.threads.iter().map(|thread| thread.max).max().unwrap_or(0)
     }
 
-    /// A line for each reading, or for the highest of so many.
+    /// A line for each reading, or for the highest of several (`-o`).
     fn print_reading(&mut self, thread: usize, value: u64) {
         let cycle = self.counts.threads[thread].cycles - 1;
         let (highest, waiting) = &mut self.reduced[thread];
@@ -140,7 +141,7 @@ impl Watcher {
         self.print(&line);
     }
 
-    /// A reader that has gone (`| head`) ends the run: nobody waits for it.
+    /// A closed standard output (`| head`) ends the run.
     fn print(&mut self, text: &str) {
         let mut out = std::io::stdout().lock();
         self.reader_is_gone |= out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err();
@@ -161,10 +162,10 @@ impl Observer for Watcher {
     }
 
     fn say(&mut self, text: &str) {
-        output::tell(text);
+        output::report(text);
     }
 
-    /// cyclictest ends without a word, and prints what it has.
+    /// cyclictest ends silently and prints its results.
     fn interrupted(&mut self) {}
 
     fn threads(&mut self, tids: &[u32], granted: &[Granted]) {
@@ -173,8 +174,8 @@ impl Observer for Watcher {
             if granted.policy != self.policy {
                 let name = self.policy.name().to_uppercase();
                 self.refused = Some(format!(
-                    "SCHED_{name} was refused, and cyclictest measures with no other policy than asked for; without -p and \
-                     --policy it measures as anybody may"
+                    "the kernel refused SCHED_{name}, and cyclictest uses no other policy than requested; run as root, or remove -p \
+                     and --policy"
                 ));
             }
         }

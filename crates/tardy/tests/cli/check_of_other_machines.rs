@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::process::Command;
 
 fn check(machine: &str, json: bool) -> (i32, String) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tardy-measure/tests/kernels").join(machine);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tardy-host/tests/kernels").join(machine);
     let mut command = Command::new(env!("CARGO_BIN_EXE_tardy"));
     command.arg("check").arg("--kernel-root").arg(root);
     if json {

@@ -11,11 +11,11 @@ use tardy_sys::kernel_files::KernelFiles;
 
 use crate::bench::Bench;
 
-const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
 /// Whether this process may make trace instances; if not, prints why a test is skipped.
 fn can_trace() -> bool {
-    let offer = tardy_measure::trace::tracefs::Offer::of(&KernelFiles::real());
+    let offer = tardy_host::trace::tracefs::Offer::of(&KernelFiles::real());
     let instances =
         Path::new("/sys/kernel/tracing/instances").join(format!("tardy-try-{}", std::process::id()));
     let may = offer.events.and_then(|()| fs::create_dir(&instances).map_err(|error| error.to_string()));

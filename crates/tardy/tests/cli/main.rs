@@ -14,6 +14,7 @@ mod formats;
 mod full_disk;
 mod killed;
 mod levels;
+mod loads;
 mod noise;
 mod pins;
 mod pipeline;

@@ -10,7 +10,7 @@ use tardy_sys::shared_map::{self, SharedMap};
 use crate::bench::{Bench, without_own_cost};
 use crate::killed::{children, counted_in, kill, map_of, wait_until};
 
-const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
 fn fake<'a>(seed: &'a str, output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--fake", seed, "--kernel-root", KERNEL, "--quiet", "-o", output];

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::bench::{Bench, without_own_cost};
 
-const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
 fn fake<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--fake", "7", "--kernel-root", KERNEL, "--probe", "gpio-reaction"];

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, without_own_cost};
 use serde_json::Value;
 
-const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-measure/tests/kernels/rpi3-4.9-rt");
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tardy-host/tests/kernels/rpi3-4.9-rt");
 
 fn fake<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["run", "--fake", "7", "--kernel-root", KERNEL, "--quiet", "-o", output];

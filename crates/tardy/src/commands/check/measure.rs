@@ -1,17 +1,16 @@
-//! `tardy check --measure`: changes tried one at a time, and what each did.
+//! `tardy check --measure`: tries changes one at a time and measures the effect of each.
 
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tardy_analyse::doctor::{self as analysis, Diagnosis, Observation};
+use tardy_host::facts::SystemAnswers;
+use tardy_host::trace::tracefs::Offer as TraceOffer;
 use tardy_measure::doctor::{
     Change, Ending, Offer, Request, Standing, Steps, Subject, check_nothing_is_left, conduct, offers,
     order_of_round,
 };
-use tardy_measure::facts::SystemAnswers;
-use tardy_measure::load;
-use tardy_measure::trace::tracefs::Offer as TraceOffer;
 use tardy_present::doctor::{Done, Offered, offers as offers_text, text};
 use tardy_record::cpu_list;
 use tardy_record::plan::Plan;
@@ -19,25 +18,30 @@ use tardy_record::units::format_duration_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
+use crate::args::options::{RunOptions, TimerOptions};
+use crate::args::values::{CpuSelection, DmaLatency, Duration, PositiveDuration};
 use crate::args::{CheckArgs, TrialFlags};
 use crate::commands::{origin, output};
 use crate::exit::Exit;
+use crate::plan::{Extras, Machine, Pins, resolve};
 use crate::progress::Progress;
-use crate::recipe::{GpioTable, NoiseTable, Recipe, RunTable, TimerTable};
-use crate::resolve::{Extras, Machine, Pins, UsageError, resolve, wrong};
+use crate::recipe::Recipe;
+use crate::usage_error::wrong;
 
+/// Duration of a trial, by default.
+const DURATION: PositiveDuration = PositiveDuration::from_ns(5_000_000_000);
 /// Measured and not counted, at the start of each trial.
-const WARMUP: &str = "500ms";
-/// What a trial takes beside its warm-up and its duration, about: loads begin, the probe gets ready, both end.
+const WARMUP: Duration = Duration::from_ns(500_000_000);
+/// About how long a trial takes besides its warm-up and its duration: starting and ending the loads and the probe.
 const AROUND_NS: u64 = 700_000_000;
-/// So many rounds are tried beyond those that it takes, since one may turn out not to count.
+/// Rounds in addition to those that significance requires, because a round may be invalid.
 const SPARE_ROUNDS: u32 = 2;
-/// More rounds than these are a slip of the fingers.
+/// Most rounds.
 const ROUNDS_MAX: u32 = 200;
-/// A trial needs so many wake-ups for a p99.9.
+/// Wake-ups that a trial needs for a p99.9.
 const WAKE_UPS_MIN: u64 = 1000;
 
-/// What was asked for, resolved.
+/// The trials, planned.
 struct Resolved {
     plan: Plan,
     offers: Vec<Offer>,
@@ -62,28 +66,28 @@ struct Answer<'a> {
     trials: &'a [Observation],
 }
 
-/// Tries what can be tried on this machine.
+/// Tries the changes that are possible on this machine.
 pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
     let flags = &arguments.trials;
     let resolved = resolved(arguments)?;
     let left = check_nothing_is_left(&KernelFiles::under(&arguments.kernel_root));
     if flags.dry_run {
-        left.unwrap_or_else(|reason| output::tell(&reason));
+        left.unwrap_or_else(|reason| output::report(&reason));
         show_plan(&resolved, arguments.json)?;
         return Ok(Exit::Done);
     }
     left.map_err(|reason| anyhow!(reason))?;
     if resolved.changes.is_empty() {
         show_plan(&resolved, arguments.json)?;
-        output::tell("nothing can be tried here; what stands in the way is on standard output");
+        output::report("no change can be tried here; the reasons are on standard output");
         return Ok(Exit::CouldNot);
     }
     if flags.fake.is_none() {
-        for spec in &resolved.plan.phases[0].loads {
-            load::parse(spec).and_then(|spec| spec.check_programs()).map_err(|error| wrong("load", error))?;
+        for load in &resolved.plan.phases[0].loads {
+            tardy_load::check_programs(load).map_err(|error| wrong("load", error))?;
         }
     }
-    tell_beforehand(&resolved, flags.quiet);
+    announce(&resolved, flags.quiet);
     let is_real = flags.fake.is_none() && KernelFiles::under(&arguments.kernel_root).is_real();
     let request = Request {
         plan: resolved.plan.clone(),
@@ -92,8 +96,7 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
         keep: flags.output.clone(),
         origin: &|| origin::of_this_command(SystemTime::now(), flags.fake),
         answers: if is_real { SystemAnswers::ask() } else { SystemAnswers::none() },
-        exe: std::env::current_exe()
-            .context("tardy does not find its own program, which serves as the probe")?,
+        exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
         kernel_root: arguments.kernel_root.clone(),
         fake: flags.fake,
     };
@@ -109,7 +112,7 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
         Ok(ending) => present(&resolved, ending, &observations, arguments),
         Err(reason) if observations.is_empty() => Err(anyhow!(reason)),
         Err(reason) => {
-            // What was measured until then is worth its table.
+            // Show what was measured so far.
             present(&resolved, Ending::Interrupted, &observations, arguments)?;
             Err(anyhow!(reason))
         }
@@ -130,14 +133,14 @@ fn present(
         output::print_json(&Answer { offers, interrupted, diagnosis: &diagnosis, trials: observations })?;
     } else {
         let done = Done {
-            trials: trials_in_words(&resolved.plan, resolved.rounds),
+            trials: describe_trials(&resolved.plan, resolved.rounds),
             offered: resolved.offers.iter().map(offered).collect(),
             interrupted,
         };
         output::print(&text(&done, &diagnosis, output::colour()))?;
     }
     if let Some(directory) = &arguments.trials.output {
-        output::tell(&format!("runs in {}", directory.display()));
+        output::report(&format!("runs in {}", directory.display()));
     }
     Ok(if diagnosis.rounds == 0 && !interrupted { Exit::Invalid } else { Exit::Done })
 }
@@ -146,16 +149,15 @@ fn resolved(arguments: &CheckArgs) -> Result<Resolved> {
     let flags = &arguments.trials;
     let files = KernelFiles::under(&arguments.kernel_root);
     let plan = plan(flags)?;
-    let timer = plan.phases[0].probe.timer().context("a trial is measured by timers")?;
+    let timer = plan.phases[0].probe.timer().context("trials use the timer probe")?;
     let priority = timer.threads.first().map_or(0, |thread| thread.priority);
     let subject = Subject { cpus: plan.measured_cpus(), priority };
-    let only = only(flags)?;
-    let is_wanted = |offer: &Offer| only.as_ref().is_none_or(|only| only.contains(&offer.change));
+    let is_wanted = |offer: &Offer| flags.only.as_ref().is_none_or(|only| only.contains(&offer.change));
     let mut offers: Vec<Offer> = offers(&files, &subject).into_iter().filter(is_wanted).collect();
     if flags.fake.is_some() && files.is_real() {
-        // What is invented must not change what is real.
+        // A simulation must not change the real machine.
         for offer in &mut offers {
-            offer.standing = Standing::NotHere { what: "the fake measures no machine".to_owned() };
+            offer.standing = Standing::NotHere { what: "--fake measures no machine".to_owned() };
         }
     }
     let can_be_tried = |offer: &Offer| match &offer.standing {
@@ -166,84 +168,78 @@ fn resolved(arguments: &CheckArgs) -> Result<Resolved> {
     let default = analysis::least_rounds(changes.len()) as u32 + SPARE_ROUNDS;
     let rounds = flags.rounds.unwrap_or(default);
     if rounds == 0 || rounds > ROUNDS_MAX {
-        return Err(wrong("rounds", format!("{rounds} rounds; give 1 to {ROUNDS_MAX}")).into());
+        return Err(
+            wrong("rounds", format!("{rounds} rounds are out of range; expected 1 to {ROUNDS_MAX}")).into()
+        );
     }
     Ok(Resolved { plan, offers, changes, rounds })
 }
 
-fn only(flags: &TrialFlags) -> Result<Option<Vec<Change>>, UsageError> {
-    let Some(names) = &flags.only else { return Ok(None) };
-    let change = |name: &String| {
-        let known = || Change::ALL.map(Change::name).join(", ");
-        Change::of_name(name.trim()).ok_or_else(|| wrong("only", format!("'{name}' is none of {}", known())))
-    };
-    names.iter().map(change).collect::<Result<_, _>>().map(Some)
-}
-
-/// One trial: the timer probe with the machine as it is, idle states included.
+/// The plan of a trial: the timer probe, with the machine's idle states as they are.
 fn plan(flags: &TrialFlags) -> Result<Plan> {
     let allowed = match flags.fake {
         Some(_) => vec![0, 1],
-        None => scheduling::affinity().context("the kernel does not say which CPUs this process may use")?,
+        None => scheduling::affinity().context("cannot read which CPUs this process may use")?,
     };
     let others = if allowed.len() > 1 { &allowed[1..] } else { &allowed[..] };
-    let run = RunTable {
-        duration: Some(flags.duration.clone().unwrap_or_else(|| "5s".to_owned())),
-        warmup: Some(WARMUP.to_owned()),
-        load: flags.load.clone(),
-        seed: flags.seed,
-        ..RunTable::default()
+    let recipe = Recipe {
+        run: RunOptions {
+            duration: Some(flags.duration.unwrap_or(DURATION)),
+            warmup: Some(WARMUP),
+            load: flags.load.clone(),
+            seed: flags.seed,
+            ..RunOptions::default()
+        },
+        timer: TimerOptions {
+            cpus: Some(flags.cpus.clone().unwrap_or_else(|| CpuSelection::List(others.to_vec()))),
+            interval: flags.interval,
+            priority: flags.priority,
+            dma_latency: Some(DmaLatency::Leave),
+            ..TimerOptions::default()
+        },
+        ..Recipe::default()
     };
-    let timer = TimerTable {
-        cpus: Some(flags.cpus.clone().unwrap_or_else(|| cpu_list::format(others))),
-        interval: flags.interval.clone(),
-        priority: flags.priority,
-        dma_latency: Some("leave".to_owned()),
-        ..TimerTable::default()
+    let machine = Machine {
+        allowed: allowed.clone(),
+        trace: TraceOffer::none(),
+        co_kernel: Err("trials measure Linux's timers".to_owned()),
+        pins: Pins::Known(Vec::new()),
     };
-    let recipe = Recipe::default().overridden_by(run, timer, NoiseTable::default(), GpioTable::default());
-    let extras = Extras { scale: 1.0, ambient_c: None, housekeeping_cpu: None };
-    let co_kernel = Err("trials measure Linux's own timers".to_owned());
-    let plan = resolve(
-        &recipe,
-        extras,
-        &Machine { allowed, trace: TraceOffer::none(), co_kernel, pins: Pins::Known(Vec::new()) },
-    )?;
+    let plan = resolve(&recipe, Extras::NONE, &machine)?;
     let wake_ups = plan.phases[0].cycles_planned().unwrap_or(0);
     if wake_ups < WAKE_UPS_MIN {
-        let reason = format!(
-            "a trial would have {wake_ups} wake-ups, and a p99.9 takes {WAKE_UPS_MIN}; give it longer"
-        );
+        let reason =
+            format!("a trial has {wake_ups} wake-ups, but a p99.9 needs {WAKE_UPS_MIN}; increase --duration");
         return Err(wrong("duration", reason).into());
     }
     Ok(plan)
 }
 
-/// What is about to happen, and how long it will take.
-fn tell_beforehand(resolved: &Resolved, quiet: bool) {
+/// Reports what will happen and how long it will take.
+fn announce(resolved: &Resolved, quiet: bool) {
     let least = analysis::least_rounds(resolved.changes.len()) as u32;
     if resolved.rounds < least {
         let (rounds, changes) = (resolved.rounds, resolved.changes.len());
-        output::tell(&format!(
-            "too few rounds to tell anything from chance: {rounds}, where the number of changes ({changes}) takes {least}"
+        output::report(&format!(
+            "{rounds} rounds are too few for a significant result; {changes} changes need {least}"
         ));
     }
     if !quiet {
         let names: Vec<&str> = resolved.changes.iter().map(|(change, _)| change.name()).collect();
-        output::tell(&format!("{}: {}", expected(resolved), names.join(", ")));
+        output::report(&format!("{}: {}", expected(resolved), names.join(", ")));
     }
 }
 
-/// How many trials, and how long they take.
+/// The number of trials, and how long they take.
 fn expected(resolved: &Resolved) -> String {
     let trials = u64::from(resolved.rounds) * (resolved.changes.len() as u64 + 1);
     let phase = &resolved.plan.phases[0];
     let ns = trials * (phase.planned_ns() + phase.warmup_ns + AROUND_NS);
     let seconds = format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
-    format!("{}, {trials} trials in about {seconds}", trials_in_words(&resolved.plan, resolved.rounds))
+    format!("{}, {trials} trials in about {seconds}", describe_trials(&resolved.plan, resolved.rounds))
 }
 
-fn trials_in_words(plan: &Plan, rounds: u32) -> String {
+fn describe_trials(plan: &Plan, rounds: u32) -> String {
     let phase = &plan.phases[0];
     let load =
         if phase.loads.is_empty() { String::new() } else { format!(" under {}", phase.loads.join(" + ")) };

@@ -1,4 +1,4 @@
-//! Finding a tardy that can run in a guest: for its processor, and with no library to load.
+//! Finds a tardy for the guest: statically linked, for the guest's processor.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use anyhow::{Context, Result, bail};
 use tardy_lab::arch::Arch;
 use tardy_lab::guest::libraries::is_static_program;
 
-/// The program for a guest with the processor `arch`: as given, beside this program, or this program itself.
+/// The program for a guest with the processor `arch`: as given, next to this program, or this program itself.
 pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>> {
     if let Some(given) = given {
         let content = fs::read(given).with_context(|| given.display().to_string())?;
         if !is_static_program(&content, arch) {
             bail!(
-                "{} cannot run in a guest: it must be a statically linked program for {}, such as one from dist/ \
-                 (`make guests` builds them)",
+                "{} cannot run in a guest; expected a statically linked program for {}, such as one that `make guests` builds in \
+                 dist/",
                 given.display(),
                 arch.name()
             );
         }
         return Ok(content);
     }
-    let own = std::env::current_exe().context("tardy does not find its own program")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
     let candidates = places(&own, arch);
     for place in &candidates {
         if let Ok(content) = fs::read(place)
@@ -32,19 +32,18 @@ pub(super) fn find(given: Option<&Path>, arch: Arch) -> Result<Vec<u8>> {
     }
     let tried: Vec<String> = candidates.iter().map(|place| place.display().to_string()).collect();
     bail!(
-        "there is no tardy for a guest with an {} processor. Build it with `make guests`, or give one with \
-         --guest-tardy; looked for in {}",
+        "no tardy for a guest with an {} processor; build it with `make guests`, or name one with --guest-tardy; tried {}",
         arch.name(),
         tried.join(", ")
     )
 }
 
-/// Where it may lie, the best first.
+/// Paths to try, in order of preference.
 fn places(own: &Path, arch: Arch) -> Vec<PathBuf> {
     let directory = own.parent().unwrap_or(Path::new("."));
     let mut places = vec![
         directory.join(format!("tardy-guest-{}", arch.name())),
-        // What `make dist` makes.
+        // Built by `make dist`.
         directory.join(format!("tardy-{}", arch.name())),
         directory.join("../lib/tardy").join(format!("tardy-guest-{}", arch.name())),
     ];

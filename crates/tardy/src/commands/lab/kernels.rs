@@ -1,4 +1,4 @@
-//! `tardy lab kernels`: what is here, and what the distribution offers.
+//! `tardy lab kernels`: cached kernels, and kernels that the distribution offers.
 
 use anyhow::Result;
 use tardy_lab::arch::Arch;
@@ -6,7 +6,7 @@ use tardy_lab::kernel::listing::{self, Listing, OfferState};
 use tardy_lab::packages::PackageStore;
 use tardy_present::table::Table;
 
-use super::prepare::tell_notice;
+use super::prepare::print_notices;
 use crate::args::LabKernelsArgs;
 use crate::commands::output;
 use crate::exit::Exit;
@@ -14,13 +14,13 @@ use crate::exit::Exit;
 /// Lists kernels.
 pub(super) fn run(arguments: &LabKernelsArgs) -> Result<Exit> {
     let store = PackageStore::of_this_user()?;
-    let listing = listing::list(&store, &Arch::ALL, arguments.refresh, &mut tell_notice())?;
+    let listing = listing::list(&store, &Arch::ALL, arguments.refresh, &mut print_notices())?;
     if arguments.json {
         output::print_json(&listing)?;
     } else {
         output::print(&text(&listing, output::width()))?;
     }
-    // Of what is offered nothing could be learnt; the reason was told above.
+    // The offer could not be read; the reason has been reported.
     Ok(if listing.asked.is_empty() { Exit::CouldNot } else { Exit::Done })
 }
 
@@ -36,7 +36,7 @@ fn text(listing: &Listing, width: usize) -> String {
         ]);
     }
     if listing.cached.is_empty() {
-        lines.push("none yet; what `tardy lab run` needs is fetched when it is asked for".to_owned());
+        lines.push("none yet; `tardy lab run` downloads what it needs".to_owned());
     } else {
         lines.extend(cached.lines(width));
     }
@@ -44,9 +44,9 @@ fn text(listing: &Listing, width: usize) -> String {
     let mut offered = Table::of_words(&["--kernel", "processor", "version", "suite", ""]);
     for kernel in &listing.offered {
         let state = match &kernel.state {
-            OfferState::Cached => "here".to_owned(),
-            OfferState::Instead(version) => format!("here: {version}; --refresh brings this one"),
-            OfferState::NotCached => "fetched when asked for".to_owned(),
+            OfferState::Cached => "cached".to_owned(),
+            OfferState::Instead(version) => format!("cached: {version}; --refresh downloads this one"),
+            OfferState::NotCached => "downloaded on demand".to_owned(),
         };
         offered.push(vec![
             kernel.spec.clone(),

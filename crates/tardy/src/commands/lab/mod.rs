@@ -1,4 +1,4 @@
-//! `tardy lab`: kernels found, guests prepared, booted and compared.
+//! `tardy lab`: finds kernels, prepares and boots guests, compares their runs.
 
 mod guest_tardy;
 mod kernels;
@@ -13,7 +13,7 @@ use anyhow::Result;
 use crate::args::LabCommand;
 use crate::exit::Exit;
 
-/// Does what was typed after `tardy lab`.
+/// Runs the subcommand.
 pub(crate) fn run(command: &LabCommand) -> Result<Exit> {
     match command {
         LabCommand::Run(arguments) => run::run(arguments),

@@ -1,4 +1,4 @@
-//! `tardy lab run`: boot, measure, compare, report.
+//! `tardy lab run`: boots guests, and compares and reports their runs.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -16,25 +16,25 @@ use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Guest, Prepared, prepare, prepare_chapters, tell_notice};
+use super::prepare::{Guest, Prepared, prepare, prepare_chapters, print_notices};
 use super::results::{Files, run_of};
 use crate::args::LabRunArgs;
 use crate::commands::{compare as compare_command, output, report, show};
 use crate::exit::Exit;
 
-/// One guest of one recipe, and where its results go.
+/// A guest of a recipe, with its result files.
 struct Job<'a> {
     prepared: &'a Prepared,
     guest: &'a Guest,
     files: Files,
 }
 
-/// Runs a recipe on each kernel, or every article's.
+/// Runs a recipe on each kernel, or the experiments of all articles.
 pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     if arguments.all {
         return run_chapters(arguments);
     }
-    let prepared = prepare(&arguments.experiment, &mut tell_notice())?;
+    let prepared = prepare(&arguments.experiment, &mut print_notices())?;
     if arguments.dry_run {
         return dry_run(&prepared);
     }
@@ -46,9 +46,9 @@ pub(super) fn run(arguments: &LabRunArgs) -> Result<Exit> {
     present(&runs, arguments.json)
 }
 
-/// Every article's experiment that the lab can do, each in a directory of its own, and one report.
+/// Runs the experiment of every article, each with its own directory, and writes one report.
 fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
-    let chapters = prepare_chapters(&arguments.experiment, &mut tell_notice())?;
+    let chapters = prepare_chapters(&arguments.experiment, &mut print_notices())?;
     if arguments.dry_run {
         chapters.iter().try_for_each(|prepared| dry_run(prepared).map(drop))?;
         return Ok(Exit::Done);
@@ -64,7 +64,7 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
     for prepared in &chapters {
         runs_of_all.push(all_of(outcomes.by_ref().take(prepared.guests.len()).collect())?);
     }
-    let told: Vec<Chapter<'_>> = chapters
+    let report_chapters: Vec<Chapter<'_>> = chapters
         .iter()
         .zip(&runs_of_all)
         .map(|(prepared, runs)| Chapter {
@@ -73,12 +73,12 @@ fn run_chapters(arguments: &LabRunArgs) -> Result<Exit> {
             runs: runs.iter().collect(),
         })
         .collect();
-    report::write_chapters(&told, &report)?;
+    report::write_chapters(&report_chapters, &report)?;
     let invalid = runs_of_all.iter().flatten().any(|run| !run.validity.valid);
     Ok(if invalid { Exit::Invalid } else { Exit::Done })
 }
 
-/// Claims the places of all results before anything is booted.
+/// Claims the paths of all results before anything boots.
 fn jobs<'a>(prepared: &'a Prepared, directory: &Path, force: bool) -> Result<Vec<Job<'a>>> {
     fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let job = |guest: &'a Guest| {
@@ -88,7 +88,7 @@ fn jobs<'a>(prepared: &'a Prepared, directory: &Path, force: bool) -> Result<Vec
     prepared.guests.iter().map(job).collect()
 }
 
-/// Boots every guest, and writes what each of them hands out.
+/// Boots every guest and writes its results.
 fn boot_all(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Run>>> {
     let outcomes = boot(jobs, quiet)?;
     let written = jobs.iter().zip(outcomes).map(|(job, outcome)| {
@@ -101,7 +101,7 @@ fn boot_all(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Run>>> {
     Ok(written.collect())
 }
 
-/// The runs, if there are all of them; else every reason why one is missing.
+/// All runs, or an error with the reason for each that is missing.
 fn all_of(runs: Vec<Result<Run>>) -> Result<Vec<Run>> {
     let (runs, trouble): (Vec<_>, Vec<_>) = runs.into_iter().partition(Result::is_ok);
     if trouble.is_empty() {
@@ -113,7 +113,7 @@ fn all_of(runs: Vec<Result<Run>>) -> Result<Vec<Run>> {
 }
 
 fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentError>>> {
-    let signals = EndSignals::catch().context("signals cannot be caught")?;
+    let signals = EndSignals::catch().context("cannot catch signals")?;
     let cancel = Some(signals.as_raw_fd());
     let cores = jobs.first().map_or(&[][..], |job| &job.prepared.cores);
     Ok(parallel_guests::run(
@@ -127,18 +127,18 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
         },
         |number, word| {
             if !quiet && let Some(text) = describe(word) {
-                output::tell(&format!("{}: {text}", jobs[number].guest.slug));
+                output::report(&format!("{}: {text}", jobs[number].guest.slug));
             }
         },
     ))
 }
 
-/// Keeps what the kernel of a guest that failed had printed, and says where: that is when it is wanted.
+/// Writes the console log of a guest that failed, and adds its path to the error.
 fn with_console(error: ExperimentError, files: &Files) -> anyhow::Error {
     let ExperimentError::Session { console, .. } = &error else { return error.into() };
     let kept = files.console.write(console).map(|()| files.console.path().display());
     match kept {
-        Ok(path) if !console.is_empty() => anyhow!("{error}\nAll of its console: {path}"),
+        Ok(path) if !console.is_empty() => anyhow!("{error}\nconsole log: {path}"),
         _ => error.into(),
     }
 }
@@ -147,21 +147,20 @@ fn write(outcome: &Outcome, files: &Files) -> Result<Run> {
     files.console.write(&outcome.console)?;
     let run = run_of(outcome)?;
     files.run.write(tardy_record::file::to_text(&run).as_bytes())?;
-    output::tell(&format!("run file {}", files.run.path().display()));
+    output::report(&format!("run file {}", files.run.path().display()));
     Ok(run)
 }
 
-/// What a guest said, for a person; `None` for what the summary says again.
+/// A guest's message for the user; `None` if the summary repeats it.
 fn describe(word: &Message) -> Option<String> {
     match word {
-        Message::Booted { at_ns } => Some(format!("booted after {} of its time", seconds(*at_ns))),
+        Message::Booted { at_ns } => Some(format!("booted after {} of guest time", seconds(*at_ns))),
         Message::Idle(settled) if settled.quiet => {
-            Some(format!("at rest after {}; measuring", seconds(settled.settled_at_ns)))
+            Some(format!("idle after {}; measuring", seconds(settled.settled_at_ns)))
         }
-        Message::Idle(settled) => Some(format!(
-            "still not at rest after {}; measuring all the same",
-            seconds(settled.settled_at_ns)
-        )),
+        Message::Idle(settled) => {
+            Some(format!("not idle after {}; measuring anyway", seconds(settled.settled_at_ns)))
+        }
         Message::Output { text } => {
             text.strip_prefix("tardy: ").filter(|text| !text.starts_with("run file")).map(str::to_owned)
         }
@@ -187,7 +186,7 @@ fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {
     arguments.output.clone().unwrap_or_else(|| Path::new(&format!("tardy-lab-{recipe}")).to_owned())
 }
 
-/// Shows each emulator's command line and what the guests are told.
+/// Prints each emulator's command line and the guests' orders.
 fn dry_run(prepared: &Prepared) -> Result<Exit> {
     let mut text = String::new();
     for guest in &prepared.guests {

@@ -1,5 +1,5 @@
-//! The test of a time-aware switch as a guest's experiment: talkers, switch and listeners are network namespaces of one
-//! guest, because few machines' own kernels have the shaper.
+//! The test of a time-aware switch in a guest: talkers, switch and listeners are network namespaces of one guest. Few host
+//! kernels have the shaper.
 
 use std::path::Path;
 
@@ -10,14 +10,15 @@ use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
 use super::prepare::{Prepared, RUN_FILE, assemble, idle_criterion, pace};
 use crate::args::ExperimentArgs;
+use crate::args::options::{LabOptions, RecipeFlags, RunOptions};
 use crate::commands::tsn::switch_file;
-use crate::recipe::{LabTable, Recipe, RunTable, TimerTable};
-use crate::resolve::{UsageError, wrong};
+use crate::recipe::Recipe;
+use crate::usage_error::{UsageError, wrong};
 
-/// What sets classifiers.
+/// The program that configures classifiers.
 const TOOLS: [&str; 1] = ["nftables:/usr/sbin/nft"];
 
-/// The switch `name` under test on each kernel, ready to be booted.
+/// Guests that test the switch `name` on each kernel.
 pub(super) fn prepare(
     name: &str,
     arguments: &ExperimentArgs,
@@ -28,34 +29,32 @@ pub(super) fn prepare(
     let path = format!("/lab/{stem}.toml");
     let mut test = [orders::PROGRAM, "tsn", "test", &path, "--netns", "-o"].map(str::to_owned).to_vec();
     test.push(format!("{}/{RUN_FILE}", orders::RESULTS));
-    test.extend(length(arguments)?);
+    test.extend(duration(arguments)?);
     let orders =
         Orders { idle: idle_criterion(pace(&arguments.guest)?), commands: vec![test], ..Orders::default() };
     let recipe = Recipe {
         about: Some(file.network.about.clone()),
         name: Some(stem),
-        lab: LabTable {
+        lab: LabOptions {
             chapter: Some("A Linux bridge as time-aware switch".to_owned()),
             modules: KERNEL_MODULES.map(str::to_owned).to_vec(),
             tools: TOOLS.map(str::to_owned).to_vec(),
-            ..LabTable::default()
+            ..LabOptions::default()
         },
         ..Recipe::default()
     };
     let files = vec![(path, Entry::File { content: file.text.into_bytes(), executable: false })];
-    assemble(recipe, orders, files, &arguments.guest, notice)
+    assemble(recipe, orders, files, arguments, notice)
 }
 
-/// For how long frames are counted in each part of the test. No other flag of a run means anything to a switch.
-fn length(arguments: &ExperimentArgs) -> Result<Vec<String>, UsageError> {
-    let RunTable { duration, .. } = arguments.run.table();
-    let only_length = arguments.run.table() == RunTable { duration: duration.clone(), ..RunTable::default() };
-    if !only_length || arguments.timer.table() != TimerTable::default() || arguments.scale != 1.0 {
-        return Err(wrong(
-            "recipe",
-            "a switch is tested with the flows of its file: of the flags that say what to measure, only --duration is for it"
-                .to_owned(),
-        ));
+/// The duration of each part of the test. No other flag of a run applies to a switch.
+fn duration(arguments: &ExperimentArgs) -> Result<Vec<String>, UsageError> {
+    let duration = arguments.flags.run.duration;
+    let run = RunOptions { duration, ..RunOptions::default() };
+    if arguments.flags != (RecipeFlags { run, ..RecipeFlags::default() }) || arguments.scale != 1.0 {
+        let reason =
+            "a switch is tested with the flows of its file; of the flags of a run only --duration applies";
+        return Err(wrong("recipe", reason));
     }
-    Ok(duration.map(|duration| vec!["--for".to_owned(), duration]).unwrap_or_default())
+    Ok(duration.map(|duration| vec!["--for".to_owned(), duration.to_string()]).unwrap_or_default())
 }

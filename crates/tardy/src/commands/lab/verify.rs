@@ -1,4 +1,4 @@
-//! `tardy lab verify`: the same bytes every time, whatever else the host does.
+//! `tardy lab verify`: checks that runs are identical to the byte, whatever else the host does.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -15,21 +15,21 @@ use tardy_record::{Run, file};
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Guest, Prepared, prepare, tell_notice};
+use super::prepare::{Guest, Prepared, prepare, print_notices};
 use super::results::{comparable, run_file, run_of};
 use crate::args::LabVerifyArgs;
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::resolve::wrong;
+use crate::usage_error::wrong;
 
-/// What else the host does while a guest runs.
+/// Other work of the host while a guest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disturbance {
-    /// Nothing of tardy's.
+    /// None from tardy.
     None,
-    /// The same guest beside it, on every other CPU there is.
+    /// The same guest on every other CPU.
     Neighbours,
-    /// A busy loop on the very CPU that the emulator is pinned to.
+    /// A busy loop on the emulator's CPU.
     Hog,
 }
 
@@ -45,19 +45,19 @@ impl Disturbance {
     }
 }
 
-/// Boots each kernel several times, and compares the bytes.
+/// Boots each kernel several times and compares the run files.
 pub(super) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
-    let prepared = prepare(&arguments.experiment, &mut tell_notice())?;
+    let prepared = prepare(&arguments.experiment, &mut print_notices())?;
     if !matches!(prepared.experiment.pace, Pace::Instructions { .. }) {
         return Err(wrong(
             "realtime",
-            "only a guest whose clock counts instructions is the same every time; leave --realtime and --kvm out"
+            "only a guest whose clock counts instructions is reproducible; remove --realtime and --kvm"
                 .to_owned(),
         )
         .into());
     }
     let keeper = Keeper::of(arguments, &prepared.guests)?;
-    let signals = EndSignals::catch().context("signals cannot be caught")?;
+    let signals = EndSignals::catch().context("cannot catch signals")?;
     let mut all_equal = true;
     for guest in &prepared.guests {
         all_equal &= verify(&prepared, guest, arguments.rounds, &signals, &keeper)?;
@@ -65,14 +65,14 @@ pub(super) fn run(arguments: &LabVerifyArgs) -> Result<Exit> {
     Ok(if all_equal { Exit::Done } else { Exit::Failed })
 }
 
-/// Keeps the first run of each kernel and those that differ from it, where somebody wants them.
+/// Keeps the first run of each kernel and those that differ from it, if a directory is given.
 struct Keeper<'a> {
     directory: Option<&'a Path>,
     force: bool,
 }
 
 impl<'a> Keeper<'a> {
-    /// Makes the directory, and claims the places of the first runs before anything is booted.
+    /// Creates the directory and claims the paths of the first runs before anything boots.
     fn of(arguments: &'a LabVerifyArgs, guests: &[Guest]) -> Result<Self> {
         let keeper = Self { directory: arguments.output.as_deref(), force: arguments.force };
         if let Some(directory) = keeper.directory {
@@ -88,12 +88,12 @@ impl<'a> Keeper<'a> {
         let Some(directory) = self.directory else { return Ok(()) };
         let place = ResultFile::claim(&run_file(directory, name), self.force)?;
         place.write(file::to_text(run).as_bytes())?;
-        output::tell(&format!("run file {}", place.path().display()));
+        output::report(&format!("run file {}", place.path().display()));
         Ok(())
     }
 }
 
-/// Boots one kernel as often as asked, under each disturbance in turn.
+/// Boots one kernel `rounds` times, with each disturbance in turn.
 fn verify(
     prepared: &Prepared,
     guest: &Guest,
@@ -124,14 +124,14 @@ fn verify(
         }
     }
     let verdict = match differing {
-        0 => "the same bytes every time".to_owned(),
+        0 => "identical every time".to_owned(),
         _ => format!("{differing} of them differ from the first"),
     };
     output::print(&format!("{}: {booted} boots in {rounds} rounds, {verdict}\n", guest.slug))?;
     Ok(differing == 0)
 }
 
-/// One round: the runs, one for each guest that ran.
+/// The runs of one round, one for each guest.
 fn boot(
     prepared: &Prepared,
     guest: &Guest,
@@ -157,14 +157,14 @@ fn boot(
 }
 
 fn hog(core: u32, stop: &AtomicBool) {
-    // Without the CPU it would still be a hog, elsewhere.
+    // If pinning fails it still uses a CPU.
     let _ = scheduling::set_affinity(&[core]);
     while !stop.load(Ordering::Relaxed) {
         std::hint::spin_loop();
     }
 }
 
-/// Where two run files part, for a person to look at.
+/// The first difference between two run files, for the user.
 fn first_difference(first: &str, second: &str) -> String {
     for (number, (a, b)) in first.lines().zip(second.lines()).enumerate() {
         if a != b {
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_where_two_runs_part_is_named() {
+    fn the_first_difference_of_two_runs_is_reported() {
         assert_eq!(first_difference("a\nb\nc", "a\nB\nc"), "from line 2: 'B' was 'b'");
         assert_eq!(first_difference("a\n", "a\nb\n"), "in length");
     }

@@ -1,4 +1,4 @@
-//! `tardy tsn check`: what the kernel would refuse, and what it would accept and get wrong.
+//! `tardy tsn check`: what the kernel would refuse, and what it would accept and handle wrongly.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -16,10 +16,10 @@ struct Answer<'a> {
     findings: &'a [Finding],
 }
 
-/// Checks a file, with what this machine says about its interfaces unless it shall not be asked.
+/// Checks a file, against this machine's interfaces unless `--offline` is given.
 pub(super) fn run(arguments: &TsnCheckArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
-    let machine = if arguments.offline { Machine::default() } else { machine::ask(&file.network) };
+    let machine = if arguments.offline { Machine::default() } else { machine::read(&file.network) };
     let findings = check::check(&file.network, &file.text, &machine);
     if arguments.json {
         output::print_json(&Answer { file: &file.name, findings: &findings })?;

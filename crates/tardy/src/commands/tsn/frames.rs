@@ -1,4 +1,4 @@
-//! The list of frames that `tardy tsn simulate` and `tardy tsn test` write: one line of CSV for each.
+//! The list of frames that `tardy tsn simulate` and `tardy tsn test` write: one CSV line for each.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,21 +6,21 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use tardy_measure::run::result_file::is_same_place;
-use tardy_measure::switch::experiment::ObservedFrame;
 use tardy_record::plan::SwitchPlan;
+use tardy_switch::experiment::ObservedFrame;
 use tardy_tsn::network::Network;
 use tardy_tsn::simulate::engine::{Arrival, Lost};
 use tardy_tsn::simulate::recorded::Audience;
 
-/// Of what frames a list is. One of a simulation says of each frame that does not arrive why; one of a test when the last
-/// port's queue took the frame and when it left, each empty where the kernel did not say.
+/// The source of a list. A simulated list gives the reason for each lost frame; an observed list gives the times at which the
+/// last port's queue received and sent the frame, each empty if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum List {
     Simulated,
     Observed,
 }
 
-/// A file with a line for every frame. What goes wrong while it is written is told at the end.
+/// A file with a line for every frame. Errors while writing are reported at the end.
 pub(super) struct Frames<'a> {
     place: &'a Path,
     names: Vec<&'a str>,
@@ -29,15 +29,15 @@ pub(super) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Begins the file at `place`. `switch` is the switch file's place and what it says.
+    /// Creates the file. `switch` is the switch file's path and content.
     pub(super) fn to(place: &'a Path, force: bool, switch: (&str, &'a Network), list: List) -> Result<Self> {
         if is_same_place(Path::new(switch.0), place) {
-            bail!("{} is given twice; choose another --frames", place.display());
+            bail!("{} is the switch file; choose another --frames", place.display());
         }
         if !force && place.exists() {
-            bail!("{} exists already; choose another --frames, or say --force", place.display());
+            bail!("{} exists; choose another --frames, or use --force to overwrite", place.display());
         }
-        let context = || format!("{} cannot be written", place.display());
+        let context = || format!("cannot write {}", place.display());
         let mut open = File::options();
         open.write(true);
         if force {
@@ -72,7 +72,7 @@ impl<'a> Frames<'a> {
     ) {
         let phase = SwitchPlan::label(shaped);
         let arrived = arrived_ns.map(|ns| ns.to_string()).unwrap_or_default();
-        // A name may hold a comma; none of ours' readers needs more than this.
+        // Quoted, because a name may contain a comma.
         let name = self.names.get(flow as usize).copied().unwrap_or_default().replace('"', "\"\"");
         let line = writeln!(self.file, "{phase},\"{name}\",{sequence},{sent_ns},{arrived},{bytes},{more}");
         self.failed = self.failed.take().or(line.err());
@@ -82,11 +82,11 @@ impl<'a> Frames<'a> {
     pub(super) fn finish(mut self) -> Result<()> {
         let flushed = self.file.flush();
         let failed = self.failed.take().or(flushed.err());
-        failed.map_or(Ok(()), Err).with_context(|| format!("{} could not be written", self.place.display()))
+        failed.map_or(Ok(()), Err).with_context(|| format!("cannot write {}", self.place.display()))
     }
 }
 
-/// A list of simulated frames hears of them as they happen.
+/// A simulated list receives frames as they are simulated.
 impl Audience for Frames<'_> {
     fn arrived(&mut self, shaped: bool, arrival: &Arrival) {
         let Arrival { flow, sequence, sent_ns, arrived_ns, bytes } = *arrival;

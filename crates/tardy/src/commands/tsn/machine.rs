@@ -1,12 +1,12 @@
-//! What this machine says about the interfaces of a switch and about its clocks. Only reading, and no privilege needed.
+//! This machine's interfaces and clocks, read without privileges.
 
 use tardy_sys::{clock, links, taprio};
 use tardy_tsn::check::{Device, DeviceSpeed, Machine, Running};
 use tardy_tsn::network::{Clock, Network};
 use tardy_tsn::settings::Queues;
 
-/// Asks about every port that has a schedule. An interface that is not here is left out: the file then counts.
-pub(super) fn ask(network: &Network) -> Machine {
+/// The interfaces of all ports with a schedule. Interfaces that do not exist here are left out.
+pub(super) fn read(network: &Network) -> Machine {
     let mut machine = Machine::default();
     let clocks = [
         (Clock::Tai, clock::Clock::Tai),
@@ -32,7 +32,7 @@ pub(super) fn ask(network: &Network) -> Machine {
 fn device(link: &links::LinkInfo) -> Device {
     let speed = match links::speed_mbps(&link.name) {
         Ok(Some(megabits)) => DeviceSpeed::BitsPerSecond(u64::from(megabits) * 1_000_000),
-        // A device without ethtool's settings is one whose speed TAPRIO cannot know either.
+        // Without ethtool settings TAPRIO does not know the speed either.
         Ok(None) | Err(_) => DeviceSpeed::Unknown,
     };
     Device {
@@ -46,7 +46,7 @@ fn device(link: &links::LinkInfo) -> Device {
     }
 }
 
-/// The kernel's own description in the words of the file's.
+/// The kernel's description, in the types of the switch file.
 fn running(shown: &taprio::Shown) -> Running {
     let queues = shown.classes.queues.iter();
     Running {

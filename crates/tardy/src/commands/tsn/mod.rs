@@ -1,4 +1,4 @@
-//! `tardy tsn`: a time-aware switch, from its file.
+//! `tardy tsn`: a time-aware switch described by a file.
 
 mod apply;
 mod check;
@@ -21,7 +21,7 @@ use super::output;
 use crate::args::TsnCommand;
 use crate::exit::Exit;
 
-/// Runs what was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(command: &TsnCommand) -> Result<Exit> {
     match command {
         TsnCommand::Check(arguments) => check::run(arguments),

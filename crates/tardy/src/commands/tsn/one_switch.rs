@@ -1,18 +1,18 @@
-//! One switch of a file, and waiting for the end of what was asked for.
+//! One switch of a file, and waiting for the end of a command.
 
 use std::os::fd::{AsRawFd, RawFd};
 
 use anyhow::{Context, Result};
-use tardy_record::units::parse_duration_ns;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::signals::{EndSignals, wait_readable};
 use tardy_tsn::network::Switch;
 
 use super::switch_file::{self, SwitchFile};
 use crate::args::OneSwitchArgs;
-use crate::resolve::{UsageError, wrong};
+use crate::args::values::PositiveDuration;
+use crate::usage_error::wrong;
 
-/// The file, and which of its switches is meant.
+/// The file and the index of the switch.
 pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
     let file = switch_file::find(&arguments.switch.file)?;
     let switches = &file.network.switches;
@@ -21,7 +21,7 @@ pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
         Some(name) => switches.iter().position(|switch: &Switch| switch.name.value == *name),
         None if switches.len() == 1 => Some(0),
         None => {
-            let which = format!("{} has several switches ({}); say which", file.name, names());
+            let which = format!("{} has several switches ({}); name one of them", file.name, names());
             return Err(wrong("switch", which).into());
         }
     };
@@ -33,30 +33,20 @@ pub(super) fn find(arguments: &OneSwitchArgs) -> Result<(SwitchFile, usize)> {
     Ok((file, index))
 }
 
-/// What `--for` says, in ns.
-pub(super) fn for_ns(text: &str) -> Result<u64, UsageError> {
-    let ns = parse_duration_ns(text).map_err(|error| wrong("for", error))?;
-    if ns == 0 {
-        return Err(wrong("for", "nothing happens in no time; give one such as 2s"));
-    }
-    Ok(ns)
-}
-
-/// Until when something goes on: the signals that end it, and a time.
+/// When a command ends: at a signal, or after a time.
 pub(super) struct End {
     signals: EndSignals,
     at_ns: Option<u64>,
 }
 
 impl End {
-    /// After `--for`, and at SIGINT, SIGTERM or SIGHUP, which are caught from now on.
-    pub(super) fn after(duration: Option<&str>) -> Result<Self> {
-        let duration_ns = duration.map(for_ns).transpose()?;
-        let signals = EndSignals::catch().context("signals cannot be caught")?;
-        Ok(Self { signals, at_ns: duration_ns.map(|ns| monotonic_ns().saturating_add(ns)) })
+    /// After the duration, or at SIGINT, SIGTERM or SIGHUP, which are caught from now on.
+    pub(super) fn after(duration: Option<PositiveDuration>) -> Result<Self> {
+        let signals = EndSignals::catch().context("cannot catch signals")?;
+        Ok(Self { signals, at_ns: duration.map(|duration| monotonic_ns().saturating_add(duration.ns())) })
     }
 
-    /// Waits until `news` can be read, or the end has come: whether it has.
+    /// Waits until one of `news` is readable or the end has come. Returns whether it has.
     pub(super) fn wait(&self, news: &[RawFd]) -> Result<bool> {
         let left_ns = self.at_ns.map_or(u64::MAX >> 2, |at_ns| at_ns.saturating_sub(monotonic_ns()));
         let mut all = vec![self.signals.as_raw_fd()];

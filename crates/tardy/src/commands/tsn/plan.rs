@@ -1,4 +1,4 @@
-//! `tardy tsn plan`: what would be set, in words that a person can read and run.
+//! `tardy tsn plan`: prints the configuration of a switch.
 
 use anyhow::{Result, bail};
 use tardy_tsn::check::{self, Finding, Kind, Machine};
@@ -10,9 +10,9 @@ use super::switch_file::{self, SwitchFile};
 use crate::args::{PlanForm, TsnPlanArgs};
 use crate::commands::output;
 use crate::exit::Exit;
-use crate::resolve::wrong;
+use crate::usage_error::wrong;
 
-/// Prints the plan for one switch; nothing is touched, and nothing asked of this machine.
+/// Prints the plan for one switch, without reading or changing this machine.
 pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     let settings = of_switch(&file.network, arguments.of.as_deref())?;
@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
         bail!("no port of {} has a gate control list; add gates = [ … ] to one", settings.bridge.name);
     }
     let warnings = refused(&file, &settings.bridge.name);
-    warnings.iter().for_each(|warning| output::tell(warning));
+    warnings.iter().for_each(|warning| output::report(warning));
     match arguments.form {
         PlanForm::Commands => {
             let script = commands::script(&settings, arguments.classifier.into(), &warnings)
@@ -33,32 +33,34 @@ pub(super) fn run(arguments: &TsnPlanArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What the kernel would refuse of that switch, by the file alone.
+/// What the kernel would refuse, as far as the file shows.
 fn refused(file: &SwitchFile, switch: &str) -> Vec<String> {
     let findings = check::check(&file.network, &file.text, &Machine::default());
     let of_switch =
         |finding: &&Finding| finding.switch == switch && matches!(finding.kind, Kind::Refused { .. });
-    let in_words = |finding: &Finding| {
+    let message = |finding: &Finding| {
         format!(
-            "the kernel would refuse this: {}:{}: {}; 'tardy tsn check' says more",
+            "the kernel would refuse this: {}:{}: {}; 'tardy tsn check' explains it",
             file.name, finding.line, finding.what
         )
     };
-    findings.iter().filter(of_switch).map(in_words).collect()
+    findings.iter().filter(of_switch).map(message).collect()
 }
 
-/// The one switch of the file, or that of many which was named.
+/// The only switch of the file, or the named one.
 fn of_switch(network: &Network, name: Option<&str>) -> Result<Settings> {
     let names =
         || network.switches.iter().map(|switch| switch.name.value.as_str()).collect::<Vec<_>>().join(", ");
     let switch = match (name, network.switches.as_slice()) {
         (None, [only]) => only,
         (None, _) => {
-            return Err(wrong("switch", format!("the file has several ({}); say which", names())).into());
+            return Err(
+                wrong("switch", format!("the file has several ({}); name one of them", names())).into()
+            );
         }
         (Some(name), switches) => {
             switches.iter().find(|switch| switch.name.value == name).ok_or_else(|| {
-                wrong("switch", format!("there is none '{name}' in the file; it has {}", names()))
+                wrong("switch", format!("the file has no switch '{name}'; expected one of {}", names()))
             })?
         }
     };

@@ -1,16 +1,16 @@
-//! `tardy tsn remove`: takes a switch back.
+//! `tardy tsn remove`: removes a switch.
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::switch::state::Shelf;
+use tardy_switch::state::Shelf;
 
-use super::apply::take_back;
+use super::apply::remove_switch;
 use crate::args::TsnRemoveArgs;
 use crate::exit::Exit;
 
-/// Takes back the switch of that name, or the only one that is up.
+/// Removes the switch of that name, or the only active one.
 pub(super) fn run(arguments: &TsnRemoveArgs) -> Result<Exit> {
     let shelf = Shelf::own();
-    take_back(&shelf, &name(&shelf, arguments.name.as_deref())?)
+    remove_switch(&shelf, &name(&shelf, arguments.name.as_deref())?)
 }
 
 fn name(shelf: &Shelf, given: Option<&str>) -> Result<String> {
@@ -18,7 +18,7 @@ fn name(shelf: &Shelf, given: Option<&str>) -> Result<String> {
     match (given, &names[..]) {
         (Some(name), _) => Ok(name.to_owned()),
         (None, [only]) => Ok(only.clone()),
-        (None, []) => bail!("no switch of tardy's is up in this network namespace"),
-        (None, several) => bail!("several switches are up: {}; say which", several.join(", ")),
+        (None, []) => bail!("no switch of tardy is active in this network namespace"),
+        (None, several) => bail!("several switches are active: {}; name one of them", several.join(", ")),
     }
 }

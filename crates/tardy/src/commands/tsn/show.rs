@@ -1,17 +1,17 @@
-//! `tardy tsn show`: what the kernel has of the switches that are up.
+//! `tardy tsn show`: the kernel's configuration of the active switches.
 
 use std::fmt::Write;
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::switch::state::Shelf;
-use tardy_measure::switch::{self, PortView, ScheduleView, ShaperView, SwitchView};
 use tardy_record::units::format_duration_ns;
+use tardy_switch::state::Shelf;
+use tardy_switch::{PortView, ScheduleView, ShaperView, SwitchView};
 
 use crate::args::TsnShowArgs;
 use crate::commands::output;
 use crate::exit::Exit;
 
-/// How many entries of a list are printed.
+/// Printed entries of a list.
 const ENTRIES_PRINTED: usize = 32;
 
 /// Shows one switch or all.
@@ -23,15 +23,15 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
     };
     let mut views = Vec::new();
     for name in &names {
-        match switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
+        match tardy_switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
             Some(view) => views.push(view),
-            None => bail!("no switch {name} of tardy's is up in this network namespace"),
+            None => bail!("no switch {name} of tardy is active in this network namespace"),
         }
     }
     if arguments.json {
         output::print_json(&views)?;
     } else if views.is_empty() {
-        output::tell("no switch of tardy's is up in this network namespace");
+        output::report("no switch of tardy is active in this network namespace");
     } else {
         output::print(&views.iter().map(text).collect::<String>())?;
     }
@@ -39,15 +39,15 @@ pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
     Ok(if views.iter().all(whole) { Exit::Done } else { Exit::Failed })
 }
 
-/// Whether a port is as it was set up, and its gates move.
+/// Whether a port is as configured and its gates run.
 fn is_whole(port: &PortView) -> bool {
-    let stands = match &port.shaper {
+    let stopped = match &port.shaper {
         ShaperView::Gone => true,
-        // Without a carrier they have to.
+        // Without a carrier gates always stop.
         ShaperView::Shown { stands_still, .. } => port.has_carrier && *stands_still == Some(true),
         ShaperView::None | ShaperView::TooLong { .. } => false,
     };
-    port.is_of_bridge && !stands
+    port.is_of_bridge && !stopped
 }
 
 fn text(view: &SwitchView) -> String {
@@ -62,29 +62,29 @@ fn text(view: &SwitchView) -> String {
 fn port_text(text: &mut String, port: &PortView) {
     let speed = port
         .speed_mbps
-        .map_or("unknown speed, taken for 10 Mbit/s".to_owned(), |mbps| format!("{mbps} Mbit/s"));
+        .map_or("unknown speed, assumed to be 10 Mbit/s".to_owned(), |mbps| format!("{mbps} Mbit/s"));
     let carrier = if port.has_carrier { "" } else { ", no carrier" };
     let _ = writeln!(text, "  {}: {speed}, {} queues{carrier}", port.name, port.tx_queues);
     if !port.is_of_bridge {
-        text.push_str("    it is no port of the bridge any more: 'tardy tsn apply' makes it one\n");
+        text.push_str("    not a port of the bridge any more; 'tardy tsn apply' adds it\n");
     }
     match &port.shaper {
         ShaperView::None => {}
-        ShaperView::Gone => text.push_str("    its shaper is gone: 'tardy tsn apply' brings it back\n"),
+        ShaperView::Gone => text.push_str("    its shaper is gone; 'tardy tsn apply' restores it\n"),
         ShaperView::TooLong { entries_sent } => {
             let sent = entries_sent.map_or(String::new(), |entries| format!(" {entries} entries were sent;"));
             let _ = writeln!(
                 text,
-                "    a shaper is there, and the kernel shows none of more than about 880 entries:{sent} only frames prove what it does"
+                "    a shaper exists, but the kernel cannot show one with more than about 880 entries:{sent} only a test with frames can verify it"
             );
         }
         ShaperView::Shown { operating, admin, waiting_frames, dropped, stands_still, .. } => {
             if *stands_still == Some(true) {
-                text.push_str("    its gates stand still: 'tardy tsn watch' mends that\n");
+                text.push_str("    its gates have stopped; 'tardy tsn watch' repairs this\n");
             }
-            let _ = writeln!(text, "    {waiting_frames} frames wait, {dropped} were dropped");
+            let _ = writeln!(text, "    {waiting_frames} frames queued, {dropped} dropped");
             schedule_text(text, "operating", operating.as_ref());
-            schedule_text(text, "to come", admin.as_ref());
+            schedule_text(text, "pending", admin.as_ref());
         }
     }
 }
@@ -98,9 +98,9 @@ fn schedule_text(text: &mut String, which: &str, schedule: Option<&ScheduleView>
         format_duration_ns(schedule.cycle_ns),
         schedule.entries.len()
     );
-    for (gates, interval_ns) in schedule.entries.iter().take(ENTRIES_PRINTED) {
-        let _ =
-            writeln!(text, "      gates {gates:#06b} for {}", format_duration_ns(u64::from(*interval_ns)));
+    for entry in schedule.entries.iter().take(ENTRIES_PRINTED) {
+        let interval = format_duration_ns(u64::from(entry.interval_ns));
+        let _ = writeln!(text, "      gates {:#06b} for {interval}", entry.gates);
     }
     if let Some(more) = schedule.entries.len().checked_sub(ENTRIES_PRINTED).filter(|more| *more > 0) {
         let _ = writeln!(text, "      and {more} more (--json shows them all)");

@@ -1,13 +1,14 @@
-//! `tardy tsn simulate`: what a switch would do, as the run that a test of it would be.
+//! `tardy tsn simulate`: simulates a switch and records a run as a test would.
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
-use tardy_record::units::parse_duration_ns;
+use tardy_record::units::format_duration_ns;
 use tardy_tsn::check;
-use tardy_tsn::simulate::of_network::{WiringError, wire};
+use tardy_tsn::simulate::of_network::wire;
 use tardy_tsn::simulate::recorded::{self, Request};
+use tardy_tsn::simulate::wiring::WiringError;
 use tardy_tsn::simulate::{Mode, Options, Ports};
 
 use super::frames::{Frames, List};
@@ -15,18 +16,18 @@ use super::switch_file::{self, SwitchFile};
 use crate::args::{SimulatedGates, SimulatedPorts, TsnSimulateArgs};
 use crate::commands::{output, show};
 use crate::exit::Exit;
-use crate::resolve::wrong;
+use crate::usage_error::{UsageError, wrong};
 
 /// Longest simulated time of a phase: 30 days.
 const DURATION_MAX_NS: u64 = 30 * 86_400 * 1_000_000_000;
 
-/// What the kernel refuses cannot be simulated as the kernel does it.
+/// Refuses a file that the kernel would refuse: the kernel's behaviour cannot be simulated then.
 fn refuse_what_the_kernel_would(file: &SwitchFile) -> Result<()> {
     let findings = check::check(&file.network, &file.text, &check::Machine::default());
     let refused = |finding: &&check::Finding| matches!(finding.kind, check::Kind::Refused { .. });
     match findings.iter().find(refused) {
         Some(finding) => bail!(
-            "{}:{}: the kernel would refuse this: {}; 'tardy tsn check' says more, and --mode standard does without it",
+            "{}:{}: the kernel would refuse this: {}; 'tardy tsn check' explains it, and --mode standard ignores it",
             file.name,
             finding.line,
             finding.what
@@ -35,22 +36,19 @@ fn refuse_what_the_kernel_would(file: &SwitchFile) -> Result<()> {
     }
 }
 
-/// Simulates, shows what came of it, and writes what was asked for.
+/// Simulates the switch, shows the result and writes the requested files.
 pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     let file = switch_file::find(&arguments.switch.file)?;
     let options = options(arguments)?;
-    let talk_ns = time("for", &arguments.duration)?;
-    if talk_ns == 0 {
-        return Err(wrong("for", "nothing happens in no time; give one such as 2s").into());
-    }
+    let talk_ns = limited("for", arguments.duration.ns())?;
     if file.network.flows.is_empty() {
-        bail!("{} has no [[flow]], so nothing would be sent; docs/tsn.md says what a flow is", file.name);
+        bail!("{} has no [[flow]], so there is nothing to send; see docs/tsn.md", file.name);
     }
     let wrong_file = |error: WiringError| anyhow!("{}:{}: {error}", file.name, error.span.line(&file.text));
     if options.mode == Mode::Linux && !arguments.without_shaper {
         refuse_what_the_kernel_would(&file)?;
     }
-    // Before any file is claimed: what cannot be simulated leaves nothing behind.
+    // Before any file is claimed, so that a failure leaves no files.
     wire(&file.network, &options, !arguments.without_shaper).map_err(wrong_file)?;
     let run_file = arguments.output.as_deref().map(|path| claim(path, arguments)).transpose()?;
     let mut frames = arguments
@@ -82,7 +80,7 @@ pub(super) fn run(arguments: &TsnSimulateArgs) -> Result<Exit> {
     show::print(&simulated.run, arguments.json)?;
     if let Some(run_file) = run_file {
         run_file.write(tardy_record::file::to_text(&simulated.run).as_bytes())?;
-        output::tell(&format!("run file {}", run_file.path().display()));
+        output::report(&format!("run file {}", run_file.path().display()));
     }
     frames.map_or(Ok(()), Frames::finish)?;
     Ok(Exit::of_run(&simulated.run))
@@ -93,20 +91,21 @@ fn claim(path: &Path, arguments: &TsnSimulateArgs) -> Result<ResultFile> {
     if is_same_place(file, path)
         || arguments.frames.as_ref().is_some_and(|frames| is_same_place(frames, path))
     {
-        bail!("{} is given twice; choose another -o", path.display());
+        bail!("{} is also the switch file or the list of frames; choose another -o", path.display());
     }
     Ok(ResultFile::claim(path, arguments.force)?)
 }
 
-fn time(key: &'static str, text: &str) -> Result<u64> {
-    let ns = parse_duration_ns(text).map_err(|error| wrong(key, error))?;
+/// Checks that a time is short enough to be simulated.
+fn limited(key: &'static str, ns: u64) -> Result<u64, UsageError> {
     if ns > DURATION_MAX_NS {
-        return Err(wrong(key, format!("{text} is more than the 30 days that are simulated at most")).into());
+        let reason = format!("{} is longer than 30 days, the longest simulated time", format_duration_ns(ns));
+        return Err(wrong(key, reason));
     }
     Ok(ns)
 }
 
-fn options(arguments: &TsnSimulateArgs) -> Result<Options> {
+fn options(arguments: &TsnSimulateArgs) -> Result<Options, UsageError> {
     Ok(Options {
         mode: match arguments.mode {
             SimulatedGates::Standard => Mode::Standard,
@@ -117,16 +116,15 @@ fn options(arguments: &TsnSimulateArgs) -> Result<Options> {
             SimulatedPorts::Virtual => Ports::Virtual,
         },
         ring_frames: arguments.real.ring,
-        gate_latency_ns: time("gate-latency", &arguments.real.gate_latency)?,
-        frame_cost_ns: time("frame-cost", &arguments.real.frame_cost)?,
-        talker_jitter_ns: time("talker-jitter", &arguments.real.talker_jitter)?,
-        lead_ns: time("lead", &arguments.early.lead)?,
+        gate_latency_ns: limited("gate-latency", arguments.real.gate_latency.ns())?,
+        frame_cost_ns: limited("frame-cost", arguments.real.frame_cost.ns())?,
+        talker_jitter_ns: limited("talker-jitter", arguments.real.talker_jitter.ns())?,
+        lead_ns: limited("lead", arguments.early.lead.ns())?,
         gate_timer_ns: Vec::new(),
         replaced_after_ns: arguments
             .early
             .replace_after
-            .as_deref()
-            .map(|text| time("replace-after", text))
+            .map(|after| limited("replace-after", after.ns()))
             .transpose()?,
         queue_frames: arguments.real.queue,
         seed: arguments.seed,

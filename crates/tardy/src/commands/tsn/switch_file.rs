@@ -1,4 +1,4 @@
-//! Reading a file that describes a switch, or one that tardy carries.
+//! Switch files, and the built-in ones.
 
 use std::fmt::Write;
 use std::io::Read;
@@ -8,36 +8,34 @@ use tardy_tsn::file::{self, FileError};
 use tardy_tsn::network::Network;
 use thiserror::Error;
 
-/// The switches that are part of tardy, by name.
+/// The built-in switch files, by name.
 const BUILT_IN: [(&str, &str); 1] =
     [("tsn-two-flows", include_str!("../../../../../recipes/tsn-two-flows.toml"))];
 
-/// A file that was read.
+/// A switch file.
 pub(crate) struct SwitchFile {
-    /// What to call it.
+    /// Its name in messages.
     pub(crate) name: String,
-    /// What is in it.
+    /// Its content.
     pub(crate) text: String,
-    /// What that means.
+    /// The parsed content.
     pub(crate) network: Network,
 }
 
-/// Why there is no switch.
+/// Why a switch file cannot be used.
 #[derive(Debug, Error)]
 pub(crate) enum SwitchFileError {
-    #[error(
-        "there is no switch '{name}'; tardy has {known}, and a file is given with its path, such as ./{name}.toml"
-    )]
+    #[error("no switch '{name}'; expected {known}, or the path of a switch file such as ./{name}.toml")]
     Unknown { name: String, known: String },
-    #[error("{path} cannot be read: {source}")]
+    #[error("{path}: cannot read: {source}")]
     Io { path: PathBuf, source: std::io::Error },
-    #[error("{path} is longer than {} MiB; a switch has a few kilobytes", file::SIZE_MAX >> 20)]
+    #[error("{path}: longer than {} MiB, too long for a switch file", file::SIZE_MAX >> 20)]
     TooLarge { path: PathBuf },
-    #[error("{place} does not describe a switch:\n{}docs/tsn.md lists every key", in_lines(.place, .wrong))]
+    #[error("{place}: not a switch file:\n{}docs/tsn.md lists every key", in_lines(.place, .wrong))]
     Wrong { place: String, wrong: FileError },
 }
 
-/// `FILE:LINE: what`, as editors understand it.
+/// Lines of the form `FILE:LINE: problem`, which editors understand.
 fn in_lines(place: &str, error: &FileError) -> String {
     let mut lines = String::new();
     for problem in &error.problems {
@@ -52,13 +50,13 @@ fn in_lines(place: &str, error: &FileError) -> String {
     lines
 }
 
-/// The names of the switches that are part of tardy.
+/// The names of the built-in switch files.
 pub(crate) fn built_in() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
-/// Whether that is one of tardy's switches by name, or a file with a switch in it and no recipe; what cannot be read is
-/// neither, and [`find`] says why.
+/// Whether `name` is a built-in switch file or the path of one, and not a recipe. False if the file cannot be read; then
+/// [`find`] reports why.
 pub(crate) fn describes_a_switch(name: &str) -> bool {
     if !(name.contains('/') || name.ends_with(".toml")) {
         return built_in().any(|known| known == name);
@@ -67,7 +65,7 @@ pub(crate) fn describes_a_switch(name: &str) -> bool {
     table.is_some_and(|table| table.contains_key("switch"))
 }
 
-/// The switch of that name, or in that file: what has a slash or ends in .toml is a file.
+/// The switch of that name, or in that file. A name with a slash or with the ending .toml is a file.
 pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
     if name.contains('/') || name.ends_with(".toml") {
         return parsed(name.to_owned(), text_of(Path::new(name))?);
@@ -81,7 +79,7 @@ pub(crate) fn find(name: &str) -> Result<SwitchFile, SwitchFileError> {
     }
 }
 
-/// Reads no more than it may, whatever the file says of its length.
+/// Reads at most the largest size, whatever the file's length appears to be.
 fn text_of(path: &Path) -> Result<String, SwitchFileError> {
     let fail = |source| SwitchFileError::Io { path: path.to_owned(), source };
     let mut text = String::new();
@@ -105,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_switch_of_the_project_is_built_in_and_reads() {
+    fn every_switch_file_of_the_repository_is_built_in_and_parses() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
         let mut seen = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn help_names_every_switch() {
+    fn the_help_names_every_built_in_switch() {
         use clap::CommandFactory;
         let mut cli = crate::args::Cli::command();
         let check = cli.find_subcommand_mut("tsn").unwrap().find_subcommand_mut("check").unwrap();

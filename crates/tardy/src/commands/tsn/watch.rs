@@ -1,11 +1,11 @@
-//! `tardy tsn watch`: keeps a switch alive.
+//! `tardy tsn watch`: keeps a switch running.
 
 use std::os::fd::{AsFd, AsRawFd};
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::switch::state::{Shelf, up};
-use tardy_measure::switch::{Healed, Watch};
 use tardy_record::units::format_duration_ns;
+use tardy_switch::state::{Shelf, up};
+use tardy_switch::{Healed, Watch};
 use tardy_tsn::settings;
 
 use super::one_switch::{self, End};
@@ -13,25 +13,25 @@ use crate::args::TsnWatchArgs;
 use crate::commands::output;
 use crate::exit::Exit;
 
-/// Watches until `--for` is over, or Ctrl-C.
+/// Watches for the duration of `--for`, or until Ctrl-C.
 pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
     let (file, index) = one_switch::find(&arguments.one)?;
     let settings = settings::of(&file.network.switches[index]);
-    let end = End::after(arguments.duration.as_deref())?;
+    let end = End::after(arguments.duration)?;
     let name = &settings.bridge.name;
     let state = up(&Shelf::own(), name).map_err(|reason| anyhow!(reason))?;
     match state {
         Some(state) if state.file == file.text => {}
-        Some(_) => bail!("{name} was applied from another file than {}; apply this one first", file.name),
-        None => bail!("{name} is not up; apply it first: 'tardy tsn apply {}'", file.name),
+        Some(_) => bail!("{name} was applied from a file other than {}; apply this file first", file.name),
+        None => bail!("{name} is not active; run 'tardy tsn apply {}' first", file.name),
     }
     let mut watch = Watch::begin(&settings).map_err(|reason| anyhow!(reason))?;
-    output::tell(&format!("watching {}", settings.bridge.name));
-    watch.remark().into_iter().for_each(output::tell);
+    output::report(&format!("watching {}", settings.bridge.name));
+    watch.remark().into_iter().for_each(output::report);
     let mut total = Total::default();
     loop {
         for healed in watch.look().map_err(|reason| anyhow!(reason))? {
-            tell(&healed);
+            report(&healed);
             total.add(&healed);
         }
         let news = watch.monitor().as_fd().as_raw_fd();
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
             break;
         }
     }
-    output::tell(&total.in_words());
+    output::report(&total.summary());
     Ok(if total.failed > 0 { Exit::Failed } else { Exit::Done })
 }
 
@@ -59,9 +59,9 @@ impl Total {
         self.dropped += u64::from(one.dropped);
     }
 
-    fn in_words(&self) -> String {
+    fn summary(&self) -> String {
         format!(
-            "gates stood still {} times, {} in all; mended {}, not mended {}; {} frames dropped meanwhile",
+            "gates stopped {} times, for {} in total; repaired {}, not repaired {}; {} frames dropped",
             self.healed + self.failed,
             format_duration_ns(self.stood_still_ns),
             self.healed,
@@ -71,14 +71,14 @@ impl Total {
     }
 }
 
-fn tell(healed: &Healed) {
+fn report(healed: &Healed) {
     let Healed { port, cause, stood_still_ns, waiting_frames, dropped, failed } = healed;
     let stood = format_duration_ns(*stood_still_ns);
-    let lost = format!("{waiting_frames} frames waited, {dropped} were dropped");
-    output::tell(&match failed {
-        None => format!("{port}: {cause}; its gates stood still for {stood} and move again; {lost}"),
+    let lost = format!("{waiting_frames} frames were queued, {dropped} dropped");
+    output::report(&match failed {
+        None => format!("{port}: {cause}; its gates stopped for {stood} and run again; {lost}"),
         Some(reason) => {
-            format!("{port}: {cause}; its gates stand still, and the shaper is refused: {reason}")
+            format!("{port}: {cause}; its gates have stopped, and the kernel refuses the shaper: {reason}")
         }
     });
 }

@@ -1,0 +1,55 @@
+//! Facts that only system calls can provide.
+
+use std::collections::BTreeMap;
+
+use tardy_sys::clock_properties::{CLOCKS, least_read_cost_ns, resolution_ns};
+use tardy_sys::kernel_log;
+use tardy_sys::uname::uname;
+
+/// What system calls report; `None` where they were not made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SystemAnswers {
+    /// `uname -r`, for when /proc/sys/kernel/osrelease is missing.
+    pub release: Option<String>,
+    /// `uname -v`, for when /proc/sys/kernel/version is missing.
+    pub version: Option<String>,
+    /// `uname -m`.
+    pub machine: Option<String>,
+    /// clock_getres(2) by the clock's name, in ns.
+    pub resolution_ns: BTreeMap<String, u64>,
+    /// Cost of one reading of the monotonic clock, in ns.
+    pub read_cost_ns: Option<u64>,
+    /// The content of the kernel log, or why it is not readable.
+    pub log: Option<Result<String, String>>,
+}
+
+impl SystemAnswers {
+    /// No answers: for a machine of which only kernel files are available.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Asks the running kernel. Takes well under a millisecond, and about as long again to read the log.
+    pub fn ask() -> Self {
+        let name = uname().ok();
+        let resolution = CLOCKS
+            .iter()
+            .filter_map(|(name, clock)| Some(((*name).to_owned(), resolution_ns(*clock).ok()?)))
+            .collect();
+        Self {
+            release: name.as_ref().map(|name| name.release.clone()),
+            version: name.as_ref().map(|name| name.version.clone()),
+            machine: name.map(|name| name.machine),
+            resolution_ns: resolution,
+            read_cost_ns: Some(least_read_cost_ns()),
+            log: Some(kernel_log::read_all().map_err(|error| error.to_string())),
+        }
+    }
+
+    /// The text after the last `marker` in the log, to the end of its line.
+    pub(super) fn logged(&self, marker: &str) -> Option<&str> {
+        let log = self.log.as_ref()?.as_ref().ok()?;
+        let (_, after) = log.rsplit_once(marker)?;
+        after.lines().next().map(str::trim)
+    }
+}

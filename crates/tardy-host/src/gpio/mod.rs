@@ -1,0 +1,7 @@
+//! GPIO chips, their lines and who uses them; header pins; PWM controllers.
+
+pub mod chips;
+pub mod header;
+pub mod pwm;
+
+pub use chips::{Found, LineState};

@@ -1,0 +1,20 @@
+//! The machine under test: what it is, what happens on it during a run, and what tardy has changed on it.
+//!
+//! [`facts`] are collected once, [`watch`] reads counters every second, [`trace`] reads the kernel's events. Every setting that
+//! tardy changes is written to the [`journal`] first and held by a guard that restores it ([`settings`]).
+//! Nothing here measures latency.
+
+pub mod co_kernel;
+pub mod facts;
+pub mod gpio;
+pub mod journal;
+pub mod settings;
+pub mod trace;
+pub mod watch;
+
+use journal::Kind;
+
+/// How to undo each kind of change that this crate makes.
+pub fn undo_kinds() -> Vec<Kind> {
+    vec![trace::instance::UNDO, settings::REPLACED_FILE, settings::THREAD_RANK]
+}

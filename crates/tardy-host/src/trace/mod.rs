@@ -1,0 +1,16 @@
+//! The kernel's record of a wake-up: tracefs, a trace instance of tardy's own, its pages, the events in them, and the
+//! levels and moments that they show.
+
+pub mod cycles;
+pub mod events;
+pub mod format;
+pub mod happenings;
+pub mod instance;
+pub mod levels;
+pub mod moments;
+pub mod page;
+pub mod reader;
+mod symbols;
+pub mod tracefs;
+pub mod tracers;
+pub mod tracing;

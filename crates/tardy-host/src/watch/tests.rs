@@ -1,0 +1,354 @@
+//! The watchers on a directory that stands in for a machine.
+
+use std::cell::Cell;
+use std::fs;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+use tardy_record::environment::{EnvSeries, Environment, SERIES_COUNT};
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A machine of files, and its watchers with a clock that advances by 1 us at each look.
+struct Fake {
+    root: tempfile::TempDir,
+}
+
+impl Fake {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let fake = Self { root: tempfile::tempdir().unwrap() };
+        for (path, content) in files {
+            fake.write(path, content);
+        }
+        fake
+    }
+
+    fn write(&self, path: &str, content: &str) {
+        let full = self.root.path().join(path);
+        fs::create_dir_all(full.parent().unwrap()).unwrap();
+        fs::write(full, content).unwrap();
+    }
+
+    fn watch(&self, measured: &[u32]) -> Watchers {
+        let time = Rc::new(Cell::new(0u64));
+        let clock = move || {
+            time.set(time.get() + 1000);
+            time.get()
+        };
+        let options = WatchOptions { measured_cpus: measured.to_vec(), on_a_measured_cpu: false };
+        Watchers::new(&KernelFiles::under(self.root.path()), &options, clock)
+    }
+}
+
+fn find<'a>(environment: &'a Environment, name: &str, of: &str) -> &'a EnvSeries {
+    environment
+        .series
+        .iter()
+        .find(|series| series.name == name && series.of == of)
+        .unwrap_or_else(|| panic!("no {name} {of} in {environment:#?}"))
+}
+
+fn left_out<'a>(environment: &'a Environment, name: &str) -> &'a str {
+    let cost = environment.watchers.iter().find(|cost| cost.name == name).unwrap();
+    cost.left_out.as_deref().unwrap_or_default()
+}
+
+fn interrupts(dwc: u64, mmc: u64) -> String {
+    format!(
+        "           CPU0       CPU1\n 39: {dwc:10} 7  ARMCTRL-level   9 Edge      dwc_otg, dwc_otg_hcd:usb1\n \
+         40: 0 {mmc}  ARMCTRL-level  10 Edge  mmc0\nLOC: 5 5  Local timer interrupts\nErr: 0\n"
+    )
+}
+
+#[test]
+fn interrupts_are_counted_by_source_and_cpu() {
+    let fake = Fake::new(&[("proc/interrupts", &interrupts(1000, 50))]);
+    let mut watchers = fake.watch(&[0, 1]);
+    watchers.read(0, Occasion::Tick);
+    fake.write("proc/interrupts", &interrupts(9000, 50));
+    watchers.read(SECOND, Occasion::Tick);
+    fake.write("proc/interrupts", &interrupts(25_000, 50));
+    watchers.read(3 * SECOND, Occasion::Tick);
+    let environment = watchers.finish();
+    let series = find(&environment, "interrupts", "39 dwc_otg, dwc_otg_hcd:usb1");
+    assert_eq!((series.cpu, &series.values[..]), (Some(0), &[8000.0, 8000.0][..]));
+    assert_eq!(series.at_ns, [SECOND, 3 * SECOND]);
+    assert_eq!(environment.series.len(), 1);
+    assert_eq!(environment.interrupts.len(), 1);
+    assert_eq!(environment.interrupts[0].per_cpu, [(0, 24_000)].into());
+    assert_eq!(environment.interrupts[0].description, "ARMCTRL-level  9 Edge  dwc_otg, dwc_otg_hcd:usb1");
+}
+
+#[test]
+fn long_tables_are_read_between_phases_if_a_reading_would_delay_a_measured_cpu() {
+    let fake = Fake::new(&[("proc/interrupts", &interrupts(0, 0)), ("proc/stat", "ctxt 0\n")]);
+    let options = WatchOptions { measured_cpus: vec![0], on_a_measured_cpu: true };
+    let mut watchers = Watchers::new(&KernelFiles::under(fake.root.path()), &options, || 0);
+    watchers.read_before(SECOND);
+    fake.write("proc/interrupts", &interrupts(1000, 0));
+    watchers.read(2 * SECOND, Occasion::Tick);
+    watchers.read(3 * SECOND, Occasion::Boundary);
+    let environment = watchers.snapshot();
+    let readings = |name: &str| environment.watchers.iter().find(|cost| cost.name == name).unwrap().readings;
+    assert_eq!((readings("interrupts"), readings("temperature")), (2, 3));
+    assert!(left_out(&environment, "interrupts").contains("between the phases only"));
+    let series = find(&environment, "interrupts", "39 dwc_otg, dwc_otg_hcd:usb1");
+    assert_eq!(series.values, [500.0], "the rate is over the whole phase");
+}
+
+#[test]
+fn counters_follow_a_cpu_that_goes_offline_and_back() {
+    let fake = Fake::new(&[("proc/softirqs", " CPU0 CPU1 CPU2\nTIMER: 10 20 30\n")]);
+    let mut watchers = fake.watch(&[0]);
+    watchers.read(0, Occasion::Tick);
+    fake.write("proc/softirqs", " CPU0 CPU2\nTIMER: 11 32\n");
+    watchers.read(SECOND, Occasion::Tick);
+    fake.write("proc/softirqs", " CPU0 CPU1 CPU2\nTIMER: 11 25 32\nHI: 3 0 0\n");
+    watchers.read(2 * SECOND, Occasion::Tick);
+    let environment = watchers.snapshot();
+    assert_eq!(environment.softirqs[0].per_cpu, [(0, 1), (1, 5), (2, 2)].into());
+    assert_eq!(environment.softirqs[1].per_cpu, [(0, 3)].into(), "a source that appears counts from zero");
+}
+
+#[test]
+fn a_burst_is_reported_with_an_outlier_and_usual_activity_is_not() {
+    let fake = Fake::new(&[("proc/interrupts", &interrupts(0, 0)), ("proc/stat", "ctxt 0\n")]);
+    let mut watchers = fake.watch(&[0]);
+    for second in 0..10 {
+        fake.write("proc/interrupts", &interrupts(8000 * second, 0));
+        fake.write("proc/stat", &format!("ctxt {}\n", 500 * second));
+        watchers.read(second * SECOND, Occasion::Tick);
+        assert_eq!(watchers.recent_changes(), [], "second {second}");
+    }
+    fake.write("proc/interrupts", &interrupts(8000 * 10, 700));
+    fake.write("proc/stat", "ctxt 20000\n");
+    watchers.read(10 * SECOND, Occasion::Tick);
+    let changes = watchers.recent_changes();
+    assert_eq!(changes.len(), 2, "{changes:?}");
+    assert_eq!(changes[0].what, "context switches");
+    assert_eq!(
+        (changes[1].what.as_str(), changes[1].by, changes[1].usual),
+        ("irq 40 mmc0, cpu 1", 700.0, 0.0)
+    );
+}
+
+#[test]
+fn a_busy_kernel_thread_is_named() {
+    let stat = |pid: u32, name: &str, flags: u64| {
+        format!(
+            "{pid} ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 0 0 0 0 -51 0 1 0 88 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 50 1"
+        )
+    };
+    let fake = Fake::new(&[
+        ("proc/2/comm", "kthreadd\n"),
+        ("proc/2/task/2/children", "39 40 "),
+        ("proc/39/stat", &stat(39, "irq/39-dwc_otg", 0x0020_8040)),
+        ("proc/39/schedstat", "1000000000 5 5\n"),
+        ("proc/40/stat", &stat(40, "kworker/0:1", 0x0420_8060)),
+    ]);
+    let mut watchers = fake.watch(&[0]);
+    for second in 0..5u64 {
+        let ran = 1_000_000_000 + second * 312_000_000;
+        fake.write("proc/39/schedstat", &format!("{ran} 5 5\n"));
+        watchers.read(second * SECOND, Occasion::Tick);
+    }
+    let environment = watchers.finish();
+    assert_eq!(environment.kernel_threads.len(), 1, "the other did not run");
+    let thread = &environment.kernel_threads[0];
+    assert_eq!((thread.name.as_str(), thread.pid, thread.cpu_ns), ("irq/39-dwc_otg", 39, 4 * 312_000_000));
+    assert!((thread.share - 0.312).abs() < 1e-9);
+    assert_eq!(find(&environment, "kernel thread", "irq/39-dwc_otg").values, [31.2, 31.2]);
+}
+
+#[test]
+fn sensors_that_would_interrupt_a_measured_cpu_are_skipped_and_named() {
+    let fake = Fake::new(&[
+        ("sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n"),
+        ("sys/class/thermal/thermal_zone0/temp", "50000\n"),
+        ("sys/class/thermal/thermal_zone1/type", "pch_cannonlake\n"),
+        ("sys/class/thermal/thermal_zone1/temp", "48312\n"),
+        ("sys/class/hwmon/hwmon0/name", "coretemp\n"),
+        ("sys/class/hwmon/hwmon0/temp1_input", "51000\n"),
+        ("sys/class/hwmon/hwmon0/temp1_label", "Package id 0\n"),
+        ("sys/class/hwmon/hwmon0/temp2_input", "52000\n"),
+        ("sys/class/hwmon/hwmon0/temp2_label", "Core 0\n"),
+        ("sys/class/hwmon/hwmon0/temp3_input", "53000\n"),
+        ("sys/class/hwmon/hwmon0/temp3_label", "Core 1\n"),
+        ("sys/class/hwmon/hwmon1/name", "amdgpu\n"),
+        ("sys/class/hwmon/hwmon1/temp1_input", "60000\n"),
+        ("sys/class/hwmon/hwmon1/temp1_label", "edge\n"),
+        ("sys/class/hwmon/hwmon2/name", "pch-cannonlake\n"),
+        ("sys/class/hwmon/hwmon2/temp1_input", "48312\n"),
+        ("sys/devices/system/cpu/cpu1/topology/core_id", "1\n"),
+        ("sys/devices/system/cpu/cpu1/topology/physical_package_id", "0\n"),
+    ]);
+    let mut watchers = fake.watch(&[1]);
+    watchers.read(0, Occasion::Tick);
+    let environment = watchers.finish();
+    let labels: Vec<&str> = environment.series.iter().map(|series| series.of.as_str()).collect();
+    assert_eq!(labels, ["pch_cannonlake", "coretemp Core 0", "amdgpu edge"]);
+    assert_eq!(find(&environment, "temperature", "pch_cannonlake").values, [48.31]);
+    let said = left_out(&environment, "temperature");
+    for sensor in ["x86_pkg_temp", "coretemp Package id 0", "coretemp Core 1"] {
+        assert!(said.contains(&format!("{sensor}: reading it would interrupt")), "{said}");
+    }
+}
+
+#[test]
+fn frequencies_are_skipped_if_reading_interrupts_a_measured_cpu() {
+    let files = |release: &str| {
+        Fake::new(&[
+            ("proc/cpuinfo", "vendor_id\t: GenuineIntel\n"),
+            ("proc/sys/kernel/osrelease", release),
+            ("sys/devices/system/cpu/cpufreq/policy0/affected_cpus", "0\n"),
+            ("sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "2400000\n"),
+            ("sys/devices/system/cpu/cpufreq/policy1/affected_cpus", "1 2\n"),
+            ("sys/devices/system/cpu/cpufreq/policy1/scaling_cur_freq", "800000\n"),
+        ])
+    };
+    let seen = |release: &str| {
+        let mut watchers = files(release).watch(&[1]);
+        watchers.read(0, Occasion::Tick);
+        watchers.finish()
+    };
+    let old = seen("5.10.0\n");
+    assert_eq!(old.series.len(), 1);
+    assert!(left_out(&old, "frequency").starts_with("CPU 1-2: "), "{}", left_out(&old, "frequency"));
+    let new = seen("6.1.0\n");
+    assert_eq!(find(&new, "frequency", "CPUs 1-2").values, [800.0]);
+}
+
+#[test]
+fn throttling_is_read_on_raspberry_pi_and_intel() {
+    let fake = Fake::new(&[
+        ("sys/devices/platform/soc/soc:firmware/get_throttled", "50000\n"),
+        ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n"),
+    ]);
+    let mut watchers = fake.watch(&[0]);
+    watchers.read(0, Occasion::Tick);
+    fake.write("sys/devices/platform/soc/soc:firmware/get_throttled", "50005\n");
+    fake.write("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "5\n");
+    watchers.read(SECOND, Occasion::Tick);
+    let environment = watchers.finish();
+    assert_eq!(find(&environment, "throttling", "under-voltage").values, [1.0]);
+    assert_eq!(find(&environment, "throttling", "throttled").values, [1.0]);
+    assert_eq!(find(&environment, "throttling", "core").values, [2.0]);
+    assert_eq!(environment.series.len(), 3);
+}
+
+#[test]
+fn steal_pressure_and_faults_are_shares_and_rates() {
+    let fake = Fake::new(&[]);
+    let write = |steal: u64, total: u64, faults: u64| {
+        fake.write("proc/stat", &format!("cpu 1 1\ncpu0 1 2 3 4 5 6 7 {steal} 0 0\nctxt 5\nprocesses 2\n"));
+        fake.write("proc/pressure/cpu", &format!("some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n"));
+        fake.write("proc/vmstat", &format!("nr_free_pages 1\npgfault {faults}\npgmajfault 0\n"));
+    };
+    write(0, 0, 0);
+    let mut watchers = fake.watch(&[0]);
+    watchers.read(0, Occasion::Tick);
+    write(25, 100_000, 1000);
+    watchers.read(SECOND, Occasion::Tick);
+    let environment = watchers.finish();
+    assert_eq!(find(&environment, "steal", "").values, [25.0]);
+    assert_eq!(find(&environment, "pressure", "cpu some").values, [10.0]);
+    assert_eq!(find(&environment, "page faults", "").values, [1000.0]);
+    assert!(left_out(&environment, "pressure").contains("/proc/pressure/irq: absent"));
+}
+
+#[test]
+fn missing_files_and_the_cost_of_reading_are_reported() {
+    let mut watchers = Fake::new(&[]).watch(&[]);
+    for second in 0..20 {
+        watchers.read(second * SECOND, Occasion::Tick);
+    }
+    watchers.read(3, Occasion::Tick);
+    let environment = watchers.finish();
+    assert_eq!(environment.series, []);
+    assert_eq!(environment.watchers.len(), 9);
+    for cost in &environment.watchers {
+        assert!(cost.left_out.is_some(), "{cost:?}");
+        assert_eq!((cost.readings, cost.total_ns, cost.longest_ns), (20, 20_000, 1000));
+    }
+}
+
+#[test]
+fn many_cpus_and_sources_stay_within_bounds() {
+    let header: String = (0..256).map(|cpu| format!("CPU{cpu} ")).collect();
+    let table = |count: u64| {
+        let line: String = (0..256).map(|_| format!("{count} ")).collect();
+        let lines: String =
+            (0..40).map(|source| format!("{source}: {line} chip edge  dev{source}\n")).collect();
+        format!("{header}\n{lines}")
+    };
+    let fake = Fake::new(&[("proc/interrupts", &table(0))]);
+    let mut watchers = fake.watch(&[200]);
+    for second in 0..30 {
+        fake.write("proc/interrupts", &table(second * 3));
+        watchers.read(second * SECOND, Occasion::Tick);
+    }
+    let environment = watchers.finish();
+    assert!(environment.series.len() <= SERIES_COUNT);
+    let of_measured = environment.series.iter().filter(|series| series.cpu == Some(200)).count();
+    assert_eq!(of_measured, 40, "sources on the measured CPU come first");
+    assert_eq!(environment.series_left_out, 40 * 256 - environment.series.len() as u64);
+    assert_eq!(environment.interrupts.iter().map(|total| total.per_cpu.len()).sum::<usize>(), 40 * 256);
+}
+
+/// Every file that any watcher reads.
+const FILES: [&str; 17] = [
+    "proc/interrupts",
+    "proc/softirqs",
+    "proc/stat",
+    "proc/vmstat",
+    "proc/cpuinfo",
+    "proc/pressure/cpu",
+    "proc/2/comm",
+    "proc/2/task/2/children",
+    "proc/39/stat",
+    "proc/39/schedstat",
+    "proc/sys/kernel/osrelease",
+    "sys/class/thermal/thermal_zone0/temp",
+    "sys/class/hwmon/hwmon0/temp1_input",
+    "sys/devices/system/cpu/cpufreq/policy0/affected_cpus",
+    "sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq",
+    "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count",
+    "sys/devices/platform/soc/soc:firmware/get_throttled",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_content_is_too_strange(
+        contents in proptest::collection::vec(
+            prop_oneof![
+                "\\PC{0,40}",
+                "[ \n:CPU0-9a-z=()-]{0,100}",
+                "CPU0 CPU1\n([A-Z0-9]{1,3}: [0-9]{1,25} [0-9]{1,25}\n){0,5}",
+            ],
+            7,
+        ),
+    ) {
+        let fake = Fake::new(&[]);
+        let write = |round: usize| {
+            for (index, file) in FILES.iter().enumerate() {
+                fake.write(file, &contents[(round * FILES.len() + index) % contents.len()]);
+            }
+        };
+        write(0);
+        let mut watchers = fake.watch(&[0]);
+        for round in 0..3 {
+            write(round);
+            watchers.read(round as u64 * SECOND, Occasion::Tick);
+            let _ = watchers.recent_changes();
+        }
+        let environment = watchers.finish();
+        let text = serde_json::to_string(&environment).unwrap();
+        let back: Environment = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(back.series.len(), environment.series.len());
+    }
+}

@@ -1,0 +1,149 @@
+//! Whether the platform throttles itself: x86 thermal throttle counters, and the Raspberry Pi's firmware.
+
+use tardy_record::environment::Merge;
+use tardy_sys::kernel_files::KernelFiles;
+
+use super::number::{advance, whole};
+use super::polled::Polled;
+use super::readings::{Head, Quota, Readings, SeriesId};
+use super::{Round, Watcher};
+
+const CPUS: &str = "/sys/devices/system/cpu";
+/// The firmware's flags, if the kernel's driver shows them (one of two names, depending on the version).
+const FIRMWARE: [&str; 2] = [
+    "/sys/devices/platform/soc/soc:firmware/get_throttled",
+    "/sys/devices/platform/soc/soc:firmware/raspberrypi-hwmon/get_throttled",
+];
+/// The meaning of the firmware's lowest bits for the present; the same bits, 16 higher, stand for the time since boot.
+const FLAGS: [&str; 4] = ["under-voltage", "frequency capped", "throttled", "soft temperature limit"];
+
+/// Watches throttling.
+pub(super) struct Throttling {
+    counters: Vec<Counter>,
+    firmware: Option<(Polled, [Flag; FLAGS.len()])>,
+    quota: Quota,
+}
+
+/// How often a core or package was throttled.
+struct Counter {
+    file: Polled,
+    what: &'static str,
+    cpu: u32,
+    last: Option<u64>,
+    series: Option<SeriesId>,
+    refused: bool,
+}
+
+/// One of the firmware's flags; its series begins when it is first set.
+#[derive(Default)]
+struct Flag {
+    up: bool,
+    series: Option<SeriesId>,
+}
+
+impl Throttling {
+    pub(super) fn new(files: &KernelFiles) -> Self {
+        let mut counters = Vec::new();
+        for name in files.names(CPUS).unwrap_or_default() {
+            let Some(cpu) = name.strip_prefix("cpu").and_then(|number| number.parse().ok()) else { continue };
+            for what in ["core", "package"] {
+                let path = format!("{CPUS}/{name}/thermal_throttle/{what}_throttle_count");
+                if let Ok(file) = Polled::open(files, &path) {
+                    counters.push(Counter { file, what, cpu, last: None, series: None, refused: false });
+                }
+            }
+        }
+        let firmware = FIRMWARE.iter().find_map(|path| Polled::open(files, path).ok());
+        Self { counters, firmware: firmware.map(|file| (file, Default::default())), quota: Quota(32) }
+    }
+}
+
+impl Watcher for Throttling {
+    fn name(&self) -> &'static str {
+        "throttling"
+    }
+
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings) {
+        for counter in &mut self.counters {
+            counter.read(round, readings, &mut self.quota);
+        }
+        if let Some((file, flags)) = &mut self.firmware {
+            let bits = file.read().and_then(hexadecimal).unwrap_or(0);
+            for (bit, flag) in flags.iter_mut().enumerate() {
+                flag.take(FLAGS[bit], bits >> bit & 1 == 1, round, readings, &mut self.quota);
+            }
+        }
+    }
+
+    fn is_light(&self) -> bool {
+        true
+    }
+
+    fn left_out(&self) -> Option<String> {
+        let none = self.counters.is_empty() && self.firmware.is_none();
+        none.then(|| {
+            format!("the platform does not report it ({CPUS}/cpu*/thermal_throttle, get_throttled: absent)")
+        })
+    }
+}
+
+impl Counter {
+    fn read(&mut self, round: &Round<'_>, readings: &mut Readings, quota: &mut Quota) {
+        let Some(now) = self.file.read().and_then(|content| whole(content.trim_ascii())) else { return };
+        let (Some(before), Some(seconds)) = (self.last.replace(now), round.seconds) else { return };
+        let by = advance(before, now) as f64;
+        if self.series.is_none() && by > 0.0 && !self.refused {
+            let head = Head {
+                name: "throttling",
+                of: self.what.to_owned(),
+                cpu: Some(self.cpu),
+                unit: "1/s",
+                merge: Merge::Mean,
+                change: format!("{} throttled, cpu {}", self.what, self.cpu),
+                change_unit: "times",
+                grain: 0.2,
+            };
+            self.series = readings.create(quota, head);
+            self.refused = self.series.is_none();
+        }
+        if let Some(id) = self.series {
+            readings.put(id, round.now_ns, by / seconds, by);
+        }
+    }
+}
+
+impl Flag {
+    fn take(
+        &mut self,
+        name: &'static str,
+        up: bool,
+        round: &Round<'_>,
+        readings: &mut Readings,
+        quota: &mut Quota,
+    ) {
+        if self.series.is_none() && up {
+            let head = Head {
+                name: "throttling",
+                of: name.to_owned(),
+                cpu: None,
+                unit: "",
+                merge: Merge::Max,
+                change: format!("firmware: {name}"),
+                change_unit: "",
+                grain: 0.2,
+            };
+            self.series = readings.create(quota, head);
+        }
+        if let Some(id) = self.series {
+            let level = |up| if up { 1.0 } else { 0.0 };
+            readings.put(id, round.now_ns, level(up), level(up) - level(self.up));
+        }
+        self.up = up;
+    }
+}
+
+/// `50005` or `0x50005`.
+fn hexadecimal(content: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(content.trim_ascii()).ok()?;
+    u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
+}

@@ -1,0 +1,147 @@
+//! Any command, run with `sh -c`, and tools whose output reports their progress ([`super::meter`]).
+//!
+//! The load lasts as long as the shell or any process that it started: `iperf3 -s -D` leaves the shell at once and is still a
+//! load. A shell that fails ends the load even if processes are left.
+//!
+//! This process is a second subreaper between the load's parent and the shell, so that a command's daemons are found and ended
+//! whichever of the two is killed.
+
+use std::io::{self, PipeReader, Read};
+use std::os::fd::AsRawFd;
+use std::process::{Command, ExitCode, Stdio};
+
+use tardy_record::load_spec::LoadTask;
+use tardy_sys::child::{self, ChildSignals, Ended, How, Notice};
+use tardy_sys::signals::wait_readable;
+
+use super::messages::Message;
+use super::meter::{self, Meter};
+use super::tail::Tail;
+use super::worker::Worker;
+
+pub(super) fn run(worker: &Worker) -> ExitCode {
+    let how = match Running::start(worker) {
+        Ok(mut running) => {
+            // Nothing is known of a command but that it was started; a tool has yet to show that it works.
+            if matches!(worker.task, LoadTask::Command { .. }) {
+                worker.send(&Message::Running);
+            }
+            running.watch(worker)
+        }
+        Err(error) => Some(format!("the command cannot be started: {error}")),
+    };
+    let leftovers = child::end_descendants().unwrap_or_default();
+    if !leftovers.is_empty() {
+        worker.send(&Message::Remark(format!(
+            "could not be ended, because they belong to another user: processes {leftovers:?}"
+        )));
+    }
+    match how {
+        Some(how) => {
+            worker.send(&Message::Death(how));
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    }
+}
+
+/// The command while it runs.
+struct Running {
+    signals: ChildSignals,
+    shell: u32,
+    shell_end: Option<How>,
+    output: Option<PipeReader>,
+    tail: Tail,
+    meter: Meter,
+    counted: bool,
+}
+
+impl Running {
+    fn start(worker: &Worker) -> io::Result<Self> {
+        let signals = ChildSignals::catch()?;
+        child::tie_to_parent(worker.parent, child::signal::LOOK)?;
+        child::adopt_orphans();
+        let (output, writer) = io::pipe()?;
+        child::do_not_wait_on(&output)?;
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(meter::command_line(&worker.task));
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        child::prepare(&mut command, &[]);
+        let shell = command.spawn()?.id();
+        Ok(Self {
+            signals,
+            shell,
+            shell_end: None,
+            output: Some(output),
+            tail: Tail::default(),
+            meter: Meter::new(worker.task.clone()),
+            counted: false,
+        })
+    }
+
+    /// Waits for the command's end and describes it; `None` if the end was requested.
+    fn watch(&mut self, worker: &Worker) -> Option<String> {
+        loop {
+            let output = self.output.as_ref().map(AsRawFd::as_raw_fd);
+            let watched: Vec<i32> = [self.signals.as_raw_fd()].into_iter().chain(output).collect();
+            if let Err(error) = wait_readable(&watched, u64::MAX) {
+                return Some(format!("the command cannot be watched: {error}"));
+            }
+            self.read_output(worker);
+            while let Some(notice) = self.signals.take() {
+                match notice {
+                    Notice::ChildEnded => self.reap(),
+                    Notice::ParentMayBeGone if !child::is_orphan(worker.parent) => {}
+                    Notice::ParentMayBeGone | Notice::End => return None,
+                }
+            }
+            if let Some(how) = self.ended() {
+                self.read_output(worker);
+                return Some(self.with_last_words(how));
+            }
+        }
+    }
+
+    fn read_output(&mut self, worker: &Worker) {
+        let mut chunk = [0; 16 << 10];
+        let Some(output) = &mut self.output else { return };
+        // One chunk at a time: a command that never stops writing must not keep this loop from handling signals.
+        match output.read(&mut chunk) {
+            Ok(0) => self.output = None,
+            Ok(read) => {
+                self.tail.push(&chunk[..read]);
+                let done = self.meter.read(&chunk[..read]);
+                self.count(done, worker);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Adds to the counter; plain commands have none.
+    fn count(&mut self, done: u64, worker: &Worker) {
+        let Some(counter) = worker.counters().first().filter(|_| done > 0) else { return };
+        counter.add(done);
+        if !self.counted {
+            self.counted = true;
+            worker.send(&Message::Running);
+        }
+    }
+
+    fn reap(&mut self) {
+        while let Some(ended) = Ended::take() {
+            if ended.pid == self.shell {
+                self.shell_end = Some(ended.how);
+            }
+        }
+    }
+
+    /// How the command ended; `None` if it has not.
+    fn ended(&self) -> Option<How> {
+        self.shell_end.filter(|how| *how != How::Exited(0) || !child::has_children())
+    }
+
+    fn with_last_words(&self, how: How) -> String {
+        let words = self.tail.last_words();
+        if words.is_empty() { how.to_string() } else { format!("{how}; its last words: {words}") }
+    }
+}

@@ -1,0 +1,14 @@
+//! The timer probe: how late a thread wakes.
+
+pub mod fake;
+pub mod grid;
+mod pace;
+pub mod reading;
+pub(crate) mod recorder;
+mod thread;
+mod trace_stopper;
+pub mod waiter;
+mod worst_samples;
+
+pub(crate) use thread::refusal;
+pub use thread::{Prepared, TimerThread};

@@ -1,0 +1,411 @@
+//! A series from a copy of its block.
+
+use tardy_record::block_maxima::BlockMaxima;
+use tardy_record::gaps::{Counter, GapSeries, GapTrain};
+use tardy_record::layout::FINE;
+use tardy_record::pins::{Between, ECHOED, ReactionPlan, ReactionSeries};
+use tardy_record::plan::{NoiseThread, ThreadPlan, TimerPlan, Wake};
+use tardy_record::self_cost::ThreadCost;
+use tardy_record::series::{Level, Outlier, Quantity, Series, SeriesKind, Tally, TimerSeries, WORST_COUNT};
+use tardy_record::threshold::ThresholdCount;
+use tardy_record::wiggle::{EdgeSeries, Seen, Through};
+use tardy_record::{Histogram, Knowable};
+
+use crate::cells::{self, Stage, Threshold, Total, Worst};
+use crate::order::Granted;
+
+/// Where a block belongs: what the cells do not say themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Index of the phase.
+    pub phase: usize,
+    /// What it is of.
+    pub of: Of<'a>,
+    /// How the thread was granted to run.
+    pub granted: Granted,
+    /// Start of the run on the monotonic clock.
+    pub run_start_ns: u64,
+}
+
+/// What a block is of.
+#[derive(Clone, Copy, Debug)]
+pub enum Of<'a> {
+    /// A thread that wakes.
+    Timer {
+        /// The probe's plan.
+        timer: &'a TimerPlan,
+        /// The thread's plan.
+        thread: &'a ThreadPlan,
+    },
+    /// A loop.
+    Noise(&'a NoiseThread),
+    /// A thread that answers edges.
+    Reaction {
+        /// The probe's plan.
+        reaction: &'a ReactionPlan,
+        /// Which of its spans.
+        span: usize,
+    },
+    /// The answers that come back to whoever makes the stimulus.
+    Echo(&'a ReactionPlan),
+    /// A loop that makes a pin high and low: its toggles.
+    Toggles {
+        /// The loop.
+        thread: &'a NoiseThread,
+        /// How the pin is written.
+        through: Through,
+    },
+    /// The same: where the pin stood still.
+    Holes(&'a NoiseThread),
+}
+
+impl Of<'_> {
+    /// The thread's CPU.
+    pub fn cpu(self) -> u32 {
+        match self {
+            Self::Timer { thread, .. } => thread.cpu,
+            Self::Noise(thread) | Self::Holes(thread) | Self::Toggles { thread, .. } => thread.cpu,
+            Self::Reaction { reaction, .. } => reaction.cpu,
+            Self::Echo(reaction) => reaction.driven().map_or(reaction.cpu, |(_, cpu)| cpu),
+        }
+    }
+
+    /// Whether there is a schedule that goes on while the thread is late.
+    pub fn has_schedule(self) -> bool {
+        matches!(self, Self::Timer { timer, .. } if timer.wake.has_schedule())
+    }
+
+    /// Whether another block of its phase is of the same thread, and says what that cost.
+    pub fn is_beside(self) -> bool {
+        matches!(self, Self::Reaction { span, .. } if span > 0) || matches!(self, Self::Holes(_))
+    }
+
+    /// Whether the thread knows of each attempt that was missed: one that only looks at a level does not.
+    fn knows_what_it_missed(self) -> bool {
+        !matches!(self, Self::Reaction { reaction, .. } if reaction.driven().is_none() && !reaction.answer_by.sees_edges())
+    }
+
+    /// What the series is called.
+    fn label(self) -> String {
+        match self {
+            Self::Timer { .. } | Self::Noise(_) => format!("cpu {}", self.cpu()),
+            Self::Toggles { .. } => "toggles".to_owned(),
+            Self::Holes(_) => "holes".to_owned(),
+            Self::Reaction { .. } | Self::Echo(_) => {
+                let (from, to) = self.between().unwrap_or(ECHOED);
+                format!("{} to {}", from.name(), to.name())
+            }
+        }
+    }
+
+    /// Between which points of a reaction, if it is of one.
+    pub fn between(self) -> Option<Between> {
+        match self {
+            Self::Timer { .. } | Self::Noise(_) | Self::Toggles { .. } | Self::Holes(_) => None,
+            Self::Reaction { reaction, span } => reaction.spans().get(span).copied(),
+            Self::Echo(_) => Some(ECHOED),
+        }
+    }
+
+    /// Inside, or between two pins.
+    fn level(self) -> Level {
+        if matches!(self, Self::Echo(_)) { Level::Wire } else { Level::UserThread }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Timer { .. } => "timer",
+            Self::Noise(_) => "noise",
+            Self::Reaction { .. } => "reaction",
+            Self::Echo(_) => "stimulus",
+            Self::Toggles { .. } | Self::Holes(_) => "toggle",
+        }
+    }
+
+    fn quantity(self) -> Quantity {
+        match self {
+            Self::Timer { .. } | Self::Reaction { .. } | Self::Echo(_) => Quantity::Latency,
+            Self::Noise(_) | Self::Holes(_) => Quantity::Noise,
+            Self::Toggles { .. } => Quantity::Spacing,
+        }
+    }
+}
+
+/// The cells of one block as they were at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'a>(pub &'a [u64]);
+
+impl Cells<'_> {
+    fn total(self, total: Total) -> u64 {
+        self.0[total as usize]
+    }
+
+    /// Whether the thread has begun to count.
+    pub fn counts(self) -> bool {
+        self.total(Total::Stage) >= Stage::Counting as u64
+    }
+
+    /// Whether the thread has ended.
+    pub fn done(self) -> bool {
+        self.total(Total::Stage) == Stage::Done as u64
+    }
+
+    /// When counting began, monotonic.
+    pub fn counted_from_ns(self) -> u64 {
+        self.total(Total::CountedFrom)
+    }
+
+    /// When the last counted wake-up was, monotonic.
+    pub fn counted_to_ns(self) -> u64 {
+        self.total(Total::CountedTo).max(self.counted_from_ns())
+    }
+
+    /// Cycles attempted so far.
+    pub fn attempted(self) -> u64 {
+        self.total(Total::Attempted)
+    }
+
+    /// Wake-ups recorded so far: all that are in the histograms.
+    pub fn recorded(self) -> u64 {
+        self.0[cells::MEASURED..cells::FILLED].iter().sum()
+    }
+
+    /// Recorded samples that found the ring full, where there is one.
+    pub fn samples_lost(self) -> u64 {
+        self.total(Total::SamplesLost)
+    }
+
+    /// Deadlines missed so far.
+    pub fn missed(self) -> u64 {
+        self.total(Total::Missed)
+    }
+
+    /// The highest lateness so far.
+    pub fn max_ns(self) -> Option<i64> {
+        (self.recorded() > 0).then(|| self.total(Total::Max) as i64)
+    }
+
+    /// What was measured so far.
+    pub fn measured(self) -> Histogram {
+        Histogram::from_dense(
+            FINE,
+            &self.0[cells::EARLY..cells::FILLED],
+            &self.0[cells::MEASURED..cells::EARLY],
+        )
+    }
+
+    /// The same with the waits of missed periods.
+    pub fn corrected(self) -> Histogram {
+        let positive: Vec<u64> = self.0[cells::MEASURED..cells::EARLY]
+            .iter()
+            .zip(&self.0[cells::FILLED..cells::CELLS])
+            .map(|(measured, filled)| measured + filled)
+            .collect();
+        Histogram::from_dense(FINE, &self.0[cells::EARLY..cells::FILLED], &positive)
+    }
+
+    /// The histogram that quantiles are quoted from.
+    pub fn quoted(self, of: Of<'_>) -> Histogram {
+        if of.has_schedule() { self.corrected() } else { self.measured() }
+    }
+
+    /// The series, but for its slices and what happened around its worst samples, which the house knows.
+    pub fn series(self, place: Place<'_>) -> Series {
+        let has_schedule = place.of.has_schedule();
+        let measured = self.measured();
+        let run_start_ns = place.run_start_ns;
+        let since_start = |at_ns: u64| at_ns.saturating_sub(run_start_ns);
+        let recorded = self.recorded();
+        let when_recorded = |total: Total| (recorded > 0).then(|| self.total(total));
+        Series {
+            label: place.of.label(),
+            phase: place.phase,
+            quantity: place.of.quantity(),
+            level: place.of.level(),
+            counted_ns: self.counted_to_ns() - self.counted_from_ns(),
+            tally: self.tally(recorded, place.of.knows_what_it_missed()),
+            min_ns: when_recorded(Total::Min).map(|ns| ns as i64),
+            max_ns: when_recorded(Total::Max).map(|ns| ns as i64),
+            max_at_ns: when_recorded(Total::MaxAt).map(since_start),
+            sum_ns: Knowable::Known(self.total(Total::Sum) as i64),
+            sum_of_squares_ns2: Knowable::Known(
+                u128::from(self.total(Total::SquaresHigh)) << 64 | u128::from(self.total(Total::SquaresLow)),
+            ),
+            missed_sum_ns: self.total(Total::MissedSum) as i64,
+            corrected: has_schedule.then(|| self.corrected()),
+            measured,
+            slices: Vec::new(),
+            block_maxima: self.block_maxima(run_start_ns),
+            thresholds: self.thresholds(has_schedule),
+            worst: self.worst(run_start_ns),
+            kind: match place.of {
+                Of::Timer { timer, thread } => SeriesKind::Timer(self.timer(timer, thread, place.granted)),
+                Of::Noise(thread) => SeriesKind::Gaps(Box::new(self.gaps(thread, place.granted))),
+                Of::Holes(thread) => {
+                    let gaps = GapSeries { of_pin: true, ..self.gaps(thread, place.granted) };
+                    SeriesKind::Gaps(Box::new(gaps))
+                }
+                Of::Toggles { thread, through } => {
+                    let Granted { policy, priority, .. } = place.granted;
+                    let seen = Seen::Written { cpu: thread.cpu, policy, priority, through };
+                    SeriesKind::Edges(EdgeSeries { seen, beside: false })
+                }
+                Of::Reaction { reaction, .. } | Of::Echo(reaction) => {
+                    SeriesKind::Reaction(reaction_series(reaction, place))
+                }
+            },
+        }
+    }
+
+    fn timer(self, timer: &TimerPlan, thread: &ThreadPlan, granted: Granted) -> TimerSeries {
+        TimerSeries {
+            cpu: thread.cpu,
+            pinned: granted.pinned,
+            wake: timer.wake,
+            clock: timer.clock,
+            policy: granted.policy,
+            priority: granted.priority,
+            interval_ns: thread.interval_ns,
+            kernel_overruns: matches!(timer.wake, Wake::TimerSettime | Wake::Timerfd)
+                .then(|| self.total(Total::KernelOverruns)),
+            causes: None,
+        }
+    }
+
+    /// What the cells know of gaps: when they were, the house knows.
+    fn gaps(self, thread: &NoiseThread, granted: Granted) -> GapSeries {
+        let counters = [Counter::Tsc, Counter::Cntvct, Counter::ClockMonotonic];
+        let counter = counters.into_iter().find(|counter| *counter as u64 == self.total(Total::Counter));
+        let rate_hz = |total: Total| {
+            let hz = f64::from_bits(self.total(total));
+            (hz.is_finite() && hz > 0.0).then_some(hz)
+        };
+        GapSeries {
+            cpu: thread.cpu,
+            policy: granted.policy,
+            priority: granted.priority,
+            of_pin: false,
+            counter: counter.unwrap_or_default(),
+            threshold_ns: self.total(Total::Threshold).max(1),
+            loops: self.total(Total::Loops),
+            shortest_loop_ps: self.total(Total::ShortestLoop),
+            blind_ns: self.total(Total::Blind),
+            rate_before_hz: rate_hz(Total::RateBefore).unwrap_or(1e9),
+            rate_whole_hz: rate_hz(Total::RateWhole),
+            first: GapTrain::default(),
+            windows: Vec::new(),
+            longest: GapTrain::default(),
+            longest_from_ns: 0,
+            times_lost: self.samples_lost(),
+        }
+    }
+
+    fn tally(self, recorded: u64, knows_what_it_missed: bool) -> Tally {
+        let if_known = |total: Total| match knows_what_it_missed {
+            true => Knowable::Known(self.total(total)),
+            false => Knowable::Unknown,
+        };
+        Tally {
+            attempted: if_known(Total::Attempted),
+            recorded,
+            missed: if_known(Total::Missed),
+            dropped: Knowable::Known(self.total(Total::Dropped)),
+        }
+    }
+
+    fn block_maxima(self, run_start_ns: u64) -> BlockMaxima {
+        let count = self.total(Total::MaximaCount) as usize;
+        let maximum = |cell: &u64| Some(*cell as i64).filter(|ns| *ns != cells::NO_MAXIMUM);
+        BlockMaxima {
+            start_ns: self.counted_from_ns().saturating_sub(run_start_ns),
+            block_ns: self.total(Total::MaximaBlock),
+            maxima_ns: self.0[cells::MAXIMA..cells::MEASURED].iter().take(count).map(maximum).collect(),
+        }
+    }
+
+    fn thresholds(self, has_schedule: bool) -> Vec<ThresholdCount> {
+        let elapsed_ns = self.counted_to_ns() - self.counted_from_ns();
+        let blocks = elapsed_ns.div_ceil(cells::THRESHOLD_BLOCK_NS).max(1);
+        let count = |slot: usize| {
+            let cell =
+                |field: Threshold| self.0[cells::THRESHOLDS + slot * cells::THRESHOLD_CELLS + field as usize];
+            let open = cell(Threshold::InBlock);
+            ThresholdCount {
+                limit_ns: cell(Threshold::Limit),
+                measured: cell(Threshold::Measured),
+                corrected: has_schedule.then(|| cell(Threshold::Corrected)),
+                clusters: cell(Threshold::Clusters),
+                cluster_gap_cycles: cells::CLUSTER_GAP_CYCLES,
+                sum_of_squared_block_counts: cell(Threshold::SquaredCounts) + open * open,
+                blocks,
+                block_ns: cells::THRESHOLD_BLOCK_NS,
+            }
+        };
+        (0..cells::THRESHOLD_COUNT).map(count).filter(|threshold| threshold.limit_ns > 0).collect()
+    }
+
+    /// The worst samples so far, worst first, in times since `run_start_ns`.
+    pub fn worst(self, run_start_ns: u64) -> Vec<Outlier> {
+        let count = (self.total(Total::WorstCount) as usize).min(WORST_COUNT);
+        let sample = |slot: usize| {
+            let cell = |field: Worst| self.0[cells::WORST + slot * cells::WORST_CELLS + field as usize];
+            Outlier {
+                latency_ns: cell(Worst::Lateness) as i64,
+                at_ns: cell(Worst::At).saturating_sub(run_start_ns),
+                cycle: cell(Worst::Cycle),
+                around: Vec::new(),
+                moment: None,
+            }
+        };
+        let mut worst: Vec<Outlier> = (0..count).map(sample).collect();
+        worst.sort_by_key(|outlier| (std::cmp::Reverse(outlier.latency_ns), outlier.at_ns));
+        worst
+    }
+
+    /// What the thread cost.
+    pub fn cost(self, place: Place<'_>) -> ThreadCost {
+        ThreadCost {
+            thread: format!("{}, cpu {}", place.of.name(), place.of.cpu()),
+            phase: Some(place.phase),
+            cycles: Some(self.recorded()),
+            cpu_ns: self.total(Total::CpuTime),
+            minor_faults: self.total(Total::MinorFaults),
+            major_faults: self.total(Total::MajorFaults),
+            voluntary_switches: self.total(Total::VoluntarySwitches),
+            involuntary_switches: self.total(Total::InvoluntarySwitches),
+            migrations: self.total(Total::Migrations).checked_sub(1),
+        }
+    }
+}
+
+fn reaction_series(reaction: &ReactionPlan, place: Place<'_>) -> ReactionSeries {
+    let (from, to) = place.of.between().unwrap_or(ECHOED);
+    ReactionSeries {
+        from,
+        to,
+        answer_by: reaction.answer_by,
+        cpu: place.of.cpu(),
+        policy: place.granted.policy,
+        priority: place.granted.priority,
+        beside: !matches!(place.of, Of::Reaction { span: 0, .. }),
+        agreement: None,
+    }
+}
+
+/// Mends a copy that was taken within a write whose writer died: what depends on a single sample is made to agree
+/// with the histograms, which are counted first. Where there is no schedule, no histogram holds what was missed.
+pub fn mend(copy: &mut [u64], has_schedule: bool) {
+    let recorded = Cells(copy).recorded();
+    let filled = copy[cells::FILLED..cells::CELLS].iter().sum::<u64>();
+    let missed = if has_schedule { filled } else { copy[Total::Missed as usize] };
+    copy[Total::Missed as usize] = missed;
+    copy[Total::Attempted as usize] = recorded + missed + copy[Total::Dropped as usize];
+    let bins = Cells(copy).measured();
+    let (Some(first), Some(last)) = (bins.bins().first().copied(), bins.bins().last().copied()) else {
+        return;
+    };
+    let min = (copy[Total::Min as usize] as i64).clamp(first.lower_ns, first.upper_ns - 1);
+    let max = (copy[Total::Max as usize] as i64).clamp(last.lower_ns, last.upper_ns - 1);
+    copy[Total::Min as usize] = min as u64;
+    copy[Total::Max as usize] = max as u64;
+}

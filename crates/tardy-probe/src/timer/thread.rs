@@ -1,0 +1,339 @@
+//! One measuring thread: it prepares, waits for the start, measures and ends.
+
+use std::io;
+
+use tardy_record::plan::{ClockId, Policy, ThreadPlan, TimerPlan, Wake};
+use tardy_sys::clock::{Clock, monotonic_ns};
+use tardy_sys::memory;
+use tardy_sys::ring::Ring;
+use tardy_sys::scheduling::{self, Scheduling};
+use tardy_sys::shared_map::{Block, SharedMap};
+use tardy_sys::thread_usage;
+
+use super::fake::{self, Fake, PatientFake};
+use super::grid::{DitheredGrid, Grid, Schedule};
+use super::pace::Pace;
+use super::recorder::{Recorder, Wakeup};
+use super::trace_stopper::{TraceStopper, WarmUp};
+use super::waiter::{
+    Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Setitimer, TimerSettime, Timerfd, Waiter, Woken,
+};
+use crate::cells::{Stage, Total};
+use crate::level::Level;
+use crate::order::{Granted, Order};
+use crate::wiggle::edges::Edges;
+use crate::wiggle::output::{Output, Work};
+
+/// A measuring thread's part of the order.
+pub struct TimerThread<'a> {
+    order: &'a Order,
+    timer: &'a TimerPlan,
+    plan: ThreadPlan,
+    block: Block<'a>,
+    /// For every sample, if a person asked to keep them.
+    ring: Option<Ring<'a>>,
+    index: u64,
+    /// What stops the kernel's trace, if it is traced for causes.
+    stopper: Option<TraceStopper<'a>>,
+    /// What each wake-up writes, once it is claimed, of a wiggle.
+    output: Option<Output>,
+}
+
+/// A thread that is ready, and how.
+pub struct Prepared {
+    /// How it will run.
+    pub granted: Granted,
+    /// What was asked for and refused, in words.
+    pub refused: Vec<String>,
+    /// The kernel's id of it.
+    pub tid: u32,
+    pub(crate) migrations: Option<u64>,
+}
+
+impl Prepared {
+    /// The calling thread, which runs as `granted`; what was refused is in words.
+    pub(crate) fn now(granted: Granted, refused: Vec<String>) -> Self {
+        let migrations = thread_usage::migrations_of_this_thread();
+        Self { granted, refused, tid: scheduling::thread_id(), migrations }
+    }
+
+    /// Adds to the thread's block how often it was moved since.
+    pub(crate) fn account(&self, block: Block<'_>) {
+        let moved = thread_usage::migrations_of_this_thread().zip(self.migrations);
+        if let Some((after, before)) = moved {
+            let _writing = block.writing();
+            block.cells()[Total::Migrations as usize].set(after.saturating_sub(before) + 1);
+        }
+    }
+}
+
+impl<'a> TimerThread<'a> {
+    /// Thread `index` of `timer` in the order.
+    pub fn new(map: &'a SharedMap, order: &'a Order, timer: &'a TimerPlan, index: usize) -> Self {
+        let plan = timer.threads[index];
+        let block = order.first_block + index;
+        Self {
+            order,
+            timer,
+            plan,
+            block: map.block(block),
+            ring: map.ring(block),
+            index: index as u64,
+            stopper: None,
+            output: None,
+        }
+    }
+
+    /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
+    /// the thread as SCHED_OTHER: a degraded measurement that says so helps more than none.
+    ///
+    /// # Errors
+    /// If its CPU, or the pin that it drives, cannot be had at all.
+    pub fn prepare(&mut self) -> Result<Prepared, String> {
+        let timer = self.timer;
+        let mut refused = Vec::new();
+        let mut pinned = false;
+        // The house is pinned, and this process with it: a thread that is to roam must be let go.
+        if !self.plan.pinned {
+            scheduling::set_affinity_to_all()
+                .map_err(|error| format!("the threads cannot be let go: {error}"))?;
+        } else {
+            scheduling::set_affinity(&[self.plan.cpu])
+                .map_err(|error| format!("cpu {} cannot be had: {error}; see `tardy check` for the CPUs online, and this process's cpuset", self.plan.cpu))?;
+            pinned = true;
+        }
+        let (mut policy, mut priority) = (timer.policy, self.plan.priority);
+        if let Err(error) = scheduling::set(self.scheduling(timer)) {
+            refused.push(refusal(timer.policy, &error));
+            (policy, priority) = (Policy::Other, 0);
+            // Only SCHED_DEADLINE has to roam.
+            pinned = scheduling::set_affinity(&[self.plan.cpu]).is_ok();
+            scheduling::set(Scheduling::Other)
+                .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
+        }
+        if let Some(pin) = self.order.pin.as_ref().filter(|_| self.order.fake.is_none()) {
+            self.output = Some(Output::claim(pin)?);
+        }
+        memory::prefault_stack();
+        let migrations = thread_usage::migrations_of_this_thread();
+        let granted = Granted { policy, priority, pinned };
+        let tid = match self.order.fake {
+            Some(_) => fake::thread_id(self.index as usize),
+            None => scheduling::thread_id(),
+        };
+        if let Some(path) = &self.order.stop_trace {
+            match TraceStopper::open(path, self.block) {
+                Ok(stopper) => self.stopper = Some(stopper),
+                Err(error) => refused
+                    .push(format!("{} cannot be opened ({error}), so no cause is traced", path.display())),
+            }
+        }
+        Ok(Prepared { granted, refused, tid, migrations })
+    }
+
+    fn scheduling(&self, timer: &TimerPlan) -> Scheduling {
+        match timer.policy {
+            Policy::Fifo => Scheduling::Fifo(self.plan.priority),
+            Policy::Rr => Scheduling::Rr(self.plan.priority),
+            Policy::Other => Scheduling::Other,
+            // Half of the period is more than any cycle takes, and two such threads a CPU would still be admitted.
+            Policy::Deadline => Scheduling::Deadline {
+                runtime_ns: self.plan.interval_ns / 2,
+                period_ns: self.plan.interval_ns,
+            },
+        }
+    }
+
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
+    /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
+    pub fn measure(&mut self, start_ns: u64) -> io::Result<()> {
+        let timer = self.timer;
+        let clock = match timer.clock {
+            ClockId::Monotonic => Clock::Monotonic,
+            ClockId::Realtime => Clock::Realtime,
+            ClockId::Tai => Clock::Tai,
+        };
+        let to_start_ns = start_ns as i64 - monotonic_ns() as i64;
+        let first_ns = match self.order.fake {
+            Some(_) => start_ns as i64,
+            None if clock == Clock::Monotonic => start_ns as i64,
+            None => clock.now_ns() + to_start_ns,
+        } + self.plan.offset_ns as i64;
+        let schedule = Schedule {
+            clock,
+            first_ns,
+            interval_ns: self.plan.interval_ns,
+            dither_ns: timer.dither_ns,
+            seed: self.order.seed.wrapping_add(self.index + 1),
+        };
+        if let Some(seed) = self.order.fake {
+            let fake = Fake::new(schedule, timer.wake, seed);
+            return match self.ring {
+                Some(ring) => {
+                    self.cycle(PatientFake::new(fake, self.block, ring), Clock::Monotonic, start_ns)
+                }
+                None => self.cycle(fake, Clock::Monotonic, start_ns),
+            };
+        }
+        match timer.wake {
+            Wake::ClockNanosleep if schedule.dither_ns > 0 => {
+                self.cycle(ClockNanosleep::new(DitheredGrid::new(schedule), clock), clock, start_ns)
+            }
+            Wake::ClockNanosleep => {
+                self.cycle(ClockNanosleep::new(Grid::new(schedule), clock), clock, start_ns)
+            }
+            Wake::Nanosleep => {
+                waiting_for_start(start_ns)?;
+                self.cycle(Nanosleep::new(schedule), clock, start_ns)
+            }
+            Wake::TimerSettime => self.cycle(TimerSettime::new(schedule)?, clock, start_ns),
+            Wake::Setitimer => self.cycle(Setitimer::new(schedule)?, clock, start_ns),
+            Wake::Timerfd => self.cycle(Timerfd::new(schedule)?, clock, start_ns),
+            Wake::Busy => self.cycle(Busy::new(schedule), clock, start_ns),
+            Wake::Deadline => self.cycle(DeadlinePeriod::new(schedule), clock, start_ns),
+        }
+    }
+
+    /// Adds to the block what only allocating code can find out.
+    pub fn account(&self, prepared: &Prepared) {
+        prepared.account(self.block);
+    }
+
+    /// Measures with `waiter`, whose deadlines are on `clock`, and with the write of a wiggle behind it.
+    fn cycle<W: Waiter>(&mut self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+        match self.output.take() {
+            None => self.cycle_on(waiter, clock, start_ns),
+            Some(output) => output.lend(Wiggling { thread: self, waiter, clock, start_ns }),
+        }
+    }
+
+    /// Measures with `waiter`; records times on the monotonic clock.
+    fn cycle_on<W: Waiter>(&mut self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
+        match clock {
+            Clock::Monotonic => self.cycle_at(waiter, start_ns, |woken| woken.now_ns as u64),
+            _ => self.cycle_at(waiter, start_ns, |_| monotonic_ns()),
+        }
+    }
+
+    /// The measuring loop. `at` is the time of a wake-up on the monotonic clock.
+    fn cycle_at<W: Waiter>(
+        &mut self,
+        mut waiter: W,
+        start_ns: u64,
+        at: impl Fn(&Woken) -> u64,
+    ) -> io::Result<()> {
+        let pace = Pace::new(self.timer.wake, self.plan.interval_ns, self.order.warmup_ns, self.order.span);
+        debug_assert!(
+            W::MAY_END_BY_CLOCK || pace.duration_ns == u64::MAX,
+            "a schedule is ended by its cycles"
+        );
+        let block = self.block;
+        let warmed = match self.stopper {
+            Some(_) => self.warm_up_traced(&mut waiter, pace.warmup_cycles)?,
+            None => self.warm_up(&mut waiter, pace.warmup_cycles, |_| {})?,
+        };
+        let counted_from_ns = warmed.as_ref().map_or(start_ns, &at);
+        let mut recorder =
+            Recorder::new(block, self.plan.interval_ns, &self.order.thresholds_ns, counted_from_ns)
+                .with_samples(self.ring)
+                .with_stopper(self.stopper.take());
+        recorder.set_stage(Stage::Counting);
+        let counted_until_ns = counted_from_ns.saturating_add(pace.duration_ns);
+        let used_before = thread_usage::of_this_thread()?;
+
+        let mut cycle = 0;
+        while cycle < pace.cycles && !block.is_asked_to_end() {
+            let woken = waiter.wait()?;
+            let at_ns = at(&woken);
+            if W::MAY_END_BY_CLOCK && at_ns >= counted_until_ns {
+                break;
+            }
+            let late_ns = woken.now_ns - woken.deadline_ns;
+            if woken.is_single() {
+                recorder.record_single(late_ns, at_ns, cycle);
+                cycle += 1;
+                continue;
+            }
+            cycle += woken.dropped;
+            if cycle >= pace.cycles {
+                break;
+            }
+            // What passed beyond the planned end was never attempted.
+            let missed = woken.missed.min(pace.cycles - cycle - 1);
+            recorder.record(Wakeup { late_ns, at_ns, cycle, missed, dropped: woken.dropped });
+            recorder.add_kernel_overruns(woken.kernel_overruns);
+            cycle += 1 + missed;
+        }
+
+        let used = thread_usage::of_this_thread()?.since(&used_before);
+        recorder.finish(used);
+        Ok(())
+    }
+
+    /// Waits for `cycles` that are not counted. The last wake-up, if there was one.
+    fn warm_up<W: Waiter>(
+        &self,
+        waiter: &mut W,
+        cycles: u64,
+        mut note: impl FnMut(i64),
+    ) -> io::Result<Option<Woken>> {
+        let mut last = None;
+        let mut warmed = 0;
+        while warmed < cycles && !self.block.is_asked_to_end() {
+            let woken = waiter.wait()?;
+            warmed += 1 + woken.missed + woken.dropped;
+            note(woken.now_ns - woken.deadline_ns);
+            last = Some(woken);
+        }
+        Ok(last)
+    }
+
+    /// The same with the kernel traced in turns, to learn what that costs.
+    fn warm_up_traced<W: Waiter>(&self, waiter: &mut W, cycles: u64) -> io::Result<Option<Woken>> {
+        // Working out the medians takes time, and must not make the first cycle that counts late.
+        let after = cycles / 8;
+        let mut traced = WarmUp::new(self.block);
+        self.warm_up(waiter, cycles - after, |late_ns| traced.note(late_ns))?;
+        traced.tell();
+        self.warm_up(waiter, after, |_| {})
+    }
+}
+
+/// A thread that writes a line behind each wake-up.
+struct Wiggling<'t, 'a, W> {
+    thread: &'t mut TimerThread<'a>,
+    waiter: W,
+    clock: Clock,
+    start_ns: u64,
+}
+
+impl<W: Waiter> Work<io::Result<()>> for Wiggling<'_, '_, W> {
+    fn with<L: Level>(self, level: L) -> io::Result<()> {
+        self.thread.cycle_on(Edges::new(self.waiter, level), self.clock, self.start_ns)
+    }
+}
+
+fn waiting_for_start(start_ns: u64) -> io::Result<()> {
+    tardy_sys::waiting::sleep_until(Clock::Monotonic, start_ns as i64)
+}
+
+/// Why a policy was refused, and how it would be granted.
+pub(crate) fn refusal(policy: Policy, error: &io::Error) -> String {
+    let name = policy.name().to_uppercase();
+    let advice = match (policy, error.raw_os_error()) {
+        (Policy::Deadline, Some(16)) => {
+            "no bandwidth is left, or the thread is pinned: only an exclusive cpuset partition allows both"
+        }
+        (Policy::Deadline, Some(22)) => {
+            "the interval is outside kernel.sched_deadline_period_min_us and _max_us (100 us at the least, by default)"
+        }
+        (Policy::Deadline, _) => {
+            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary: no limit allows it"
+        }
+        _ => {
+            "grant it with `setcap cap_sys_nice,cap_ipc_lock+ep` on the tardy binary, with `ulimit -r 99`, \
+             or with an rtprio line for your group in /etc/security/limits.d, in that order of preference"
+        }
+    };
+    format!("SCHED_{name} was refused ({error}), so the thread runs as SCHED_OTHER; {advice}")
+}

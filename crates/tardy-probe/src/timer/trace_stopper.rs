@@ -1,0 +1,181 @@
+//! Stopping the kernel's trace at a late wake-up, so that what led to it is still there when the house reads it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use tardy_sys::shared_map::Block;
+
+use super::recorder::Wakeup;
+use crate::cells::{self, Traced, Tracing};
+
+/// Wake-ups of the warm-up that are remembered, traced and not traced.
+const WARM_COUNT: usize = 256;
+/// Fewer tell nothing of what tracing costs.
+const WARM_COUNT_MIN: usize = 32;
+
+/// A descriptor of the trace's `tracing_on`, opened before the measurement.
+pub(super) struct TraceStopper<'a> {
+    file: File,
+    block: Block<'a>,
+    stops: u64,
+}
+
+impl<'a> TraceStopper<'a> {
+    /// Opens the file, for the thread that counts in `block`.
+    pub(super) fn open(path: &Path, block: Block<'a>) -> io::Result<Self> {
+        Ok(Self { file: OpenOptions::new().write(true).open(path)?, block, stops: 0 })
+    }
+
+    /// Stops the trace if the wake-up is later than what the house wants to know about, and says so. One write(2) of one
+    /// byte: what comes after it is not of this wake-up any more.
+    pub(super) fn consider(&mut self, wakeup: &Wakeup) {
+        let over_ns = self.get(Tracing::Over);
+        let armed = over_ns > 0 && self.get(Tracing::Answered) == self.stops;
+        if !armed || wakeup.late_ns < 0 || wakeup.late_ns.unsigned_abs() <= over_ns {
+            return;
+        }
+        // A kernel that does not take it has ended the trace itself; the house will find that.
+        let _ = self.file.write(b"0");
+        self.stops += 1;
+        self.set(Tracing::StoppedLateness, wakeup.late_ns as u64);
+        self.set(Tracing::StoppedAt, wakeup.at_ns);
+        self.set(Tracing::StoppedCycle, wakeup.cycle);
+        self.set(Tracing::Stops, self.stops);
+    }
+
+    fn get(&self, cell: Tracing) -> u64 {
+        self.block.cells()[cells::TRACING + cell as usize].get()
+    }
+
+    fn set(&self, cell: Tracing, value: u64) {
+        self.block.cells()[cells::TRACING + cell as usize].set(value);
+    }
+}
+
+/// The latenesses of the warm-up, traced and not traced in turns: what tracing costs.
+pub(super) struct WarmUp<'a> {
+    block: Block<'a>,
+    sides: [Side; 2],
+}
+
+#[derive(Clone, Copy)]
+struct Side {
+    latenesses_ns: [i64; WARM_COUNT],
+    seen: usize,
+}
+
+impl<'a> WarmUp<'a> {
+    /// The warm-up of the thread that counts in `block`.
+    pub(super) fn new(block: Block<'a>) -> Self {
+        Self { block, sides: [Side { latenesses_ns: [0; WARM_COUNT], seen: 0 }; 2] }
+    }
+
+    /// Remembers a wake-up, if the house says whether the kernel was traced.
+    pub(super) fn note(&mut self, late_ns: i64) {
+        let state = self.block.cells()[cells::TRACING + Tracing::State as usize].get();
+        let side = match state {
+            _ if state == Traced::On as u64 => 0,
+            _ if state == Traced::Off as u64 => 1,
+            _ => return,
+        };
+        let side = &mut self.sides[side];
+        side.latenesses_ns[side.seen % WARM_COUNT] = late_ns;
+        side.seen += 1;
+    }
+
+    /// Tells the house both medians.
+    pub(super) fn tell(mut self) {
+        let count = self.sides.iter().map(|side| side.seen).min().unwrap_or(0);
+        if count < WARM_COUNT_MIN {
+            return;
+        }
+        let [traced, untraced] = self.sides.each_mut().map(Side::sorted);
+        let at = |sorted: &[i64], tenths: usize| sorted[sorted.len() * tenths / 10];
+        let (traced_ns, untraced_ns, usual_ns) = (at(traced, 5), at(untraced, 5), at(traced, 9));
+        let told = [
+            (Tracing::WarmUsual, usual_ns as u64),
+            (Tracing::WarmTraced, traced_ns as u64),
+            (Tracing::WarmUntraced, untraced_ns as u64),
+            (Tracing::WarmCount, count as u64),
+        ];
+        let _writing = self.block.writing();
+        for (cell, value) in told {
+            self.block.cells()[cells::TRACING + cell as usize].set(value);
+        }
+    }
+}
+
+impl Side {
+    /// Sorts in place: nothing is allocated.
+    fn sorted(&mut self) -> &[i64] {
+        let known = &mut self.latenesses_ns[..self.seen.min(WARM_COUNT)];
+        known.sort_unstable();
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::CELLS;
+    use tardy_sys::shared_map::SharedMap;
+
+    fn map() -> (tempfile::TempDir, SharedMap) {
+        let directory = tempfile::tempdir().unwrap();
+        let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
+        (directory, map)
+    }
+
+    fn cell(map: &SharedMap, cell: Tracing) -> &tardy_sys::cell64::Cell64 {
+        &map.block(0).cells()[cells::TRACING + cell as usize]
+    }
+
+    fn late(late_ns: i64, cycle: u64) -> Wakeup {
+        Wakeup { late_ns, at_ns: 1000 + cycle, cycle, missed: 0, dropped: 0 }
+    }
+
+    #[test]
+    fn the_trace_is_stopped_once_until_the_house_has_read_it() {
+        let (directory, map) = map();
+        let tracing_on = directory.path().join("tracing_on");
+        std::fs::write(&tracing_on, "1").unwrap();
+        let mut stopper = TraceStopper::open(&tracing_on, map.block(0)).unwrap();
+        let written = || std::fs::read_to_string(&tracing_on).unwrap();
+        stopper.consider(&late(9_000_000, 1));
+        assert_eq!(written(), "1", "the house has not said yet what it wants");
+        cell(&map, Tracing::Over).set(5000);
+        stopper.consider(&late(5000, 2));
+        stopper.consider(&late(-9000, 3));
+        assert_eq!(written(), "1");
+        stopper.consider(&late(5001, 4));
+        stopper.consider(&late(9000, 5));
+        assert_eq!(written(), "0");
+        assert_eq!(cell(&map, Tracing::Stops).get(), 1);
+        assert_eq!(cell(&map, Tracing::StoppedCycle).get(), 4);
+        cell(&map, Tracing::Answered).set(1);
+        stopper.consider(&late(9000, 6));
+        assert_eq!((cell(&map, Tracing::Stops).get(), cell(&map, Tracing::StoppedLateness).get()), (2, 9000));
+    }
+
+    #[test]
+    fn the_warm_up_tells_both_medians_or_nothing() {
+        let (_directory, map) = map();
+        let warm = |rounds: i64| {
+            let mut warm = WarmUp::new(map.block(0));
+            for round in 0..rounds {
+                for (state, late_ns) in [(Traced::On, 9000), (Traced::Unsure, 99_000), (Traced::Off, 7000)] {
+                    cell(&map, Tracing::State).set(state as u64);
+                    warm.note(late_ns + round % 3);
+                }
+            }
+            warm.tell();
+            cell(&map, Tracing::WarmCount).get()
+        };
+        assert_eq!(warm(31), 0);
+        assert_eq!(warm(1000), 1000);
+        assert_eq!(cell(&map, Tracing::WarmTraced).get(), 9001);
+        assert_eq!(cell(&map, Tracing::WarmUntraced).get(), 7001);
+        assert_eq!(cell(&map, Tracing::WarmUsual).get(), 9002);
+    }
+}

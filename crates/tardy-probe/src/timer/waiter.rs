@@ -1,0 +1,272 @@
+//! The ways to wait, as the measuring loop sees them.
+//!
+//! A waiter owns the schedule of its method: which deadline comes next, and which have passed. The loop only asks
+//! for the next wake-up. It is compiled once for each waiter, so that nothing is decided while it runs.
+
+use std::io;
+
+use tardy_record::fill::missed_behind;
+use tardy_sys::clock::{Clock, ClockReader};
+use tardy_sys::scheduling;
+use tardy_sys::waiting::{IntervalTimer, PosixTimer, Sleeper, TimerFd};
+
+use super::grid::{Deadlines, Dither, DitheredGrid, Grid, Schedule};
+
+/// One wake-up of a waiter.
+#[derive(Clone, Copy, Debug)]
+pub struct Woken {
+    /// The time that was waited for, on the waiter's clock.
+    pub deadline_ns: i64,
+    /// The time of the wake-up, on the same clock.
+    pub now_ns: i64,
+    /// Deadlines after that one that had passed as well.
+    pub missed: u64,
+    /// The same as the kernel counted it, for methods that it counts for.
+    pub kernel_overruns: u64,
+    /// Deadlines before that one whose wake-ups came and could not be used.
+    pub dropped: u64,
+}
+
+impl Woken {
+    /// Whether it answers one deadline, and no other one has to be accounted for with it.
+    #[inline(always)]
+    pub fn is_single(&self) -> bool {
+        self.missed | self.kernel_overruns | self.dropped == 0
+    }
+}
+
+/// A way to wait.
+pub trait Waiter {
+    /// Whether there may be no schedule, so that only the clock can tell that the counted time is over.
+    const MAY_END_BY_CLOCK: bool = false;
+
+    /// Waits for the next deadline.
+    fn wait(&mut self) -> io::Result<Woken>;
+}
+
+/// clock_nanosleep(2) to an absolute time.
+pub struct ClockNanosleep<D> {
+    deadlines: D,
+    sleeper: Sleeper,
+    clock: ClockReader,
+}
+
+impl<D: Deadlines> ClockNanosleep<D> {
+    /// Waits for `deadlines` on `clock`.
+    pub fn new(deadlines: D, clock: Clock) -> Self {
+        Self { deadlines, sleeper: Sleeper::new(clock), clock: ClockReader::new(clock) }
+    }
+}
+
+impl<D: Deadlines> Waiter for ClockNanosleep<D> {
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Woken> {
+        self.sleeper.sleep_until(self.deadlines.next_ns())?;
+        Ok(self.deadlines.pass(self.clock.now_ns()))
+    }
+}
+
+/// Spinning on the clock.
+pub struct Busy {
+    grid: DitheredGrid,
+    clock: ClockReader,
+}
+
+impl Busy {
+    /// Waits on `schedule`.
+    pub fn new(schedule: Schedule) -> Self {
+        Self { grid: DitheredGrid::new(schedule), clock: ClockReader::new(schedule.clock) }
+    }
+}
+
+impl Waiter for Busy {
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Woken> {
+        loop {
+            let now_ns = self.clock.now_ns();
+            if now_ns >= self.grid.next_ns() {
+                return Ok(self.grid.pass(now_ns));
+            }
+        }
+    }
+}
+
+/// A relative sleep: there is no schedule, and each deadline is an interval after the clock read before the sleep.
+pub struct Nanosleep {
+    interval_ns: u64,
+    dither: Dither,
+    sleeper: Sleeper,
+    clock: ClockReader,
+}
+
+impl Nanosleep {
+    /// Waits on `schedule`.
+    pub fn new(schedule: Schedule) -> Self {
+        let Schedule { clock, interval_ns, .. } = schedule;
+        let (sleeper, clock) = (Sleeper::new(clock), ClockReader::new(clock));
+        Self { interval_ns, dither: Dither::new(schedule), sleeper, clock }
+    }
+}
+
+impl Waiter for Nanosleep {
+    const MAY_END_BY_CLOCK: bool = true;
+
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Woken> {
+        let duration_ns = self.interval_ns + self.dither.next_ns() as u64;
+        let deadline_ns = self.clock.now_ns() + duration_ns as i64;
+        self.sleeper.sleep_for(duration_ns)?;
+        Ok(Woken { deadline_ns, now_ns: self.clock.now_ns(), missed: 0, kernel_overruns: 0, dropped: 0 })
+    }
+}
+
+/// A POSIX timer and its signal. The kernel counts what is missed.
+pub struct TimerSettime {
+    timer: PosixTimer,
+    clock: ClockReader,
+    deadline_ns: i64,
+    interval_ns: u64,
+}
+
+impl TimerSettime {
+    /// A timer on `schedule`; the kernel refuses it without resources.
+    pub fn new(schedule: Schedule) -> io::Result<Self> {
+        let timer = PosixTimer::start(schedule.clock, schedule.first_ns, schedule.interval_ns)?;
+        let Schedule { clock, first_ns: deadline_ns, interval_ns, .. } = schedule;
+        Ok(Self { timer, clock: ClockReader::new(clock), deadline_ns, interval_ns })
+    }
+}
+
+impl Waiter for TimerSettime {
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Woken> {
+        self.timer.wait()?;
+        let now_ns = self.clock.now_ns();
+        let overruns = self.timer.overruns();
+        let deadline_ns = self.deadline_ns;
+        // An expiry after the signal was taken has a signal of its own, so that the kernel's count and not the clock
+        // says which deadlines this wake-up stands for.
+        self.deadline_ns += ((overruns + 1) * self.interval_ns) as i64;
+        Ok(Woken { deadline_ns, now_ns, missed: overruns, kernel_overruns: overruns, dropped: 0 })
+    }
+}
+
+/// A timer behind a descriptor. The kernel counts what is missed.
+pub struct Timerfd {
+    timer: TimerFd,
+    clock: ClockReader,
+    deadline_ns: i64,
+    interval_ns: u64,
+}
+
+impl Timerfd {
+    /// A timer on `schedule`; the kernel refuses it without resources.
+    pub fn new(schedule: Schedule) -> io::Result<Self> {
+        let timer = TimerFd::start(schedule.clock, schedule.first_ns, schedule.interval_ns)?;
+        let Schedule { clock, first_ns: deadline_ns, interval_ns, .. } = schedule;
+        Ok(Self { timer, clock: ClockReader::new(clock), deadline_ns, interval_ns })
+    }
+}
+
+impl Waiter for Timerfd {
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Woken> {
+        let expiries = self.timer.wait()?;
+        let now_ns = self.clock.now_ns();
+        let deadline_ns = self.deadline_ns;
+        self.deadline_ns += (expiries * self.interval_ns) as i64;
+        let missed = expiries.saturating_sub(1);
+        Ok(Woken { deadline_ns, now_ns, missed, kernel_overruns: missed, dropped: 0 })
+    }
+}
+
+/// The process's interval timer. It is set going again whole intervals after it was due, when its signal is taken;
+/// the kernel counts nothing, so the timer is asked when it is due next.
+pub struct Setitimer {
+    timer: IntervalTimer,
+    clock: ClockReader,
+    deadline_ns: i64,
+    interval_ns: u64,
+}
+
+impl Setitimer {
+    /// A timer on `schedule`; the kernel refuses it without resources.
+    pub fn new(schedule: Schedule) -> io::Result<Self> {
+        let Schedule { clock, first_ns, interval_ns, .. } = schedule;
+        // The timer starts from a clock that the kernel reads later than this, so that the fraction of a us between
+        // the two counts as latency. Late rather than early: no wake-up looks better than it was.
+        let now_ns = clock.now_ns();
+        let first_in_ns = (first_ns - now_ns).max(1000) as u64 / 1000 * 1000;
+        let timer = IntervalTimer::start(first_in_ns, interval_ns)?;
+        let deadline_ns = now_ns + first_in_ns as i64;
+        Ok(Self { timer, clock: ClockReader::new(clock), deadline_ns, interval_ns })
+    }
+}
+
+impl Waiter for Setitimer {
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Woken> {
+        self.timer.wait()?;
+        let now_ns = self.clock.now_ns();
+        let deadline_ns = self.deadline_ns;
+        let interval_ns = self.interval_ns as i64;
+        let due_ns = self.clock.now_ns() + self.timer.due_in_ns()? as i64;
+        let passed = ((due_ns - deadline_ns + interval_ns / 2) / interval_ns).max(1);
+        let missed = ((passed - 1) as u64).min(missed_behind(now_ns - deadline_ns, self.interval_ns));
+        self.deadline_ns += (missed as i64 + 1) * interval_ns;
+        Ok(Woken { deadline_ns, now_ns, missed, kernel_overruns: 0, dropped: 0 })
+    }
+}
+
+/// SCHED_DEADLINE's own period, ended by sched_yield(2). The kernel does not say when a period begins; the earliest of
+/// a few wake-ups does. After a stall the kernel may have moved its periods (update_dl_entity in
+/// kernel/sched/deadline.c), so that they have to be found anew, at the price of a few cycles that count as dropped.
+pub struct DeadlinePeriod {
+    grid: Grid,
+    clock: ClockReader,
+    stalled: bool,
+}
+
+impl DeadlinePeriod {
+    /// Wake-ups that find the period's beginning.
+    const CALIBRATION: usize = 32;
+
+    /// Waits on `schedule`.
+    pub fn new(schedule: Schedule) -> Self {
+        let mut waiter =
+            Self { grid: Grid::new(schedule), clock: ClockReader::new(schedule.clock), stalled: false };
+        waiter.find_period();
+        waiter
+    }
+
+    /// Finds where periods begin, and makes the next one the next deadline. Tells how many have passed meanwhile.
+    fn find_period(&mut self) -> u64 {
+        let (interval_ns, was_next_ns) = (self.grid.interval_ns() as i64, self.grid.next_ns());
+        let mut phase_ns = i64::MAX;
+        for _ in 0..Self::CALIBRATION {
+            scheduling::yield_now();
+            phase_ns = phase_ns.min((self.clock.now_ns() - was_next_ns).rem_euclid(interval_ns));
+        }
+        let passed = (self.clock.now_ns() - was_next_ns - phase_ns).div_euclid(interval_ns) + 1;
+        self.grid.move_to(was_next_ns + phase_ns + passed * interval_ns);
+        passed.max(0) as u64
+    }
+}
+
+impl Waiter for DeadlinePeriod {
+    #[inline(always)]
+    fn wait(&mut self) -> io::Result<Woken> {
+        let dropped = if self.stalled { self.find_period() } else { 0 };
+        let early_ns = self.grid.interval_ns() as i64 / 2;
+        loop {
+            scheduling::yield_now();
+            let now_ns = self.clock.now_ns();
+            // A task that is behind gets its periods one after the other at once; those are counted as missed.
+            if now_ns >= self.grid.next_ns() - early_ns {
+                let woken = self.grid.pass(now_ns);
+                self.stalled = woken.missed > 0;
+                return Ok(Woken { dropped, ..woken });
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The fake: a loop whose toggles take some 250 ns, but where a gap of the noise probe's fake holds it up.
+
+use tardy_record::gaps::Gap;
+
+use crate::noise::FakeGaps;
+
+/// A toggle takes so long, and up to [`SPREAD_NS`] more.
+pub(super) const TOGGLE_NS: u64 = 244;
+const SPREAD_NS: u64 = 12;
+
+/// Makes toggles up, one after the other.
+pub(super) struct FakeToggles {
+    gaps: FakeGaps,
+    next: Gap,
+    now_ns: u64,
+    state: u64,
+}
+
+impl FakeToggles {
+    /// Toggles from `start_ns` on, from this seed.
+    pub(super) fn new(start_ns: u64, seed: u64) -> Self {
+        let mut gaps = FakeGaps::new(start_ns, seed);
+        let next = gaps.next();
+        Self { gaps, next, now_ns: start_ns, state: seed | 1 }
+    }
+
+    /// When the next toggle is done. Nothing comes between but the gap that lies in it.
+    pub(super) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let usual_ns = self.now_ns + TOGGLE_NS + (self.state >> 33) % SPREAD_NS;
+        self.now_ns = if self.next.at_ns < usual_ns {
+            let until_ns = self.next.at_ns.max(self.now_ns) + self.next.length_ns;
+            self.next = self.gaps.next();
+            until_ns
+        } else {
+            usual_ns
+        };
+        self.now_ns
+    }
+}
+
+/// When the edges of a made-up wiggle of `period_ns` come back, up to `to_ns`: each up to a quarter of the period late.
+pub fn made_up_echo(from_ns: u64, to_ns: u64, period_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
+    let period_ns = period_ns.max(1);
+    let late_ns = move |number: u64| {
+        let mixed = (number ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) % (period_ns / 4).max(1)
+    };
+    let count = to_ns.saturating_sub(from_ns) / period_ns;
+    (0..count).map(move |number| from_ns + number * period_ns + late_ns(number))
+}

@@ -1,0 +1,10 @@
+//! The wiggle probe: a thread makes a line high and low in turn. At the deadlines of a timer it is the timer probe's thread,
+//! whose wake-ups end in a write (`edges.rs`); as fast as it can, it is a loop of its own (`fastest.rs`).
+
+pub(super) mod edges;
+mod fake;
+mod fastest;
+pub(super) mod output;
+
+pub use fake::made_up_echo;
+pub use fastest::FastestWiggle;

@@ -1,0 +1,148 @@
+//! Between prepare and finish the probe allocates nothing and faults nothing: counted, for every way to wait.
+
+use std::path::PathBuf;
+
+use tardy_probe::cells::{self, CELLS, Total, Traced, Tracing};
+use tardy_probe::noise::NoiseProbe;
+use tardy_probe::order::{Order, Work};
+use tardy_probe::timer::TimerThread;
+use tardy_probe::timer::reading::Cells;
+use tardy_record::plan::{ClockId, NoisePlan, NoiseThread, Policy, Span, ThreadPlan, TimerPlan, Wake};
+use tardy_sys::clock::monotonic_ns;
+use tardy_sys::counting_allocator::{CountingAllocator, allocations};
+use tardy_sys::shared_map::SharedMap;
+use tardy_sys::waiting::IntervalTimer;
+
+/// How often a measurement is tried before its page faults are taken for its own.
+const TRIES: usize = 5;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
+    let thread = ThreadPlan { cpu: 0, pinned: false, priority: 0, interval_ns: 1_000_000, offset_ns: 0 };
+    Order {
+        map: map.path().to_owned(),
+        first_block: 0,
+        house_pid: std::process::id(),
+        work: Work::Timer(TimerPlan {
+            wake,
+            clock: ClockId::Monotonic,
+            dither_ns: 0,
+            policy: Policy::Other,
+            memory_locked: false,
+            dma_latency_us: None,
+            causes: None,
+            threads: vec![thread],
+        }),
+        pin: None,
+        warmup_ns: 2_000_000,
+        span: Span::Loops(100),
+        // Thresholds that every sample passes, so that the rare paths run as well.
+        thresholds_ns: vec![1, 2],
+        stop_trace,
+        seed: 1,
+        fake: None,
+    }
+}
+
+/// A program of its own, without the test harness: setitimer's signal goes to the process, and must be blocked before
+/// a second thread exists.
+fn main() {
+    nothing_is_allocated_and_nothing_faulted_while_measuring();
+    nothing_is_allocated_and_nothing_faulted_while_looking_for_noise();
+    println!("nothing is allocated and nothing faulted while measuring: ok");
+}
+
+fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
+    IntervalTimer::claim().unwrap();
+    let wakes = Wake::ALL.into_iter().filter(|wake| *wake != Wake::Deadline);
+    // Without samples, with a ring that has room for all of them, and with one that overflows.
+    for (wake, slots) in wakes.flat_map(|wake| [0, 128, 64].map(|slots| (wake, slots))) {
+        faults_not(&format!("{wake:?}"), || faults_while_measuring(wake, slots));
+    }
+}
+
+/// The kernel takes pages away by itself, to move or to reclaim them, also those of a thread that touches nothing new. A
+/// page that the probe touches for the first time faults each time that it is tried, with its map and stack made anew.
+fn faults_not(what: &str, mut faults: impl FnMut() -> u64) {
+    let counts: Vec<u64> =
+        std::iter::repeat_with(&mut faults).take(TRIES).take_while(|count| *count > 0).collect();
+    assert!(counts.len() < TRIES, "{what}: page faults in each of the tries: {counts:?}");
+}
+
+/// Measures once, and gives the page faults meanwhile.
+fn faults_while_measuring(wake: Wake, slots: usize) -> u64 {
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
+    // A trace that every wake-up stops.
+    let stop_trace = directory.path().join("tracing_on");
+    std::fs::write(&stop_trace, "1").unwrap();
+    let order = order(&map, wake, Some(stop_trace));
+    map.block(0).cells()[cells::TRACING + Tracing::Over as usize].set(1);
+    map.block(0).cells()[cells::TRACING + Tracing::State as usize].set(Traced::On as u64);
+    let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
+    let mut thread = TimerThread::new(&map, &order, timer, 0);
+    let prepared = thread.prepare().unwrap();
+    let before = allocations();
+    thread.measure(monotonic_ns() + 1_000_000).unwrap();
+    assert_eq!(allocations() - before, 0, "{wake:?}");
+    thread.account(&prepared);
+    let mut cells = Vec::new();
+    assert!(map.block(0).read(&mut cells));
+    let total = |total: Total| cells[total as usize];
+    let recorded = Cells(&cells).recorded();
+    assert_eq!(total(Total::Attempted), 100, "{wake:?}");
+    assert_eq!(recorded + total(Total::Missed) + total(Total::Dropped), 100, "{wake:?}");
+    let waiting = map.ring(0).map_or(0, |ring| ring.reader().waiting() as u64);
+    let lost = if slots > 0 { recorded.saturating_sub(slots as u64) } else { 0 };
+    assert_eq!(total(Total::SamplesLost), lost, "{wake:?}");
+    assert!(slots == 0 || waiting + lost == recorded, "{wake:?}");
+    assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
+    assert_eq!(cells[cells::TRACING + Tracing::Stops as usize], 1, "{wake:?}");
+    total(Total::MinorFaults) + total(Total::MajorFaults)
+}
+
+/// With a threshold at the least that the loop can tell, so that gaps are noted all the time, and a ring that overflows.
+fn nothing_is_allocated_and_nothing_faulted_while_looking_for_noise() {
+    for slots in [0, 1 << 16, 64] {
+        faults_not("noise", || faults_while_looking_for_noise(slots));
+    }
+}
+
+/// Looks for noise once, and gives the page faults meanwhile.
+fn faults_while_looking_for_noise(slots: usize) -> u64 {
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
+    let cpu = tardy_sys::scheduling::affinity().unwrap()[0];
+    let noise = NoisePlan {
+        threshold_ns: 1,
+        policy: Policy::Other,
+        memory_locked: false,
+        dma_latency_us: None,
+        threads: vec![NoiseThread { cpu, priority: 0 }],
+    };
+    let order = Order {
+        work: Work::Noise(noise.clone()),
+        span: Span::DurationNs(250_000_000),
+        ..order(&map, Wake::Busy, None)
+    };
+    let mut probe = NoiseProbe::new(&map, &order, &noise, 0);
+    let prepared = probe.prepare().unwrap();
+    let before = allocations();
+    probe.measure(monotonic_ns() + 1_000_000).unwrap();
+    assert_eq!(allocations() - before, 0);
+    probe.account(&prepared);
+    let mut cells = Vec::new();
+    assert!(map.block(0).read(&mut cells));
+    let total = |total: Total| cells[total as usize];
+    let recorded = Cells(&cells).recorded();
+    assert!(recorded > 0 && total(Total::Attempted) == recorded);
+    let waiting = map.ring(0).map_or(0, |ring| ring.reader().waiting() as u64);
+    let lost = if slots > 0 { recorded.saturating_sub(slots as u64) } else { 0 };
+    assert_eq!(total(Total::SamplesLost), lost);
+    assert!(slots == 0 || waiting + lost == recorded);
+    assert!(total(Total::Loops) > recorded, "a turn is no gap");
+    assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
+    total(Total::MinorFaults) + total(Total::MajorFaults)
+}

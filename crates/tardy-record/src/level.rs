@@ -1,0 +1,56 @@
+//! What a series measures, and where on the way from the hardware to the program.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// From the requested time to the time at which it happened.
+    Latency,
+    /// How long a CPU was taken away from the thread on it.
+    Noise,
+    /// From one edge to another.
+    Spacing,
+}
+
+impl Quantity {
+    /// The name, as in the run file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Noise => "noise",
+            Self::Spacing => "spacing",
+        }
+    }
+}
+
+/// Where a latency is measured, from the hardware upwards (docs/levels.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// In the interrupt handler.
+    Irq,
+    /// When the kernel makes the thread ready to run.
+    Wakeup,
+    /// In a kernel thread, or when the scheduler selects the user thread.
+    KernelThread,
+    /// In a user-space program.
+    UserThread,
+    /// On the wire or the pin.
+    Wire,
+}
+
+impl Level {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Irq => "timer IRQ",
+            Self::Wakeup => "wake-up",
+            Self::KernelThread => "kernel thread",
+            Self::UserThread => "user thread",
+            Self::Wire => "wire",
+        }
+    }
+}

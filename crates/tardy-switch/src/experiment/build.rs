@@ -1,0 +1,421 @@
+//! The network of a test: a namespace for each switch and host and cables between them, or what is there.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tardy_record::Knowable;
+use tardy_record::gates;
+use tardy_record::switch::{PortSchedule, ScheduleSource};
+use tardy_sys::clock::monotonic_ns;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::links::{self, LinkInfo};
+use tardy_sys::network::Namespace;
+use tardy_sys::qdiscs::Etf;
+use tardy_sys::{qdiscs, taprio};
+use tardy_tsn::network::{Bridge, End, Network, Port, Switch, VirtualPorts};
+use tardy_tsn::settings;
+
+use super::cable::{Cable, TapEnd};
+use super::flow_paths;
+use super::machine::{self, Cabled};
+use super::own_open_vswitch::OwnOpenVSwitch;
+use crate::missing::explained;
+use crate::shaper;
+use crate::state::Shelf;
+use crate::{Applied, OpenVSwitch, Request, apply};
+
+/// The interface of every host.
+pub(super) const HOST_INTERFACE: &str = "eth0";
+/// What may wait on a host's way into the switch, in bytes: more than all sockets of a host give.
+const INGRESS_QUEUE_BYTES: u32 = 4 << 20;
+
+/// Where a host is.
+#[derive(Debug)]
+enum HostPlace {
+    /// A namespace of its own, with one interface.
+    Namespace(Namespace, [u8; 6]),
+    /// An interface of this machine; nothing for a host without flows.
+    Machine(Option<Cabled>),
+}
+
+/// A network that is up. Dropping it takes it down: what is in a namespace goes with it.
+#[derive(Debug)]
+pub(super) struct Scene {
+    /// Ended before the namespaces go.
+    _open_vswitches: Vec<OwnOpenVSwitch>,
+    switches: Vec<Namespace>,
+    hosts: Vec<HostPlace>,
+    /// Wires that this process is.
+    _cables: Vec<Cable>,
+    schedules: Vec<PortSchedule>,
+    remarks: Vec<String>,
+    _shelf: ShelfOfOwn,
+}
+
+impl Scene {
+    /// Builds `network`, with or without its shapers.
+    ///
+    /// # Errors
+    /// In words: what is missing, or what the kernel says.
+    pub(super) fn build(network: &Network, file: &str, shaped: bool) -> Result<Self, String> {
+        let switches = namespaces(network.switches.len())?;
+        let hosts = namespaces(network.hosts.len())?;
+        let mut cables = Vec::new();
+        for link in &network.links {
+            cables.extend(lay(network, (link.a, link.b), &switches, &hosts)?);
+        }
+        for (index, host) in hosts.iter().enumerate() {
+            inside(host, || furnish_host(network, index))??;
+        }
+        let shelf = ShelfOfOwn::new();
+        let hosts = hosts
+            .into_iter()
+            .enumerate()
+            .map(|(index, namespace)| HostPlace::Namespace(namespace, flow_paths::address(network, index)));
+        let mut scene = Self {
+            _open_vswitches: Vec::new(),
+            switches,
+            hosts: hosts.collect(),
+            _cables: cables,
+            schedules: Vec::new(),
+            remarks: Vec::new(),
+            _shelf: shelf,
+        };
+        scene.set_switches_up(network, file, shaped)?;
+        Ok(scene)
+    }
+
+    /// Finds the hosts of `network` among this machine's interfaces; its switches are up already.
+    ///
+    /// # Errors
+    /// In words: what is missing.
+    pub(super) fn of_machine(network: &Network, shaped: bool) -> Result<Self, String> {
+        Ok(Self {
+            _open_vswitches: Vec::new(),
+            switches: Vec::new(),
+            hosts: machine::hosts(network)?.into_iter().map(HostPlace::Machine).collect(),
+            _cables: Vec::new(),
+            schedules: if shaped { machine::schedules(network) } else { Vec::new() },
+            remarks: Vec::new(),
+            _shelf: ShelfOfOwn::new(),
+        })
+    }
+
+    fn set_switches_up(&mut self, network: &Network, file: &str, shaped: bool) -> Result<(), String> {
+        for (switch, namespace) in network.switches.iter().zip(&self.switches) {
+            let open_vswitch = match switch.bridge {
+                Bridge::Kernel => OpenVSwitch::System,
+                Bridge::OpenVSwitch => {
+                    let own = inside(namespace, OwnOpenVSwitch::start)??;
+                    let handle = own.handle();
+                    self._open_vswitches.push(own);
+                    handle
+                }
+            };
+            let request = Request {
+                settings: settings::of(switch),
+                file: file.to_owned(),
+                replace: false,
+                unchecked: false,
+                even_own_connection: true,
+                shaped,
+                open_vswitch,
+            };
+            let shelf = &self._shelf.shelf;
+            let (applied, schedules) = inside(namespace, || -> Result<_, String> {
+                let (applied, ledger) = apply(None, shelf, &request)?;
+                // It goes with its namespace.
+                ledger.keep();
+                wait_for_ports(switch, &request.open_vswitch)?;
+                let ports = if shaped { &switch.ports[..] } else { &[] };
+                Ok((applied, ports.iter().filter_map(|port| schedule_of(switch, port)).collect::<Vec<_>>()))
+            })??;
+            let Applied { remarks, .. } = applied;
+            self.remarks.extend(remarks);
+            self.schedules.extend(schedules);
+        }
+        Ok(())
+    }
+
+    /// The schedules that run.
+    pub(super) fn schedules(&self) -> &[PortSchedule] {
+        &self.schedules
+    }
+
+    /// What a reader should know of it.
+    pub(super) fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// What the queues of the ports with shapers hold and dropped: for each port its name, frames that wait and that were
+    /// dropped.
+    pub(super) fn queues(&self) -> Vec<(String, u32, u32)> {
+        let of = |namespace: &Namespace| {
+            let seen = inside(namespace, || {
+                let seen = self.schedules.iter().filter_map(|schedule| {
+                    let shown = taprio::shown(&schedule.port).ok()??;
+                    Some((schedule.port.clone(), shown.waiting_frames, shown.dropped))
+                });
+                seen.collect::<Vec<_>>()
+            });
+            seen.unwrap_or_default()
+        };
+        if self.switches.is_empty() {
+            return machine::queues(&self.schedules);
+        }
+        self.switches.iter().flat_map(of).collect()
+    }
+
+    /// The interface of a host.
+    pub(super) fn interface(&self, host: usize) -> &str {
+        match &self.hosts[host] {
+            HostPlace::Machine(Some(cabled)) => &cabled.interface,
+            HostPlace::Machine(None) | HostPlace::Namespace(..) => HOST_INTERFACE,
+        }
+    }
+
+    /// The hardware address of a host.
+    pub(super) fn address(&self, host: usize) -> [u8; 6] {
+        match &self.hosts[host] {
+            HostPlace::Namespace(_, address) => *address,
+            HostPlace::Machine(cabled) => cabled.as_ref().map_or([0; 6], |cabled| cabled.address),
+        }
+    }
+
+    /// What sends a host's frames at their times, where it has that.
+    pub(super) fn etf(&self, host: usize) -> Option<Etf> {
+        match &self.hosts[host] {
+            HostPlace::Machine(Some(cabled)) => cabled.etf,
+            HostPlace::Machine(None) | HostPlace::Namespace(..) => None,
+        }
+    }
+
+    /// Whether the hosts are real interfaces, which may have clocks of their own.
+    pub(super) fn is_of_machine(&self) -> bool {
+        self.switches.is_empty()
+    }
+
+    /// What `work` returns, done inside a host.
+    ///
+    /// # Errors
+    /// In words, if the host cannot be entered.
+    pub(super) fn in_host<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+        match &self.hosts[host] {
+            HostPlace::Namespace(namespace, _) => inside(namespace, work),
+            HostPlace::Machine(_) => Ok(work()),
+        }
+    }
+
+    /// What `work` returns, done inside a switch.
+    ///
+    /// # Errors
+    /// In words, if the switch cannot be entered.
+    pub(super) fn in_switch<T: Send>(
+        &self,
+        switch: usize,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, String> {
+        match self.switches.get(switch) {
+            Some(namespace) => inside(namespace, work),
+            // A port of this machine's, or of another's, which is not found here.
+            None => Ok(work()),
+        }
+    }
+}
+
+fn namespaces(count: usize) -> Result<Vec<Namespace>, String> {
+    let made: Result<Vec<Namespace>, _> = (0..count).map(|_| Namespace::new()).collect();
+    let made = made.map_err(|error| {
+        format!("no network namespace: {error}; that takes root and a kernel with CONFIG_NET_NS")
+    })?;
+    for namespace in &made {
+        inside(namespace, || {
+            // Neighbour discovery would send frames of its own in between.
+            let files = KernelFiles::real();
+            let _ = files.write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+            let _ = files.write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+        })?;
+    }
+    Ok(made)
+}
+
+fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    namespace.run(work).map_err(|error| format!("a network namespace cannot be entered: {error}"))
+}
+
+/// Waits until every port forwards: the kernel notices a carrier up to a second after it came (net/core/link_watch.c).
+fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), String> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    const TURN: Duration = Duration::from_millis(20);
+    let deadline_ns = monotonic_ns() + PATIENCE.as_nanos() as u64;
+    loop {
+        let links = links::all().map_err(|error| error.to_string())?;
+        let is_kernels = switch.bridge == Bridge::Kernel;
+        let is_ready =
+            |link: &LinkInfo| if is_kernels { link.forwards } else { link.is_up && link.has_carrier };
+        let forwards =
+            |port: &&Port| links.iter().any(|link| link.name == port.interface.value && is_ready(link));
+        let Some(port) = switch.ports.iter().find(|port| !forwards(port)) else { break };
+        if monotonic_ns() > deadline_ns {
+            let (port, switch) = (&port.interface.value, &switch.name.value);
+            return Err(format!(
+                "{port} of {switch} does not forward after {} s: no cable leads from it, or nothing is at its other end",
+                PATIENCE.as_secs()
+            ));
+        }
+        std::thread::sleep(TURN);
+    }
+    match switch.bridge {
+        Bridge::Kernel => Ok(()),
+        Bridge::OpenVSwitch => {
+            switch.ports.iter().try_for_each(|port| open_vswitch.wait_for(&port.interface.value))
+        }
+    }
+}
+
+/// Lays a cable: a veth pair, or two tap devices and this process between them where an end shall have a speed.
+fn lay(
+    network: &Network,
+    ends: (End, End),
+    switches: &[Namespace],
+    hosts: &[Namespace],
+) -> Result<Option<Cable>, String> {
+    let namespace = |end: End| match end {
+        End::Host(host) => &hosts[host],
+        End::Port(id) => &switches[id.switch],
+    };
+    let port = |end: End| match end {
+        End::Host(_) => None,
+        End::Port(id) => Some(&network.switches[id.switch].ports[id.port]),
+    };
+    let name = |end: End| port(end).map_or(HOST_INTERFACE, |port| port.interface.value.as_str()).to_owned();
+    let (a, b) = ends;
+    let queues = [a, b].map(|end| queues_of(network, end)).into_iter().max().unwrap_or(1);
+    let is_tap = |end: End| port(end).is_some_and(|port| wants_tap(network.netns.ports, port));
+    if !is_tap(a) && !is_tap(b) {
+        let (near, far) = (name(a), name(b));
+        inside(namespace(a), || links::make_veth(&near, &far, Some(namespace(b).file()), Some(queues)))?
+            .map_err(|error| explained(&format!("veth {near}"), &error))?;
+        return Ok(None);
+    }
+    let tap = |end: End| -> Result<TapEnd, String> {
+        let speed = port(end).and_then(|port| port.speed.value.known());
+        let (name, queues) = (name(end), queues_of(network, end) as usize);
+        let of_priority = queue_of_priority(network, end);
+        inside(namespace(end), || TapEnd::make(&name, queues, speed, of_priority))?
+    };
+    Cable::lay(tap(a)?, tap(b)?).map(Some)
+}
+
+/// Whether a port is made of a tap device: one that has a schedule and a speed of its own reckons and sends by it.
+fn wants_tap(ports: VirtualPorts, port: &Port) -> bool {
+    match ports {
+        VirtualPorts::Veth => false,
+        VirtualPorts::Tap => true,
+        VirtualPorts::AsSpeed => port.schedule.is_some() && port.speed.value.known().is_some(),
+    }
+}
+
+/// How many queues an end gets: as the file says, and at least as many as its switch's classes use.
+fn queues_of(network: &Network, end: End) -> u32 {
+    let End::Port(id) = end else { return 1 };
+    let switch = &network.switches[id.switch];
+    let port = &switch.ports[id.port];
+    if let Some(queues) = &port.queues {
+        return u32::from(queues.value.max(1));
+    }
+    let last = |class: usize| {
+        let queues = switch.queues_of(class);
+        u32::from(queues.offset) + u32::from(queues.count)
+    };
+    (0..switch.classes.len()).map(last).max().unwrap_or(1).max(1)
+}
+
+/// The first queue of each priority's class, for a port.
+fn queue_of_priority(network: &Network, end: End) -> Option<[u16; 16]> {
+    let End::Port(id) = end else { return None };
+    let switch = &network.switches[id.switch];
+    let queue =
+        |priority: usize| switch.queues_of(usize::from(switch.class_of_priority(priority as u8))).offset;
+    Some(std::array::from_fn(queue))
+}
+
+/// Gives a host its address, its rate into the switch, and sets it up.
+fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
+    let name = HOST_INTERFACE;
+    let explained = |error| explained(&format!("host {}", network.hosts[host].name.value), &error);
+    if network.port_of_host(host).is_none() {
+        return Ok(());
+    }
+    links::set_address(name, flow_paths::address(network, host)).map_err(explained)?;
+    let talks = network.flows.iter().any(|flow| flow.talker.value == host);
+    if let Some(rate_bps) = flow_paths::ingress_bps(network, host).filter(|_| talks) {
+        let of_host = network.flows.iter().filter(|flow| flow.talker.value == host);
+        let longest = of_host.map(|flow| flow.size.value).max().unwrap_or(0).max(1514);
+        let burst = longest + flow_paths::WIRE_OVERHEAD_BYTES;
+        let bucket = qdiscs::TokenBucket {
+            rate_bps,
+            burst_bytes: burst,
+            limit_bytes: INGRESS_QUEUE_BYTES,
+            overhead_bytes: flow_paths::WIRE_OVERHEAD_BYTES as u16,
+        };
+        qdiscs::set_token_bucket(name, bucket).map_err(|error| {
+            format!(
+                "host {}: its rate into the switch: {error}; that takes CONFIG_NET_SCH_TBF (module sch_tbf)",
+                network.hosts[host].name.value
+            )
+        })?;
+    }
+    links::set_up(name).map_err(explained)
+}
+
+/// The schedule that runs on a port, as the kernel shows it, or as it was sent where the kernel cannot show it.
+pub(super) fn schedule_of(switch: &Switch, port: &Port) -> Option<PortSchedule> {
+    let schedule = port.schedule.as_ref()?;
+    let name = &port.interface.value;
+    let shown = taprio::shown(name).ok().flatten().and_then(|shown| shown.operating.or(shown.admin));
+    let source = if shown.is_some() { ScheduleSource::ReadBack } else { ScheduleSource::Sent };
+    let runs = match shown {
+        Some(shown) => shown,
+        None => shaper::to_kernel(&settings::taprio_of(switch, port)?).schedule,
+    };
+    let entries = shaper::gate_entries(&runs);
+    Some(PortSchedule {
+        port: name.clone(),
+        source,
+        clock: schedule.clock.as_ref().map_or("CLOCK_TAI", |clock| clock.value.name()).to_owned(),
+        base_ns: runs.base_time_ns,
+        // The kernel's software goes by the sum of the entries where the cycle is said to be longer.
+        cycle_ns: taprio::cycle_ns(&runs).min(gates::sum_ns(&entries)),
+        entries,
+        link_bps: match links::speed_mbps(name) {
+            Ok(Some(mbps)) => Knowable::Known(u64::from(mbps) * 1_000_000),
+            _ => Knowable::Unknown,
+        },
+        overhead_bytes: schedule.overhead.value,
+    })
+}
+
+/// A place for the switches' files that nobody else sees.
+#[derive(Debug)]
+struct ShelfOfOwn {
+    directory: PathBuf,
+    shelf: Shelf,
+}
+
+impl ShelfOfOwn {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tardy-switches-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        Self { shelf: Shelf::at(&directory), directory }
+    }
+}
+
+impl Drop for ShelfOfOwn {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}

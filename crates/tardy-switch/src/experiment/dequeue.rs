@@ -1,0 +1,219 @@
+//! How long after the kernel took a frame out of the shaper it was received, by the kernel's own trace.
+//!
+//! The event qdisc_dequeue of the last port is held against the listener's times of arrival. Between the two is a wire
+//! that neither loses frames nor changes their order, so that the n-th of the one is the n-th of the other.
+
+use std::collections::BTreeMap;
+
+use tardy_record::flow::DequeueCost;
+use tardy_sys::clock::Clock;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::links;
+use tardy_tsn::network::End;
+
+use super::Request;
+use super::build::Scene;
+use super::listener::STAMPS_MAX;
+use crate::HANDLE;
+use tardy_host::trace::format::Field;
+use tardy_host::trace::instance::Instance;
+use tardy_host::trace::page::{PageLayout, Piece};
+use tardy_host::trace::tracefs::Tracefs;
+
+const EVENT: &str = "qdisc/qdisc_dequeue";
+const ENQUEUE_EVENT: &str = "qdisc/qdisc_enqueue";
+/// Room for events, in KiB for each CPU.
+const BUFFER_KIB: u32 = 16 << 10;
+
+/// A trace that goes on.
+pub(super) struct DequeueWatch {
+    instance: Instance,
+    page: PageLayout,
+    fields: Fields,
+    /// Host by the number of the interface at whose other end it is.
+    hosts: BTreeMap<u64, usize>,
+}
+
+struct Fields {
+    kind: Field,
+    id: u16,
+    device: Field,
+    packets: Field,
+    /// Kernels before 5.15 have no such event.
+    enqueue: Option<EnqueueFields>,
+}
+
+struct EnqueueFields {
+    id: u16,
+    device: Field,
+    queue: Field,
+}
+
+/// When frames left a port, in ns of CLOCK_REALTIME.
+#[derive(Debug, Default)]
+pub(super) struct DequeueTimes {
+    times_ns: Vec<i64>,
+    /// When frames were taken into each of the port's queues, by the queue's place in the kernel's memory: where the queues
+    /// are one behind another, in their order.
+    enqueued_ns: BTreeMap<u64, Vec<i64>>,
+}
+
+impl DequeueWatch {
+    /// Begins to watch the ports towards listeners; nothing where the kernel has no such trace, or where the ports have no
+    /// shaper.
+    pub(super) fn start(request: &Request, scene: &Scene, phase: usize) -> Option<Self> {
+        if scene.schedules().is_empty() {
+            return None;
+        }
+        // A trace knows an interface by its number alone, and each namespace counts by itself.
+        let hosts = ports_towards_listeners(request, scene)?;
+        let tracefs = Tracefs::find(&KernelFiles::real()).ok()?;
+        let format = tracefs.format(EVENT).ok()?;
+        let page = tracefs.page().ok()?;
+        let fields = Fields {
+            kind: format.field("common_type")?,
+            id: format.id,
+            device: format.field("ifindex")?,
+            packets: format.field("packets")?,
+            enqueue: request.keep_frames.then(|| enqueue_fields(&tracefs)).flatten(),
+        };
+        let instance = Instance::make(&tracefs, &format!("{}-{phase}", request.origin.id)).ok()?;
+        let handle = u32::from(HANDLE) << 16;
+        instance.write("trace_clock", "mono").ok()?;
+        instance.write("buffer_size_kb", &BUFFER_KIB.to_string()).ok()?;
+        let _ = instance.write("trace_options", "norecord-cmd");
+        instance.write(&format!("events/{EVENT}/filter"), &format!("handle=={handle}&&packets>0")).ok()?;
+        instance.write(&format!("events/{EVENT}/enable"), "1").ok()?;
+        if fields.enqueue.is_some() {
+            instance.write(&format!("events/{ENQUEUE_EVENT}/filter"), &format!("handle=={handle}")).ok()?;
+            instance.write(&format!("events/{ENQUEUE_EVENT}/enable"), "1").ok()?;
+        }
+        instance.write("tracing_on", "1").ok()?;
+        Some(Self { instance, page, fields, hosts })
+    }
+
+    /// Ends the trace: when frames left towards each host. A host of which events were lost is left out.
+    pub(super) fn end(self) -> BTreeMap<usize, DequeueTimes> {
+        let _ = self.instance.write("tracing_on", "0");
+        let mut times: BTreeMap<usize, DequeueTimes> = BTreeMap::new();
+        let Ok(mut reader) = self.instance.reader(self.page) else { return times };
+        let ahead_ns = Clock::Realtime.ahead_of_ns(Clock::Monotonic);
+        let mut lost = false;
+        let read = reader.read(u64::MAX, |_, piece| match piece {
+            Piece::Lost { .. } => lost = true,
+            Piece::Event { at_ns, bytes } => {
+                let Fields { kind, id, device, packets, enqueue } = &self.fields;
+                let found = kind.number(bytes);
+                if let Some(enqueue) = enqueue.as_ref().filter(|of| found == Some(u64::from(of.id))) {
+                    let host = enqueue.device.number(bytes).and_then(|device| self.hosts.get(&device));
+                    if let (Some(host), Some(queue)) = (host, enqueue.queue.number(bytes)) {
+                        let of_host = times.entry(*host).or_default();
+                        let of_queue = of_host.enqueued_ns.entry(queue).or_default();
+                        of_queue.push(at_ns.cast_signed() + ahead_ns);
+                    }
+                }
+                if found != Some(u64::from(*id)) {
+                    return;
+                }
+                let host = device.number(bytes).and_then(|device| self.hosts.get(&device));
+                if let (Some(host), Some(packets)) = (host, packets.number(bytes)) {
+                    let of_host = times.entry(*host).or_default();
+                    (0..packets).for_each(|_| of_host.times_ns.push(at_ns.cast_signed() + ahead_ns));
+                }
+            }
+        });
+        if lost || read.is_err() || self.instance.lost_events() > 0 {
+            times.clear();
+        }
+        // Each CPU's pipe is in order, and all of them together are not.
+        for one in times.values_mut() {
+            one.times_ns.sort_unstable();
+            one.enqueued_ns.values_mut().for_each(|queue| queue.sort_unstable());
+        }
+        times
+    }
+}
+
+impl DequeueTimes {
+    /// When the frame left that was received at each of these times; nothing where the two do not belong together.
+    pub(super) fn left_ns(&self, received_ns: &[i64]) -> Option<BTreeMap<i64, i64>> {
+        let together = self.times_ns.len() == received_ns.len() && self.cost(received_ns).is_some();
+        together.then(|| received_ns.iter().copied().zip(self.times_ns.iter().copied()).collect())
+    }
+
+    /// For each of these classes, given in order with how many frames of it were received, when its frames were queued;
+    /// nothing where the two do not belong together, as where a class has several queues.
+    pub(super) fn queued_ns(&self, received: &BTreeMap<u8, usize>) -> Option<BTreeMap<u8, &[i64]>> {
+        let together = self.enqueued_ns.len() == received.len()
+            && self
+                .enqueued_ns
+                .values()
+                .zip(received.values())
+                .all(|(queued, frames)| queued.len() == *frames);
+        together.then(|| received.keys().copied().zip(self.enqueued_ns.values().map(Vec::as_slice)).collect())
+    }
+
+    /// The costs, given when frames were received; nothing where the two do not belong together.
+    pub(super) fn cost(&self, received_ns: &[i64]) -> Option<DequeueCost> {
+        let count = self.times_ns.len();
+        let comparable =
+            count == received_ns.len() || (count > STAMPS_MAX && received_ns.len() == STAMPS_MAX);
+        if !comparable {
+            return None;
+        }
+        let cost = |(left, came): (&i64, &i64)| u64::try_from(came - left).ok();
+        let costs: Option<Vec<u64>> = self.times_ns.iter().zip(received_ns).map(cost).collect();
+        DequeueCost::of(&costs?)
+    }
+}
+
+fn enqueue_fields(tracefs: &Tracefs) -> Option<EnqueueFields> {
+    let format = tracefs.format(ENQUEUE_EVENT).ok()?;
+    Some(EnqueueFields { id: format.id, device: format.field("ifindex")?, queue: format.field("txq")? })
+}
+
+/// For each port with a shaper that leads to a host, its number and the host; nothing where two ports have one number.
+fn ports_towards_listeners(request: &Request, scene: &Scene) -> Option<BTreeMap<u64, usize>> {
+    let mut hosts = BTreeMap::new();
+    for link in &request.network.links {
+        let (host, port) = match (link.a, link.b) {
+            (End::Host(host), End::Port(port)) | (End::Port(port), End::Host(host)) => (host, port),
+            _ => continue,
+        };
+        let name = &request.network.switches[port.switch].ports[port.port].interface.value;
+        if !scene.schedules().iter().any(|schedule| schedule.port == *name) {
+            continue;
+        }
+        let index = scene.in_switch(port.switch, || links::index_of(name)).ok()?.ok()?;
+        if hosts.insert(u64::from(index), host).is_some() {
+            return None;
+        }
+    }
+    Some(hosts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nth_that_left_is_the_nth_that_came() {
+        let times = DequeueTimes { times_ns: vec![100, 200, 300], ..DequeueTimes::default() };
+        let cost = times.cost(&[110, 230, 320]).unwrap();
+        assert_eq!((cost.frames, cost.min_ns, cost.median_ns, cost.max_ns), (3, 10, 20, 30));
+        assert_eq!(times.cost(&[110, 230]), None, "one was lost: which?");
+        assert_eq!(times.cost(&[90, 230, 320]), None, "nothing comes before it left");
+        assert_eq!(times.left_ns(&[110, 230, 320]), Some([(110, 100), (230, 200), (320, 300)].into()));
+        assert_eq!(times.left_ns(&[110, 230]), None);
+    }
+
+    #[test]
+    fn a_class_has_the_queue_of_its_rank() {
+        let enqueued_ns = [(0x1000, vec![7, 8]), (0x3000, vec![9])].into();
+        let times = DequeueTimes { enqueued_ns, ..DequeueTimes::default() };
+        let queued = times.queued_ns(&[(1, 2), (4, 1)].into()).unwrap();
+        assert_eq!((queued[&1], queued[&4]), (&[7, 8][..], &[9][..]));
+        assert_eq!(times.queued_ns(&[(1, 2)].into()), None, "a queue that is nobody's");
+        assert_eq!(times.queued_ns(&[(1, 1), (4, 1)].into()), None, "a frame was lost: which?");
+    }
+}

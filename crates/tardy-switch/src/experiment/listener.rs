@@ -1,0 +1,155 @@
+//! A listener: takes frames with the kernel's time of arrival, and records each for its flow.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use tardy_record::flow_recorder::{Arrival, FlowRecorder};
+use tardy_sys::packet::{PacketSocket, Received};
+use tardy_sys::signals::wait_readable;
+use tardy_tsn::simulate::engine::Arrival as FrameArrival;
+
+use super::frame;
+use super::stamps::DeviceStamps;
+use super::talker::Times;
+
+/// How often it looks whether it shall stop.
+const LOOK_NS: u64 = 20_000_000;
+/// The longest frame, with its tag.
+const FRAME_BYTES_MAX: usize = 1 << 14;
+/// How many times of arrival are kept, to be held against the kernel's times of dequeueing.
+pub(super) const STAMPS_MAX: usize = 1 << 17;
+/// How many frames a listener keeps one by one where that is asked for: 10 MiB of them.
+pub(super) const FRAMES_MAX: usize = 1 << 18;
+
+/// One flow at its listener.
+pub(super) struct Heard {
+    /// What has come of it.
+    pub(super) recorder: FlowRecorder,
+    /// Frames count that were sent in these times.
+    pub(super) times: Times,
+    /// How far the schedule's clock is ahead of CLOCK_REALTIME, in ns.
+    pub(super) ahead_of_realtime_ns: i64,
+    /// Bytes that each frame takes on the wire.
+    pub(super) wire_bytes: u64,
+    /// Frames that the kernel gave no time for.
+    pub(super) unstamped: u64,
+    /// Frames that the device itself gave a time for.
+    pub(super) stamped_by_device: u64,
+}
+
+/// A listener that is ready.
+pub(super) struct Listener<'a> {
+    /// Its socket.
+    pub(super) socket: PacketSocket,
+    /// The device's own times of arrival, where it has them.
+    pub(super) device: Option<DeviceStamps>,
+    /// Why it has not, where it could.
+    pub(super) remark: Option<String>,
+    /// Index of the phase.
+    pub(super) phase: u8,
+    /// Its flows, by their index in the file.
+    pub(super) flows: Vec<(u8, Heard)>,
+    /// When the run began, in ns of CLOCK_REALTIME.
+    pub(super) run_start_realtime_ns: i64,
+    /// Frames that came, of all listeners.
+    pub(super) came: &'a AtomicU32,
+    /// Whether to stop.
+    pub(super) stop: &'a AtomicBool,
+    /// Every frame, if they are to be kept.
+    pub(super) frames: Option<KeptFrames>,
+}
+
+/// The first frames that came, one by one, those of the warm-up included.
+#[derive(Debug, Default)]
+pub(super) struct KeptFrames {
+    /// No more than [`FRAMES_MAX`], in the order in which they were read.
+    pub(super) frames: Vec<FrameArrival>,
+    /// How many came after those.
+    pub(super) left_out: u64,
+}
+
+impl KeptFrames {
+    fn keep(&mut self, frame: FrameArrival) {
+        if self.frames.len() < FRAMES_MAX {
+            self.frames.push(frame);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+/// What a listener heard.
+pub(super) struct Harvest {
+    /// Its flows.
+    pub(super) flows: Vec<(u8, Heard)>,
+    /// When every frame came, of whatever kind, in ns of CLOCK_REALTIME, in order; no more than [`STAMPS_MAX`].
+    pub(super) stamps_ns: Vec<i64>,
+    /// Every frame of the flows, if they were to be kept.
+    pub(super) frames: Option<KeptFrames>,
+    /// How far CLOCK_REALTIME was ahead of the device's clock at the end, in ns, where the device gave the times.
+    pub(super) behind_ns: Option<i64>,
+    /// What a reader should know.
+    pub(super) remark: Option<String>,
+}
+
+impl Listener<'_> {
+    /// Listens until it shall stop.
+    ///
+    /// # Errors
+    /// In words, if the kernel gives no more frames.
+    pub(super) fn run(mut self) -> Result<Harvest, String> {
+        let mut buffer = vec![0; FRAME_BYTES_MAX];
+        let mut stamps_ns = Vec::with_capacity(STAMPS_MAX);
+        let fd = self.socket.as_fd().as_raw_fd();
+        while !self.stop.load(Ordering::Relaxed) {
+            wait_readable(&[fd], LOOK_NS).map_err(|error| error.to_string())?;
+            if let Some(device) = &mut self.device {
+                device.compare();
+            }
+            while let Some(received) = self.socket.receive(&mut buffer).map_err(|error| error.to_string())? {
+                self.came.fetch_add(1, Ordering::Relaxed);
+                if let Some(at_ns) = received.software_ns.filter(|_| stamps_ns.len() < STAMPS_MAX) {
+                    stamps_ns.push(at_ns);
+                }
+                self.take(&buffer[..received.length], &received);
+            }
+        }
+        let behind_ns = self.device.as_ref().map(DeviceStamps::behind_ns);
+        Ok(Harvest { flows: self.flows, stamps_ns, behind_ns, remark: self.remark, frames: self.frames })
+    }
+
+    fn take(&mut self, bytes: &[u8], received: &Received) {
+        let Some(payload) = frame::read(bytes).filter(|payload| payload.phase == self.phase) else { return };
+        let flow = self.flows.iter_mut().find(|(flow, _)| *flow == payload.flow);
+        let Some((_, heard)) = flow else { return };
+        let noted_ns = match &self.device {
+            Some(device) => received.hardware_ns.map(|at_ns| device.to_realtime_ns(at_ns)),
+            None => received.software_ns,
+        };
+        if let (Some(kept), Some(realtime_ns)) = (&mut self.frames, noted_ns) {
+            kept.keep(FrameArrival {
+                flow: u32::from(payload.flow),
+                sequence: u64::from(payload.sequence),
+                sent_ns: payload.sent_ns,
+                arrived_ns: realtime_ns + heard.ahead_of_realtime_ns,
+                bytes: heard.wire_bytes as u32,
+            });
+        }
+        let counts = (heard.times.start_ns..heard.times.end_ns).contains(&payload.sent_ns);
+        if !counts {
+            return;
+        }
+        heard.stamped_by_device += u64::from(received.hardware_ns.is_some());
+        let Some(realtime_ns) = noted_ns else {
+            heard.unstamped += 1;
+            return;
+        };
+        heard.recorder.arrived(Arrival {
+            sequence: u64::from(payload.sequence),
+            sent_ns: payload.sent_ns,
+            received_ns: realtime_ns + heard.ahead_of_realtime_ns,
+            at_ns: (realtime_ns - self.run_start_realtime_ns).max(0).unsigned_abs(),
+            wire_bytes: heard.wire_bytes,
+        });
+    }
+}

@@ -1,0 +1,105 @@
+//! An Open vSwitch of a test's own: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with an
+//! empty database and sockets in a directory of their own. The system's, which is in another namespace, is not touched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+
+use tardy_sys::clock::Clock;
+use tardy_sys::{child, waiting};
+
+use crate::OpenVSwitch;
+use crate::open_vswitch::database_in;
+use crate::program;
+
+/// Where the package openvswitch-switch puts the tables of the database.
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+
+/// Before the monotonic clock has come to 10 s ovs-vswitchd takes itself to be on a machine without CPUs, starts no thread for
+/// frames whose way is not known yet, and all of them are lost (count_cpu_cores() in lib/ovs-thread.c of Open vSwitch 3.1).
+const COUNTS_CPUS_FROM_NS: i64 = 10_100_000_000;
+
+/// An Open vSwitch that runs. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct OwnOpenVSwitch {
+    directory: PathBuf,
+    stop: Option<Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+impl OwnOpenVSwitch {
+    /// Starts one in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// In words: what is not installed, or what one of the programs says.
+    pub(super) fn start() -> Result<Self, String> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tardy-openvswitch-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let (stop, stopped) = mpsc::channel();
+        let (started, outcome) = mpsc::channel();
+        let mut own = Self { directory, stop: Some(stop), keeper: None };
+        let directory = own.directory.clone();
+        // The programs die with the thread that started them, also where this process is killed.
+        let keep = move || keep(&directory, &started, &stopped);
+        let keeper = std::thread::Builder::new().name("tardy-ovs".to_owned()).spawn(keep);
+        own.keeper = Some(keeper.map_err(|error| format!("no thread for Open vSwitch: {error}"))?);
+        outcome.recv().map_err(|_| "Open vSwitch was not started".to_owned())??;
+        Ok(own)
+    }
+
+    /// How it is told what to do.
+    pub(super) fn handle(&self) -> OpenVSwitch {
+        OpenVSwitch::Own(self.directory.clone())
+    }
+}
+
+impl Drop for OwnOpenVSwitch {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(keeper) = self.keeper.take() {
+            let _ = keeper.join();
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Starts the programs, tells what came of it, and ends them once the other end of `stopped` is gone.
+fn keep(directory: &Path, started: &Sender<Result<(), String>>, stopped: &Receiver<()>) {
+    let mut children = Vec::new();
+    let _ = started.send(start_programs(directory, &mut children));
+    let _ = stopped.recv();
+    // The switch before its database.
+    for mut child in children.into_iter().rev() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+fn start_programs(directory: &Path, children: &mut Vec<Child>) -> Result<(), String> {
+    let file = |name: &str| directory.join(name).display().to_string();
+    let (tables, socket) = (file("conf.db"), database_in(directory));
+    program::run("ovsdb-tool", &["create", &tables, SCHEMA])?;
+    let (remote, control) = (format!("--remote=p{socket}"), format!("--unixctl={}", file("db.ctl")));
+    children.push(spawn("ovsdb-server", directory, &[&tables, &remote, &control])?);
+    let database = format!("--db={socket}");
+    program::run("ovs-vsctl", &[&database, "--retry", "--timeout=10", "--no-wait", "init"])?;
+    // A machine that has just booted, as the lab's guests have.
+    waiting::sleep_until(Clock::Monotonic, COUNTS_CPUS_FROM_NS).map_err(|error| error.to_string())?;
+    let control = format!("--unixctl={}", file("switch.ctl"));
+    children.push(spawn("ovs-vswitchd", directory, &[&socket, &control])?);
+    Ok(())
+}
+
+fn spawn(name: &str, directory: &Path, arguments: &[&str]) -> Result<Child, String> {
+    let mut command = program::command(name);
+    command.args(arguments).arg("--verbose=console:off").env("OVS_RUNDIR", directory);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    child::prepare(&mut command, &[]);
+    command.spawn().map_err(|error| program::not_run(name, &error))
+}

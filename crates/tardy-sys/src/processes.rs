@@ -1,0 +1,114 @@
+//! The processes of this machine, read from /proc.
+//!
+//! A process may end between two readings, so each function returns `None` for a process that is not there. Files are
+//! those of `/proc/PID`, which every kernel has; `/proc/PID/task/TID/children` would need CONFIG_PROC_CHILDREN.
+
+use std::io;
+
+/// The path by which a process executes its own program again, even after that program's file was replaced.
+pub const OWN_EXECUTABLE: &str = "/proc/self/exe";
+
+/// The fields of `/proc/PID/stat` that tardy needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessState {
+    /// The parent's pid; 0 for the first process and for kthreadd.
+    pub parent: u32,
+    /// Whether the process has ended and its parent has not waited for it yet.
+    pub is_zombie: bool,
+}
+
+impl ProcessState {
+    /// The state of the process `pid`; `None` if there is none.
+    pub fn of(pid: u32) -> Option<Self> {
+        Self::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// State and parent are the two fields after the name (proc_pid_stat(5)), which may hold blanks and brackets.
+    fn parse(stat: &[u8]) -> Option<Self> {
+        let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
+        let state = fields.next()?;
+        Some(Self { parent: fields.next()?.parse().ok()?, is_zombie: matches!(state, "Z" | "X") })
+    }
+}
+
+/// The pids of all processes that this user can see (`hidepid` in proc(5) hides other users' processes).
+///
+/// # Errors
+/// If /proc is not mounted or cannot be listed.
+pub fn all() -> io::Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+    }
+    Ok(pids)
+}
+
+/// The threads of the process `pid`; empty if there is no such process.
+pub fn threads_of(pid: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// A file of one thread, such as `stat` or `schedstat`, as text; `None` if the thread has ended or the file cannot be
+/// read.
+pub fn thread_file(pid: u32, tid: u32, name: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}")).ok()
+}
+
+/// The command name of the process `pid`, at most 15 bytes long; `None` if there is no such process.
+pub fn command_of(pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+}
+
+/// The environment that the process `pid` was started with, `NAME=VALUE` each ended by a NUL; `None` if there is no such
+/// process or this user may not read it.
+pub fn environment_of(pid: u32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/environ")).ok()
+}
+
+/// Sets the command name of this process, which `ps` and `top` show. The kernel cuts it to 15 bytes.
+///
+/// # Errors
+/// If /proc is not mounted.
+pub fn set_own_command(name: &str) -> io::Result<()> {
+    std::fs::write("/proc/self/comm", name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_blanks_and_brackets() {
+        for (stat, state) in [
+            (&b"7 (sh) S 3 7 7 0"[..], Some(ProcessState { parent: 3, is_zombie: false })),
+            (&b"7 (a) Z 9 (b\xff) Z 4 7"[..], Some(ProcessState { parent: 4, is_zombie: true })),
+            (&b"7 (sh"[..], None),
+            (&b"7 (sh) S"[..], None),
+            (&b""[..], None),
+        ] {
+            assert_eq!(ProcessState::parse(stat), state);
+        }
+    }
+
+    #[test]
+    fn this_process_is_found_with_its_parent_and_threads() {
+        let pid = std::process::id();
+        assert!(all().unwrap().contains(&pid));
+        assert_eq!(ProcessState::of(pid).unwrap().parent, std::os::unix::process::parent_id());
+        assert!(threads_of(pid).contains(&pid));
+        assert!(thread_file(pid, pid, "stat").unwrap().starts_with(&format!("{pid} (")));
+        assert!(command_of(pid).is_some_and(|name| !name.is_empty()));
+        assert!(environment_of(pid).is_some());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_has_nothing() {
+        // Pids end at PID_MAX_LIMIT, 2^22.
+        let pid = u32::MAX;
+        assert_eq!((ProcessState::of(pid), command_of(pid), environment_of(pid)), (None, None, None));
+        assert!(threads_of(pid).is_empty());
+    }
+}

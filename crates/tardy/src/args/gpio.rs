@@ -1,0 +1,47 @@
+//! `tardy gpio`.
+
+use clap::{Args, Subcommand};
+use tardy_record::line_name::LineName;
+
+use super::options::STIMULUS_PERIOD;
+use super::values::{Duration, PositiveDuration};
+
+/// `tardy gpio …`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GpioCommand {
+    /// List chips, their lines, and the consumers of the lines.
+    List(GpioListArgs),
+    /// Generate edges on a line for another board to answer; with --echo, time its answers.
+    Stimulate(GpioStimulateArgs),
+}
+
+/// `tardy gpio stimulate`.
+#[derive(Debug, Args)]
+pub(crate) struct GpioStimulateArgs {
+    /// Line to drive: gpiochip0:17, the chip's label instead, or the line's name.
+    #[arg(long, value_name = "CHIP:LINE")]
+    pub(crate) out: LineName,
+    /// Time the answers that arrive on this line.
+    #[arg(long, value_name = "CHIP:LINE")]
+    pub(crate) echo: Option<LineName>,
+    /// Time between rising edges.
+    #[arg(long, value_name = "TIME", default_value_t = STIMULUS_PERIOD)]
+    pub(crate) period: PositiveDuration,
+    /// Delay each edge at random by up to this [default: a fifth of the period]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) dither: Option<Duration>,
+    /// Seed of the dither.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// End after this time [default: at Ctrl-C]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<Duration>,
+}
+
+/// `tardy gpio list`.
+#[derive(Debug, Args)]
+pub(crate) struct GpioListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

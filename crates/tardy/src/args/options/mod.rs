@@ -1,0 +1,139 @@
+//! Groups of options, each one struct: its fields are the flags (clap) and the keys of a recipe's table (serde), its methods
+//! the defaults. Flags are laid over a recipe with [`or`].
+
+mod gpio;
+mod lab;
+mod noise;
+mod phase;
+mod run;
+mod timer;
+
+use clap::Args;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+pub(crate) use gpio::{GpioOptions, STIMULUS_PERIOD};
+pub(crate) use lab::LabOptions;
+pub(crate) use noise::NoiseOptions;
+pub(crate) use phase::PhaseOptions;
+pub(crate) use run::RunOptions;
+pub(crate) use timer::TimerOptions;
+
+use super::values::PhaseText;
+
+/// The flags that override a recipe.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub(crate) struct RecipeFlags {
+    #[command(flatten)]
+    pub(crate) run: RunOptions,
+    /// A phase: its loads and its duration, for example 'none 30s' or 'doload + ping-flood 1m'. May be repeated; the
+    /// phases run one after the other.
+    #[arg(
+        long = "phase",
+        value_name = "LOAD TIME",
+        conflicts_with_all = ["load", "duration", "loops"],
+        help_heading = "What to run"
+    )]
+    pub(crate) phases: Vec<PhaseText>,
+    #[command(flatten)]
+    pub(crate) timer: TimerOptions,
+    #[command(flatten)]
+    pub(crate) noise: NoiseOptions,
+    #[command(flatten)]
+    pub(crate) gpio: GpioOptions,
+}
+
+/// The options of `over`, and those of `under` that `over` does not give.
+pub(crate) fn or<T: Serialize + DeserializeOwned>(over: &T, under: &T) -> T {
+    let mut map = given(under);
+    map.extend(given(over));
+    options_of(map)
+}
+
+/// The options of `options` that are not among `keys`.
+pub(crate) fn without<T: Serialize + DeserializeOwned>(options: &T, keys: &[String]) -> T {
+    let mut map = given(options);
+    map.retain(|key, _| !keys.contains(key));
+    options_of(map)
+}
+
+/// The keys of the options that are given.
+pub(crate) fn keys<T: Serialize>(options: &T) -> Vec<String> {
+    given(options).into_iter().map(|(key, _)| key).collect()
+}
+
+/// The options that are given, by their keys.
+fn given<T: Serialize>(options: &T) -> Map<String, Value> {
+    match serde_json::to_value(options) {
+        Ok(Value::Object(map)) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        other => unreachable!("options are a table of values: {other:?}"),
+    }
+}
+
+fn options_of<T: DeserializeOwned>(map: Map<String, Value>) -> T {
+    serde_json::from_value(Value::Object(map)).expect("values of options read back what they write")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::parsed_flags;
+
+    #[test]
+    fn options_are_laid_over_others() {
+        let over = parsed_flags(&["--interval", "1ms", "--wake", "busy", "--seed", "18446744073709551615"]);
+        let under = parsed_flags(&["--interval", "2ms", "--cpus", "0-1,7", "--causes=20us"]);
+        let timer = or(&over.timer, &under.timer);
+        assert_eq!((timer.interval, &timer.wake), (over.timer.interval, &over.timer.wake));
+        assert_eq!((&timer.cpus, timer.causes), (&under.timer.cpus, under.timer.causes));
+        assert_eq!(or(&over.run, &under.run).seed, Some(u64::MAX));
+        assert_eq!(keys(&timer), ["causes", "cpus", "interval", "wake"]);
+        assert_eq!(without(&timer, &keys(&over.timer)), under_without_interval(&under.timer));
+    }
+
+    fn under_without_interval(timer: &TimerOptions) -> TimerOptions {
+        TimerOptions { interval: None, ..timer.clone() }
+    }
+
+    #[test]
+    fn every_option_reads_back_what_it_writes() {
+        let flags = parsed_flags(&[
+            "--probe=gpio-wiggle",
+            "--duration=5h33m",
+            "--warmup=0s",
+            "--repeat=2",
+            "--load=cmd: a  b",
+            "--load=memory:64",
+            "--load-floor=memory=1.5G",
+            "--peer=host",
+            "--limit=1.5ms",
+            "--thresholds=1ns,1d",
+            "--wake=busy,deadline",
+            "--clock=tai",
+            "--distance=0s",
+            "--dither=1us",
+            "--policy=rr",
+            "--priority=1",
+            "--priority-step=2",
+            "--dma-latency=leave",
+            "--causes",
+            "--threshold=50ns",
+            "--in=gpiochip0:17",
+            "--out=GPIO4",
+            "--answer-by=busy,sysfs",
+            "--stimulus=pwmchip0:1",
+            "--stimulus-period=1ms",
+            "--stimulus-dither=1us",
+            "--stimulus-cpu=3",
+            "--echo=x:1",
+            "--by=a 'b c' {line}",
+            "--through=gpiomem",
+        ]);
+        assert_eq!(or(&flags.run, &RunOptions::default()), flags.run);
+        assert_eq!(or(&flags.timer, &TimerOptions::default()), flags.timer);
+        assert_eq!(or(&flags.noise, &NoiseOptions::default()), flags.noise);
+        assert_eq!(or(&flags.gpio, &GpioOptions::default()), flags.gpio);
+        assert_eq!((keys(&flags.run).len(), keys(&flags.timer).len(), keys(&flags.gpio).len()), (8, 9, 10));
+    }
+}

@@ -1,0 +1,98 @@
+//! `[[phase]]`: one part of a run.
+
+use serde::{Deserialize, Serialize};
+use tardy_record::load_spec::LoadSpec;
+
+use super::{GpioOptions, RecipeFlags, RunOptions, TimerOptions, keys, without};
+use crate::args::values::{PhaseText, PositiveDuration, ProbeKind, deserialize_loads};
+
+/// A `[[phase]]` of a recipe: what differs from the recipe's own tables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PhaseOptions {
+    pub(crate) name: String,
+    pub(crate) probe: Option<ProbeKind>,
+    pub(crate) duration: Option<PositiveDuration>,
+    pub(crate) loops: Option<u64>,
+    pub(crate) repeat: Option<u32>,
+    #[serde(default, deserialize_with = "deserialize_loads")]
+    pub(crate) load: Option<Vec<LoadSpec>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) timer: TimerOptions,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) gpio: GpioOptions,
+}
+
+impl PhaseOptions {
+    /// Its keys of the `[run]` table.
+    pub(crate) fn run(&self) -> RunOptions {
+        RunOptions {
+            probe: self.probe,
+            duration: self.duration,
+            loops: self.loops,
+            repeat: self.repeat,
+            load: self.load.clone(),
+            ..RunOptions::default()
+        }
+    }
+
+    /// The phase without what `flags` give: a flag applies to every phase.
+    pub(crate) fn yield_to(&self, flags: &RecipeFlags) -> Self {
+        let mut run = keys(&flags.run);
+        if flags.run.gives_an_end() {
+            run.extend(["duration".to_owned(), "loops".to_owned()]);
+        }
+        Self {
+            timer: without(&self.timer, &keys(&flags.timer)),
+            gpio: without(&self.gpio, &keys(&flags.gpio)),
+            ..without(self, &run)
+        }
+    }
+
+    /// The phases of the command line. Equal names get a number.
+    pub(crate) fn of_texts(texts: &[PhaseText]) -> Vec<Self> {
+        let mut phases: Vec<Self> = Vec::new();
+        for text in texts {
+            let numbered = (2..).map(|number| format!("{} {number}", text.name));
+            let mut names = std::iter::once(text.name.clone()).chain(numbered);
+            let name = names.find(|name| phases.iter().all(|phase| phase.name != *name));
+            phases.push(Self {
+                name: name.expect("numbers do not end"),
+                duration: Some(text.duration),
+                load: Some(text.loads.clone()),
+                ..Self::default()
+            });
+        }
+        phases
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::parsed_flags;
+
+    #[test]
+    fn phases_with_equal_loads_are_numbered() {
+        let flags = parsed_flags(&["--phase=idle 30s", "--phase=doload 60s", "--phase=doload 5s"]);
+        let phases = PhaseOptions::of_texts(&flags.phases);
+        let names: Vec<&str> = phases.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(names, ["idle", "doload", "doload 2"]);
+    }
+
+    #[test]
+    fn a_flag_displaces_what_a_phase_gives() {
+        let phase: PhaseOptions = toml::from_str(
+            "name = \"x\"\nduration = \"1s\"\nload = [\"cpu\"]\n[timer]\ninterval = \"1ms\"\nclock = \"tai\"\n",
+        )
+        .unwrap();
+        let left = phase.yield_to(&parsed_flags(&["--loops=5", "--load=none", "--interval=2ms"]));
+        assert_eq!((left.duration, left.loops, &left.load), (None, None, &None));
+        assert_eq!((left.timer.interval, left.timer.clock), (None, phase.timer.clock));
+        assert_eq!(left.name, "x");
+    }
+}

@@ -1,0 +1,77 @@
+//! Commands that read runs: `tardy show`, `list`, `report`, `plot` and `compare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::values::Duration;
+
+/// `tardy show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Run file, or a published result as published:ID.
+    pub(crate) run: PathBuf,
+    /// Print the numbers as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tardy list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// List the results of the articles that tardy repeats.
+    #[arg(long, required = true)]
+    pub(crate) published: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tardy report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Run files, and published results to show next to them as published:ID ('tardy list --published').
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Report file.
+    #[arg(short, long, default_value = "tardy-report.html")]
+    pub(crate) output: PathBuf,
+    /// Overwrite the report if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `tardy plot`.
+#[derive(Debug, Args)]
+pub(crate) struct PlotArgs {
+    /// Run files.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Plot file.
+    #[arg(short, long, default_value = "tardy-plot.svg")]
+    pub(crate) output: PathBuf,
+    /// Overwrite the plot if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Right end of the latency axis, such as 400us [default: beyond the worst case]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) x_max: Option<Duration>,
+}
+
+/// `tardy compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Run files, the base first, and published results to show next to them as published:ID ('tardy list --published').
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Compare only these phases, although their names differ: the base's and the candidate's, each by its name or its
+    /// number from 1. May be repeated.
+    #[arg(long = "phase", value_name = "BASE=CANDIDATE")]
+    pub(crate) phases: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Compare a run that was traced for causes with one that was not. The difference includes the cost of tracing.
+    #[arg(long)]
+    pub(crate) force: bool,
+}

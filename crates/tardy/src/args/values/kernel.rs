@@ -1,0 +1,81 @@
+//! A lab's guest: its kernel and its memory.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use tardy_lab::kernel::KernelSpec;
+
+/// Memory of a guest, least and most, in MiB.
+const MEMORY_MIB: std::ops::RangeInclusive<u32> = 64..=65_536;
+
+/// A kernel to boot, such as `debian:6.12-rt`, with the text that names it.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelChoice {
+    text: String,
+    spec: KernelSpec,
+}
+
+impl KernelChoice {
+    /// The kernel.
+    pub(crate) fn spec(&self) -> &KernelSpec {
+        &self.spec
+    }
+}
+
+impl FromStr for KernelChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let spec = KernelSpec::parse(text).map_err(|error| error.to_string())?;
+        Ok(Self { text: text.to_owned(), spec })
+    }
+}
+
+impl fmt::Display for KernelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+super::serde_as_text!(KernelChoice);
+
+/// A guest's memory in MiB, from 64 to 65536.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub(crate) struct GuestMemory(u32);
+
+impl GuestMemory {
+    /// Where neither a flag nor the recipe gives it.
+    pub(crate) const DEFAULT: Self = Self(512);
+
+    /// In MiB.
+    pub(crate) fn mib(self) -> u32 {
+        self.0
+    }
+}
+
+impl TryFrom<u32> for GuestMemory {
+    type Error = String;
+
+    fn try_from(mib: u32) -> Result<Self, String> {
+        if MEMORY_MIB.contains(&mib) {
+            return Ok(Self(mib));
+        }
+        Err(format!("{mib} is out of range; expected {} to {} MiB", MEMORY_MIB.start(), MEMORY_MIB.end()))
+    }
+}
+
+impl From<GuestMemory> for u32 {
+    fn from(memory: GuestMemory) -> Self {
+        memory.0
+    }
+}
+
+impl FromStr for GuestMemory {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse::<u32>().map_err(|_| format!("'{text}' is not a number of MiB")).and_then(Self::try_from)
+    }
+}

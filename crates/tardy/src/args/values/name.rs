@@ -1,0 +1,95 @@
+//! Values that are one name of a fixed list. Their serde form is the only list of the names.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::{Deserialize, Serialize};
+
+/// What measures (`--probe`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProbeKind {
+    /// Threads that wait for timers.
+    #[default]
+    Timer,
+    /// The same, with the kernel's events.
+    Kernel,
+    /// A loop that records each gap in its own progress.
+    Noise,
+    /// A thread that answers the edges of one GPIO line on another.
+    GpioReaction,
+    /// A thread that toggles a GPIO line.
+    GpioWiggle,
+    /// A co-kernel's own latency program.
+    Xenomai,
+    /// The kernel's timerlat tracer.
+    Timerlat,
+    /// The kernel's osnoise tracer.
+    Osnoise,
+    /// The kernel's hwlat tracer.
+    Hwlat,
+}
+
+impl ProbeKind {
+    /// Whether it has no wake method, so that a list of them does not multiply its phases.
+    pub(crate) fn has_no_wake(self) -> bool {
+        matches!(self, Self::Noise | Self::Xenomai | Self::GpioReaction)
+    }
+}
+
+/// Idle states during a measurement (`--dma-latency`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DmaLatency {
+    /// CPUs are kept out of deep idle states.
+    #[default]
+    Hold,
+    /// Idle states are left as they are.
+    Leave,
+}
+
+/// The value of that name, by the type's serde form.
+///
+/// # Errors
+/// If there is none. The error lists the names.
+pub(crate) fn by_name<T: DeserializeOwned>(text: &str) -> Result<T, NameError> {
+    let deserializer: StrDeserializer<'_, NameError> = text.trim().into_deserializer();
+    T::deserialize(deserializer)
+}
+
+/// Why a text is not one of the names.
+#[derive(Debug)]
+pub(crate) struct NameError(String);
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NameError {}
+
+impl serde::de::Error for NameError {
+    fn custom<M: fmt::Display>(message: M) -> Self {
+        Self(message.to_string())
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self(format!("expected one of {}", expected.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tardy_record::plan::Wake;
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_names() {
+        assert_eq!(by_name::<Wake>(" busy").unwrap(), Wake::Busy);
+        assert_eq!(by_name::<ProbeKind>("gpio-wiggle").unwrap(), ProbeKind::GpioWiggle);
+        let error = by_name::<Wake>("Busy").unwrap_err().to_string();
+        assert!(error.starts_with("expected one of clock_nanosleep, nanosleep,"), "{error}");
+    }
+}

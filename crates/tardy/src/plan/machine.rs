@@ -1,0 +1,38 @@
+//! What planning must know about the machine.
+
+use tardy_host::co_kernel::CoKernel;
+use tardy_host::gpio::chips::ChipState;
+use tardy_host::trace::tracefs::Offer;
+
+/// The machine that will run the plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// CPUs that this process may use, in ascending order.
+    pub(crate) allowed: Vec<u32>,
+    /// What its kernel's trace offers.
+    pub(crate) trace: Offer,
+    /// Its co-kernel and that co-kernel's latency program, or a message about what is missing.
+    pub(crate) co_kernel: Result<CoKernel, String>,
+    /// Its GPIO chips.
+    pub(crate) pins: Pins,
+}
+
+impl Machine {
+    /// Why `cpu` cannot be used.
+    pub(crate) fn no_such_cpu(&self, cpu: u32) -> String {
+        let allowed: Vec<String> = self.allowed.iter().map(u32::to_string).collect();
+        format!(
+            "CPU {cpu} does not exist, is offline, or is not available to this process; available: {}",
+            allowed.join(" ")
+        )
+    }
+}
+
+/// What is known about a machine's GPIO chips.
+#[derive(Clone, Debug)]
+pub(crate) enum Pins {
+    /// All of them.
+    Known(Vec<ChipState>),
+    /// Nothing: the machine has not booted.
+    Elsewhere,
+}
