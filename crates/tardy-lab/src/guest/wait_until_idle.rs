@@ -1,8 +1,8 @@
-//! Waiting until the boot's own work has died down.
+//! Waits until the work of the boot is done.
 //!
-//! A kernel goes on working after its first program has started: it tests its ciphers, frees its memory, lets go of
-//! CPUs and clocks. Measured then, Debian's standard kernel is 293 us late without any load, and 15 us a second
-//! later. So the guest looks at what the CPUs did, window by window, and goes on when several in a row were quiet.
+//! A kernel goes on working after its first program has started: it tests its ciphers, frees memory, and releases CPUs
+//! and clocks. Measured at once, Debian's standard kernel is 293 us late without any load; a second later it is 15 us late.
+//! The guest therefore reads the CPUs' times window by window, and goes on after several quiet windows in a row.
 
 use std::io;
 use std::time::Duration;
@@ -11,29 +11,29 @@ use tardy_record::lab::Settled;
 use tardy_sys::clock;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::orders::Settle;
+use super::orders::IdleCriterion;
 
-/// Waits, and tells how it went.
+/// Waits until the CPUs are idle or the limit has passed, and returns the windows.
 ///
 /// # Errors
-/// Where /proc/stat cannot be read.
-pub(super) fn settle(order: &Settle, booted_at_ns: u64) -> io::Result<Settled> {
+/// If /proc/stat cannot be read.
+pub(super) fn wait_until_idle(criterion: &IdleCriterion, booted_at_ns: u64) -> io::Result<Settled> {
     let files = KernelFiles::real();
     let mut settled = Settled {
         booted_at_ns,
         settled_at_ns: booted_at_ns,
-        window_ns: order.window_ns,
+        window_ns: criterion.window_ns,
         ..Settled::default()
     };
     let mut before = cpu_time(&files)?;
-    while settled.settled_at_ns - booted_at_ns < order.limit_ns {
-        // The window is what is looked at; nothing is being waited for with it.
-        std::thread::sleep(Duration::from_nanos(order.window_ns));
+    while settled.settled_at_ns - booted_at_ns < criterion.limit_ns {
+        // The window is the period that is measured, not a delay in place of a condition.
+        std::thread::sleep(Duration::from_nanos(criterion.window_ns));
         let now = cpu_time(&files)?;
         settled.busy_percent.push(now.busy_percent_since(before));
         before = now;
         settled.settled_at_ns = clock::monotonic_ns();
-        settled.quiet = is_quiet(&settled.busy_percent, order);
+        settled.quiet = is_quiet(&settled.busy_percent, criterion);
         if settled.quiet {
             break;
         }
@@ -41,13 +41,13 @@ pub(super) fn settle(order: &Settle, booted_at_ns: u64) -> io::Result<Settled> {
     Ok(settled)
 }
 
-fn is_quiet(busy_percent: &[u32], order: &Settle) -> bool {
-    let wanted = order.quiet_windows as usize;
+fn is_quiet(busy_percent: &[u32], criterion: &IdleCriterion) -> bool {
+    let wanted = criterion.quiet_windows as usize;
     busy_percent.len() >= wanted
-        && busy_percent[busy_percent.len() - wanted..].iter().all(|busy| *busy <= order.busy_percent_max)
+        && busy_percent[busy_percent.len() - wanted..].iter().all(|busy| *busy <= criterion.busy_percent_max)
 }
 
-/// Time of all CPUs, in ticks of the accounting.
+/// The time of all CPUs, in ticks of the kernel's accounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CpuTime {
     busy: u64,
@@ -64,7 +64,7 @@ impl CpuTime {
         Some(Self { busy: total - idle, total })
     }
 
-    /// Share of work, rounded up: a window in which anything was accounted is not 0.
+    /// The share of work since `before` in percent, rounded up: a window with any work is not 0.
     fn busy_percent_since(self, before: Self) -> u32 {
         let total = self.total.saturating_sub(before.total).max(1);
         (self.busy.saturating_sub(before.busy) * 100).div_ceil(total).min(100) as u32
@@ -73,7 +73,8 @@ impl CpuTime {
 
 fn cpu_time(files: &KernelFiles) -> io::Result<CpuTime> {
     let text = files.text("/proc/stat").map_err(|error| io::Error::other(error.reason()))?;
-    CpuTime::parse(&text).ok_or_else(|| io::Error::other("/proc/stat does not begin with the CPUs' times"))
+    CpuTime::parse(&text)
+        .ok_or_else(|| io::Error::other("the first line of /proc/stat is not 'cpu' and eight times"))
 }
 
 #[cfg(test)]
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_all_but_idle_and_waiting_for_disks() {
+    fn all_but_idle_and_iowait_is_work() {
         let before = CpuTime::parse("cpu  100 0 50 1000 10 0 0 0 0 0\ncpu0 1 2").unwrap();
         let after = CpuTime::parse("cpu  101 0 50 1048 11 0 0 0 0 0\n").unwrap();
         assert_eq!(after.busy_percent_since(before), 2);
@@ -89,10 +90,10 @@ mod tests {
     }
 
     #[test]
-    fn quiet_is_several_in_a_row() {
-        let order = Settle::default();
-        assert!(!is_quiet(&[0, 0], &order));
-        assert!(!is_quiet(&[0, 0, 60, 1, 2], &order));
-        assert!(is_quiet(&[60, 1, 2, 0], &order));
+    fn only_consecutive_quiet_windows_count() {
+        let criterion = IdleCriterion::default();
+        assert!(!is_quiet(&[0, 0], &criterion));
+        assert!(!is_quiet(&[0, 0, 60, 1, 2], &criterion));
+        assert!(is_quiet(&[60, 1, 2, 0], &criterion));
     }
 }

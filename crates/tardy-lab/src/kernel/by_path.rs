@@ -1,51 +1,46 @@
-//! Kernels of one's own, by path.
+//! Kernels by path.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::spec::OwnKernel;
+use super::spec::KernelByPath;
 use super::{Kernel, KernelError, KernelSpec, image};
 use crate::arch::Arch;
 
-/// No image is longer, in bytes: whatever is, is a disk or a mistake, and is not read into memory.
+/// The longest image in bytes. A longer file is a disk or a mistake, and is not read into memory.
 const SIZE_LIMIT: u64 = 2 << 30;
 
-/// Looks at the files that a spec names.
-pub(super) fn find(spec: &KernelSpec, own: &OwnKernel, arch: Arch) -> Result<Kernel, KernelError> {
-    let facts = image::look(&read_image(&own.image)?)
-        .map_err(|error| KernelError::Image { image: own.image.clone(), error })?;
+/// Finds the files that `spec` names.
+pub(super) fn find(spec: &KernelSpec, files: &KernelByPath, arch: Arch) -> Result<Kernel, KernelError> {
+    let facts = image::inspect(&read_image(&files.image)?)
+        .map_err(|error| KernelError::Image { image: files.image.clone(), error })?;
     if facts.arch != arch {
-        return Err(KernelError::Arch { image: own.image.clone(), is: facts.arch, wanted: arch });
+        return Err(KernelError::Arch { image: files.image.clone(), is: facts.arch, wanted: arch });
     }
     let release =
-        facts.release.or_else(|| release_of_directory(own.modules.as_deref()?)).ok_or_else(|| {
-            let problem = "the image does not say which release it is; name its modules too, as \
-                       modules=…/lib/modules/RELEASE";
-            wrong("the kernel", &own.image, problem)
+        facts.release.or_else(|| release_of_directory(files.modules.as_deref()?)).ok_or_else(|| {
+            let problem = "the image does not contain its release; add modules=…/lib/modules/RELEASE";
+            wrong("the kernel", &files.image, problem)
         })?;
-    let modules = own.modules.as_deref().map(|given| modules_directory(given, &release)).transpose()?;
-    let config = match &own.config {
+    let modules = files.modules.as_deref().map(|given| modules_directory(given, &release)).transpose()?;
+    let config = match &files.config {
         Some(path) if path.is_file() => Some(path.clone()),
-        Some(path) => return Err(wrong("config=", path, "there is no such file")),
-        None => config_beside(&own.image, &release),
+        Some(path) => return Err(wrong("config=", path, "no such file")),
+        None => config_beside(&files.image, &release),
     };
-    if let Some(path) = own.device_trees.as_deref().filter(|path| !path.is_dir()) {
-        return Err(wrong(
-            "dtbs=",
-            path,
-            "there is no such directory; it is the one that the .dtb files are under",
-        ));
+    if let Some(path) = files.device_trees.as_deref().filter(|path| !path.is_dir()) {
+        return Err(wrong("dtbs=", path, "no such directory; expected the directory of the .dtb files"));
     }
     Ok(Kernel {
         spec: spec.to_string(),
         arch,
         release,
         package: None,
-        image: own.image.clone(),
+        image: files.image.clone(),
         config,
         modules,
-        device_trees: own.device_trees.clone(),
+        device_trees: files.device_trees.clone(),
         append: spec.append.clone(),
     })
 }
@@ -57,39 +52,34 @@ fn wrong(what: &'static str, path: &Path, problem: &str) -> KernelError {
 fn read_image(path: &Path) -> Result<Vec<u8>, KernelError> {
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            let problem = "there is no such file. A kernel is named by its image (a vmlinuz, bzImage or Image), or as \
-                           debian:6.12";
+            let problem = "no such file; expected an image (a vmlinuz, bzImage or Image), or a name such as debian:6.12";
             wrong("the kernel", path, problem)
         }
         _ => wrong("the kernel", path, &error.to_string()),
     })?;
     if !metadata.is_file() {
-        return Err(wrong(
-            "the kernel",
-            path,
-            "it is no file; name the image itself, such as boot/vmlinuz-6.12",
-        ));
+        return Err(wrong("the kernel", path, "not a file; expected the image, such as boot/vmlinuz-6.12"));
     }
     if metadata.len() > SIZE_LIMIT {
-        return Err(wrong("the kernel", path, "it is longer than any kernel's image"));
+        return Err(wrong("the kernel", path, "longer than any kernel's image"));
     }
     fs::read(path).map_err(|error| wrong("the kernel", path, &error.to_string()))
 }
 
-/// `config-RELEASE` beside an installed kernel, or `.config` at the top of the tree that it was built in.
+/// `config-RELEASE` in the directory of an installed kernel, or `.config` at the top of a build tree.
 fn config_beside(image: &Path, release: &str) -> Option<PathBuf> {
     let directory = image.parent()?;
     let installed = directory.join(format!("config-{release}"));
-    // A build's image is arch/ARCH/boot/Image, or vmlinux at the top.
+    // In a build tree the image is arch/ARCH/boot/Image, or vmlinux at the top.
     let top = if directory.ends_with("boot") { directory.ancestors().nth(3) } else { Some(directory) };
     let built = top.map(|top| top.join(".config")).filter(|path| path.is_file());
     if installed.is_file() { Some(installed) } else { built }
 }
 
-/// The modules of that release: the directory itself, or the one below that `make modules_install` made.
+/// The directory of that release's modules: `given` itself, or one below it that `make modules_install` made.
 fn modules_directory(given: &Path, release: &str) -> Result<PathBuf, KernelError> {
     if !given.is_dir() {
-        return Err(wrong("modules=", given, "there is no such directory"));
+        return Err(wrong("modules=", given, "no such directory"));
     }
     let candidates = [
         given.to_owned(),
@@ -99,8 +89,8 @@ fn modules_directory(given: &Path, release: &str) -> Result<PathBuf, KernelError
     ];
     candidates.into_iter().find(|path| path.join("kernel").is_dir()).ok_or_else(|| {
         let problem = format!(
-            "there are no modules of {release} in it: name the directory that has kernel/ in it, or what \
-             INSTALL_MOD_PATH was when `make modules_install` ran"
+            "no modules of {release}; expected the directory that contains kernel/, or the INSTALL_MOD_PATH of `make \
+             modules_install`"
         );
         wrong("modules=", given, &problem)
     })
@@ -130,7 +120,7 @@ mod tests {
             Self(directory)
         }
 
-        /// Finds with `@` for the directory.
+        /// Finds a kernel. `@` stands for the tree's directory, also in errors.
         fn find(&self, spec: &str, arch: Arch) -> Result<Kernel, String> {
             let spec = KernelSpec::parse(&spec.replace('@', &self.0.path().display().to_string())).unwrap();
             let found = super::super::find(&spec, arch, false, &mut |_| {});
@@ -169,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_without_a_release_takes_its_modules() {
+    fn the_release_may_come_from_the_modules() {
         let tree = Tree::new(&[("Image", &arm_image("")), ("lib/modules/6.6.1/kernel/a.ko", b"")]);
         let kernel = tree.find("@/Image,modules=@/lib/modules/6.6.1", Arch::Aarch64).unwrap();
         assert_eq!(kernel.release, "6.6.1");
@@ -177,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_would_be_right() {
+    fn errors_show_what_is_expected() {
         let tree = Tree::new(&[("vmlinuz", &bzimage("6.1")), ("text", b"hello"), ("empty/x", b"")]);
         let specs = [
             "@/nothing",
@@ -188,9 +178,9 @@ mod tests {
             "@/vmlinuz,config=@/nothing",
             "@/vmlinuz,dtbs=@/text",
         ];
-        let mut said: Vec<String> =
+        let mut errors: Vec<String> =
             specs.iter().map(|spec| tree.find(spec, Arch::X86_64).unwrap_err()).collect();
-        said.push(tree.find("@/vmlinuz", Arch::Aarch64).unwrap_err());
-        insta::assert_snapshot!(said.join("\n"));
+        errors.push(tree.find("@/vmlinuz", Arch::Aarch64).unwrap_err());
+        insta::assert_snapshot!(errors.join("\n"));
     }
 }
