@@ -25,6 +25,7 @@ use tardy_host::facts;
 use tardy_measure::run::{Request, conduct};
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;
+use tardy_sys::dma_latency;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::signals::remember_requests;
@@ -172,7 +173,7 @@ fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
         first += &format!("Max CPUs = {cpus}\nOnline CPUs = {cpus}\n");
     }
     match options.power {
-        Power::Hold(us) if options.fake.is_some() || can_set_dma_latency() => {
+        Power::Hold(us) if options.fake.is_some() || dma_latency::is_available() => {
             first += &format!("# {DMA_LATENCY} set to {us}us\n");
         }
         Power::Hold(_) => output::print_line(&format!("WARN: cannot write {DMA_LATENCY}")),
@@ -186,11 +187,6 @@ fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
         }
     }
     output::print(&first)
-}
-
-/// Whether this process may prevent deep idle states. Opening the file alone changes nothing.
-fn can_set_dma_latency() -> bool {
-    OpenOptions::new().write(true).open(DMA_LATENCY).is_ok()
 }
 
 fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circumstances {
