@@ -22,7 +22,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use tardy_host::facts;
-use tardy_measure::run::{Request, conduct};
+use tardy_measure::engine::Request;
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;
 use tardy_sys::dma_latency;
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
     print_preamble(&options, &request.plan)?;
     remember_requests().context("SIGUSR1 and SIGUSR2 cannot be handled")?;
     let mut watcher = Watcher::new(&options, &request.plan);
-    let outcome = conduct(&request, &mut watcher)?;
+    let outcome = tardy_measure::run(&request, &mut watcher)?;
     if let Some(reason) = watcher.refused() {
         bail!("{reason}");
     }
@@ -95,7 +95,8 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         origin: origin::of_this_command(started, options.fake),
         output: place.file.clone(),
         samples: None,
-        tells_samples: true,
+        reports_samples: true,
+        measures_in_process: false,
         // cyclictest overwrites its files.
         force: true,
         exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
