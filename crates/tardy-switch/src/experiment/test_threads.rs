@@ -40,13 +40,16 @@ pub(super) struct Signals {
     pub(super) stop_listening: Arc<AtomicBool>,
 }
 
+/// A thread that ends with a result or a message for the user.
+type Thread<T> = JoinHandle<Result<T, String>>;
+
 /// The threads of a phase. Dropping them asks them to end.
 pub(super) struct TestThreads {
     signals: Signals,
     times: PhaseTimes,
     stage: Stage,
-    talkers: Vec<(Arc<AtomicU64>, JoinHandle<Result<(), String>>)>,
-    listeners: Vec<(usize, Flows, JoinHandle<Result<Harvest, String>>)>,
+    talkers: Vec<(Arc<AtomicU64>, Thread<()>)>,
+    listeners: Vec<(usize, Flows, Thread<Harvest>)>,
     dequeued: Option<DequeueWatch>,
 }
 

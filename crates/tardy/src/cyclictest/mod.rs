@@ -25,9 +25,12 @@ use tardy_host::facts;
 use tardy_measure::engine::Request;
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;
+use tardy_sys::dma_latency;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::signals::remember_requests;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
 
 use crate::commands::{origin, output};
 use crate::exit::Exit;
@@ -171,7 +174,7 @@ fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
         first += &format!("Max CPUs = {cpus}\nOnline CPUs = {cpus}\n");
     }
     match options.power {
-        Power::Hold(us) if options.fake.is_some() || can_set_dma_latency() => {
+        Power::Hold(us) if options.fake.is_some() || dma_latency::is_available() => {
             first += &format!("# {DMA_LATENCY} set to {us}us\n");
         }
         Power::Hold(_) => output::print_line(&format!("WARN: cannot write {DMA_LATENCY}")),
@@ -187,18 +190,10 @@ fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
     output::print(&first)
 }
 
-/// Whether this process may prevent deep idle states. Opening the file alone changes nothing.
-fn can_set_dma_latency() -> bool {
-    OpenOptions::new().write(true).open(DMA_LATENCY).is_ok()
-}
-
 fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circumstances {
     let arguments: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let date = |at: SystemTime| {
-        let text = humantime::format_rfc3339_seconds(at).to_string();
-        tardy_formats::rfc2822_of(&text).unwrap_or(text)
-    };
+    let date = |at: SystemTime| OffsetDateTime::from(at).format(&Rfc2822).unwrap_or_default();
     let text = |fact: &Fact<String>| fact.get().cloned().unwrap_or_default();
     Circumstances {
         command_line: arguments.join(" "),

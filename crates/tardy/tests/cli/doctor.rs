@@ -195,7 +195,7 @@ fn the_run_of_each_trial_can_be_kept_and_tells_of_its_change() {
     let arguments =
         ["--fake", "7", "--duration", "1s", "--rounds", "2", "--only", "governor,idle", "-o", "kept"];
     let printed = tree.check(&arguments).exits(0);
-    let few = "too few to tell anything from chance, 8 at least";
+    let few = "at least 8 are needed to distinguish an effect from chance";
     assert!(unfolded(&printed.out).contains(few), "{}", printed.out);
     let governor = |name: &str| {
         let run = tree.bench.json(&format!("kept/round-002-{name}.run.json"));
@@ -295,7 +295,7 @@ fn ctrl_c_puts_everything_back_and_tells_what_there_is() {
     let status = Command::new("kill").args(["-INT", &doctor.id().to_string()]).status().unwrap();
     assert!(status.success());
     let printed = Printed::from(doctor.wait_with_output().unwrap()).exits(0);
-    assert!(unfolded(&printed.out).contains("It was ended before its time."), "{}", printed.out);
+    assert!(unfolded(&printed.out).contains("The trials were interrupted."), "{}", printed.out);
     assert_eq!(tree.files(), before);
     assert_eq!(tree.journal(), [] as [PathBuf; 0]);
 }

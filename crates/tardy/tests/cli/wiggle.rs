@@ -104,7 +104,7 @@ fn parts_of_a_recipe_have_timers_of_their_own() {
     fs::write(bench.path("parts.toml"), recipe).unwrap();
     let printed = bench.run(&fake("a.run.json", &["./parts.toml"])).exits(0).out;
     for told in [
-        "Phase 1: busy, gpiochip0:17 through chardev, as fast as it can, SCHED_OTHER",
+        "Phase 1: busy, gpiochip0:17 through chardev, as fast as possible, SCHED_OTHER",
         "Phase 2: 30 us, gpiochip0:17 through chardev, clock_nanosleep every 30us, SCHED_FIFO 90",
         "Phase 4: 25 us, round 2, gpiochip0:17 through chardev, clock_nanosleep every 25us",
         "The timer of 25us is in step with periodic noise: 5 intervals for 1 period of 125.00 us",

@@ -222,7 +222,7 @@ fn a_pin_is_an_input_again_after_a_crash() {
     assert_eq!(journalled.all("then").collect::<Vec<_>>(), ["input"], "{}", journalled.text());
     let taken = printed.part("a line in use");
     assert_eq!(taken.number("exit status"), 2, "{}", taken.text());
-    assert!(taken.text().contains("is taken, by 'tardy'"), "{}", taken.text());
+    assert!(taken.text().contains("is in use by 'tardy'"), "{}", taken.text());
     let guarded = printed.part("sysfs and a PWM: the guard lives");
     assert_eq!(guarded.all("journal").collect::<Vec<_>>(), OLD_INTERFACES, "{}", guarded.text());
     assert_eq!(guarded.number("exit status"), 0, "{}", guarded.text());
