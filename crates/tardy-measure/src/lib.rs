@@ -16,7 +16,7 @@ pub mod recovery;
 mod sources;
 
 pub use measure::{run, test_switch};
-pub use sources::switch_test::SwitchTest;
+pub use sources::switch_test::{FrameReceiver, SwitchTest};
 
 use tardy_host::journal::Kind;
 

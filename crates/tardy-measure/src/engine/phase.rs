@@ -114,7 +114,7 @@ impl<'r> Phase<'r> {
         // A phase may be over before the supervisor, on a CPU that it shares, takes its next reading.
         supervisor.loads.read(supervisor.clock.now_ns());
         self.source.start(counted)?;
-        self.counts_from_ns = Some(counted.from_run_start_ns());
+        self.counts_from_ns = Some(counted.counted_from_ns());
         Ok(())
     }
 

@@ -17,12 +17,12 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// Beginning of the counted part, in ns from the start of the run.
-    pub(crate) fn from_run_start_ns(&self) -> u64 {
+    pub(crate) fn counted_from_ns(&self) -> u64 {
         self.from_ns.saturating_sub(self.run_start_ns)
     }
 
     /// Planned end of the counted part, in ns from the start of the run.
-    pub(crate) fn to_run_start_ns(&self) -> u64 {
+    pub(crate) fn counted_to_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.run_start_ns)
     }
 }

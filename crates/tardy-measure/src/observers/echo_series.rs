@@ -25,7 +25,7 @@ impl EchoSeries {
     /// Nothing heard yet.
     pub(super) fn new(counted: Counted) -> Self {
         let Counted { from_ns, to_ns, .. } = counted;
-        let start_ns = counted.from_run_start_ns();
+        let start_ns = counted.counted_from_ns();
         Self {
             builder: SeriesBuilder::new(start_ns, None, to_ns.saturating_sub(from_ns), &[]),
             counted,

@@ -113,11 +113,11 @@ impl Source for KernelTracer<'_> {
         if let Tracer::Kernel { tracing, .. } = tracer {
             tracing.start()?;
         }
-        let (from_ns, thresholds_ns) = (counted.from_run_start_ns(), &request.plan.thresholds_ns);
+        let (from_ns, thresholds_ns) = (counted.counted_from_ns(), &request.plan.thresholds_ns);
         let has_user_thread = tracer.has_user_thread();
         let series = TracerSeries::new(self.plan, has_user_thread, from_ns, plan.planned_ns(), thresholds_ns);
         clock.advance_to(from_ns);
-        self.counting = Some(Counting { from_ns, to_ns: counted.to_run_start_ns(), series, read_to_ns: 0 });
+        self.counting = Some(Counting { from_ns, to_ns: counted.counted_to_ns(), series, read_to_ns: 0 });
         Ok(())
     }
 

@@ -13,12 +13,15 @@ use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, 
 /// How long talkers may take to stop, beyond two of their periods and the silence after them.
 const STOP_GRACE_NS: u64 = 25_000_000_000;
 
+/// Receives each frame, and whether its phase had the shaper.
+pub type FrameReceiver<'f> = Box<dyn FnMut(bool, &ObservedFrame) + 'f>;
+
 /// A test of a switch, and who receives its frames.
 pub struct SwitchTest<'f> {
     /// The test.
     pub test: Test,
     /// Receives every frame when its phase has ended, if they are kept, and whether the phase had the shaper.
-    pub frames: RefCell<Box<dyn FnMut(bool, &ObservedFrame) + 'f>>,
+    pub frames: RefCell<FrameReceiver<'f>>,
 }
 
 /// The test in one phase.
@@ -104,7 +107,7 @@ impl Source for SwitchSource<'_, '_> {
         let (Some(phase), Some(counted)) = (&self.phase, &self.counted) else {
             return SourceProgress::default();
         };
-        let (from_ns, counted_ns) = (counted.from_run_start_ns(), phase.counted_ns());
+        let (from_ns, counted_ns) = (counted.counted_from_ns(), phase.counted_ns());
         SourceProgress {
             counted_from_ns: Some(from_ns),
             counted_to_ns: Some(from_ns + counted_ns),

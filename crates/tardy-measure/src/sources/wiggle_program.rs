@@ -55,7 +55,7 @@ impl Source for WiggleProgram<'_> {
     }
 
     fn start(&mut self, counted: Counted) -> Result<(), String> {
-        (self.from_ns, self.to_ns) = (counted.from_run_start_ns(), counted.to_run_start_ns());
+        (self.from_ns, self.to_ns) = (counted.counted_from_ns(), counted.counted_to_ns());
         self.context.clock.advance_to(self.to_ns);
         Ok(())
     }
