@@ -1,18 +1,17 @@
-# What can be done in this checkout. `make` alone prints the list.
+# What can be done in this checkout. `make` prints the list.
 #
-# Everything longer than a line lives in scripts/ (shell) or xtask/ (Rust), so that this file stays an index.
-# Building is done by the checkout's owner even under sudo, so that no file of root's is left in target/;
-# see scripts/as-owner.
+# Everything longer than a line is in scripts/ (shell) or xtask/ (Rust), so this file stays an index.
+# The checkout's owner builds, even under sudo, so that target/ has no file of root's; see scripts/as-owner.
 
 .DEFAULT_GOAL := help
-# The steps of a test print headings in an order that means something, and cargo is parallel by itself.
-.NOTPARALLEL:
 
 CARGO := scripts/as-owner scripts/with-rust cargo
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # How long `make run` measures.
 DURATION ?= 1m
-# Which machine `make fresh-machine-test` makes, who acts on it, and what is made there.
+# How many of its jobs `make test` runs at a time, after the one that needs the machine for itself.
+JOBS ?= $(shell nproc)
+# Which system `make fresh-machine-test` sets up, which user runs make there, and its goal.
 RELEASE ?= bookworm
 WHO ?= root
 GOAL ?= run
@@ -24,95 +23,109 @@ help: ## print this list
 ## For people who measure
 
 .PHONY: run
-run: build ## install what is missing, build, measure for a minute under load and write a report
+run: build ## install what is missing, build, measure for a minute under load, write a report
 	@scripts/first-run $(TARGET_DIR)/release/tardy $(DURATION)
 
 .PHONY: build
-build: rust ## build target/release/tardy, installing a compiler and Rust where they are missing
+build: rust ## build target/release/tardy, and install a compiler and Rust if they are missing
 	@$(CARGO) build --release --package tardy
 
 .PHONY: guests
-guests: rust ## the static tardys that run inside the lab's guests
+guests: rust ## build the static tardys that run in the lab's guests
 	@scripts/as-owner scripts/with-rust scripts/make-guests $(TARGET_DIR)/release x86_64 aarch64
 
 .PHONY: dist
-dist: rust ## static binaries for x86_64, aarch64, armv7 and armv5te, with man pages and checksums, in dist/
+dist: rust ## build static binaries for x86_64, aarch64, armv7 and armv5te, with man pages and checksums, in dist/
 	@scripts/install-packages boards
 	@scripts/as-owner scripts/with-rust scripts/make-dist
 
 ## For people who change tardy
 
 .PHONY: check
-check: rust fmt clippy tidy ## the quick part of `make test`, for while one edits
+check: fmt clippy tidy ## the quick part of `make test`, for use while editing
 
+# The tests of loads and rates need the machine for themselves. The other jobs count instructions or only build, so they
+# may share it, and one job's compiler fills the gaps that another's leaves.
 .PHONY: test
-test: rust test-packages fmt shellcheck clippy unit-tests lab-tests board-tests rustdoc deny ## everything that CI runs
+test: ## everything that CI runs: the four jobs below, the last three beside each other
+	@$(MAKE) --no-print-directory test-unit
+	@$(MAKE) --no-print-directory --output-sync=target $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) \
+		test-lab test-lint test-boards
 	@echo "== all passed"
 
-.PHONY: fmt
-fmt:
-	@echo "== rustfmt"
-	@$(CARGO) fmt --all --check
-
-.PHONY: shellcheck
-shellcheck:
-	@echo "== shellcheck"
-	@shellcheck $$(grep -lE "^#!/bin/(sh|bash)" .ci/run scripts/*)
-
-.PHONY: clippy
-clippy:
-	@echo "== clippy"
-	@$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-
-.PHONY: tidy
-tidy:
-	@echo "== rules of this repository (cargo test -p xtask)"
-	@$(CARGO) test --package xtask --quiet
-
-.PHONY: unit-tests
-unit-tests:
+.PHONY: test-unit
+test-unit: rust test-packages ## cargo test: the crates' tests and those of the command line
 	@echo "== cargo test"
 	@$(CARGO) test --workspace
 
-.PHONY: lab-tests
-lab-tests: rust
-	@echo "== the lab: real kernels in an emulator"
-	@scripts/as-owner env TARDY_PROFILE=guest-of-tests \
-		scripts/with-rust scripts/make-guests $(TARGET_DIR)/guest-of-tests x86_64 aarch64
-	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
-		scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=2
+.PHONY: test-lint
+test-lint: fmt shellcheck clippy rustdoc deny ## rustfmt, shellcheck, clippy, rustdoc and cargo-deny
 
-.PHONY: board-tests
-board-tests:
+.PHONY: test-lab
+test-lab: rust test-packages ## the lab: real kernels in an emulator, two dozen boots
+	@echo "== the lab: real kernels in an emulator"
+	@$(MAKE_TEST_GUESTS)
+	@$(LAB_TESTS)
+
+.PHONY: test-boards
+test-boards: rust test-packages ## binaries for 32-bit boards, on emulated processors
 	@echo "== binaries for 32-bit boards, on emulated processors"
 	@scripts/install-packages boards
 	@scripts/as-owner scripts/with-rust scripts/make-boards $(TARGET_DIR)
 	@scripts/as-owner env TARDY_BOARDS=$(abspath $(TARGET_DIR)) \
 		scripts/with-rust cargo test --package tardy --test boards -- --nocapture
 
+MAKE_TEST_GUESTS := scripts/as-owner env TARDY_PROFILE=guest-of-tests \
+	scripts/with-rust scripts/make-guests $(TARGET_DIR)/guest-of-tests x86_64 aarch64
+# More threads than CPUs: a test waits for CPUs itself, and several wait for the boot that they share.
+LAB_TESTS := scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
+	scripts/with-rust cargo test --package tardy --test lab -- --nocapture --test-threads=64
+
+.PHONY: fmt
+fmt: rust
+	@echo "== rustfmt"
+	@$(CARGO) fmt --all --check
+
+.PHONY: shellcheck
+shellcheck: test-packages
+	@echo "== shellcheck"
+	@shellcheck $$(grep -lE "^#!/bin/(sh|bash)" .ci/run scripts/*)
+
+.PHONY: clippy
+clippy: rust
+	@echo "== clippy"
+	@$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+.PHONY: tidy
+tidy: rust
+	@echo "== rules of this repository (cargo test -p xtask)"
+	@$(CARGO) test --package xtask --quiet
+
 .PHONY: rustdoc
-rustdoc:
+rustdoc: rust
 	@echo "== rustdoc"
 	@scripts/as-owner env RUSTDOCFLAGS="-D warnings" scripts/with-rust cargo doc --workspace --no-deps --document-private-items --quiet
 
 .PHONY: deny
-deny:
+deny: rust
 	@echo "== cargo-deny: licences, bans, sources, advisories"
 	@scripts/as-owner scripts/with-rust scripts/check-dependencies
 
 ## Long jobs, by hand
 
-.PHONY: agreement
-agreement: guests ## the simulator of switches against the kernel, all 50 files
-	@scripts/as-owner env TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/release \
-		scripts/with-rust cargo test --package tardy --test lab -- --ignored --nocapture fifty_switches
+.PHONY: long-tests
+long-tests: rust test-packages ## repetitions, of which `make test` does a twentieth: an hour, recorded in target/long-tests/
+	@$(MAKE_TEST_GUESTS)
+	@scripts/as-owner scripts/with-rust scripts/record $(TARGET_DIR)/long-tests env RUST_TEST_THREADS=64 \
+		TARDY_LAB_GUESTS=$(abspath $(TARGET_DIR))/guest-of-tests \
+		cargo test --workspace -- --ignored --nocapture long_
 
 .PHONY: bench
 bench: build ## measure tardy itself
 	@bench/run
 
 .PHONY: bench-tsn
-bench-tsn: rust ## measure the switch's simulator, beside TSNKit's
+bench-tsn: rust ## measure the switch's simulator and TSNKit's
 	@$(CARGO) build --release --package tardy-tsn --examples
 	@for mode in linux standard; do \
 		$(TARGET_DIR)/release/examples/network_file recipes/tsn-two-flows.toml $$mode 1000; done
@@ -123,15 +136,15 @@ fuzz: rust ## fuzz every importer for SECONDS each (needs a nightly compiler): S
 	@scripts/as-owner env SECONDS_EACH=$(or $(SECONDS),60) scripts/fuzz $(TARGETS)
 
 .PHONY: soak
-soak: rust ## hours, not minutes: the tests marked `soak`, which look for what only time brings out
-	@echo "== soak: tests that are ignored elsewhere because they run for hours"
+soak: rust ## tests marked `soak`, which look for hours for what only time shows
+	@echo "== soak: tests that run for hours"
 	@$(CARGO) test --workspace --release -- --ignored soak
 
 .PHONY: fresh-machine-test
 fresh-machine-test: ## try `make $(GOAL)` on a bare system: RELEASE=bookworm|trixie|jammy|noble WHO=root|user|sudo GOAL=run|test|dist
 	@scripts/as-root scripts/fresh-machine-test $(RELEASE) $(WHO) $(GOAL)
 
-## What the others stand on
+## What the others need
 
 .PHONY: rust
 rust:

@@ -1,15 +1,15 @@
-"""tardy's timer probe beside Debian's cyclictest: same machine, same interval, in turns.
+"""tardy's timer probe compared with Debian's cyclictest: same machine, same interval, in turns.
 
 Usage: against_cyclictest.py TARDY [--rounds N] [--seconds S]     (as root; Debian package rt-tests)
 
-What is compared, and how both are measured in the same way:
-- CPU time a cycle: the kernel's exact run time of each measuring thread (/proc/PID/task/TID/schedstat) over its
+What is compared, measured in the same way for both:
+- CPU time per cycle: the kernel's exact run time of each measuring thread (/proc/PID/task/TID/schedstat) over its
   voluntary switches, between two moments while both run.
 - Memory: proportional set size of all processes of the tool (/proc/PID/smaps_rollup).
-- Latency: minimum and median of all CPUs' histograms together. cyclictest's bins are whole us, so that its median is
+- Latency: minimum and median of all CPUs' histograms together. cyclictest's bins are whole us, so its median is
   interpolated within its bin.
-- p99 under a stall of 20 ms every 500 ms by a hog above both tools' priority, against the p99 that the hog's own log
-  of its stalls implies for a schedule of one deadline each 200 us.
+- p99 under a stall of 20 ms every 500 ms by a hog of higher priority, compared with the p99 that the hog's log of its
+  stalls implies for a deadline every 200 us.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""tardy's simulator beside TSNKit's own, on the same instance and schedule, in turns. Results: docs/performance.md.
+"""tardy's simulator compared with TSNKit's, on the same instance and schedule, in turns. Results: docs/performance.md.
 
 usage: against_tsnkit.py EXAMPLES [--task T.csv --topo N.csv --schedule PREFIX] [--rounds N] [--periods N]
 
-EXAMPLES is the directory of `cargo build --release -p tardy-tsn --examples`. Without an instance, the one of
-crates/tardy-tsn/tests/tsnkit is used. TSNKit (PyPI: tsnkit) is installed into a virtual environment beside EXAMPLES if
-this python does not have it. Each round simulates so many hyper-periods in TSNKit and ten thousand times as many in tardy;
-frame-hops of TSNKit are those that tardy counts for the same time.
+EXAMPLES is the directory of `cargo build --release -p tardy-tsn --examples`. The default instance is that of
+crates/tardy-tsn/tests/tsnkit. TSNKit (PyPI: tsnkit) is installed into a virtual environment in EXAMPLES if
+this python does not have it. Each round simulates the given number of hyper-periods in TSNKit and ten thousand times as
+many in tardy. TSNKit's frame-hops are those that tardy counts for the same time.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import venv
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 HERE = TOP / "crates/tardy-tsn/tests/tsnkit"
-# How many times longer tardy simulates: long enough to be measured.
+# How many times longer tardy simulates, to take a measurable time.
 LONGER = 10_000
 
 TIMED = """

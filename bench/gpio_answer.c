@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Answers edges of one GPIO line on another and does nothing else: what `tardy run --probe gpio-reaction --answer-by events`
- * is held against (docs/performance.md). No clock is read here and nothing is noted; what an answer took is for an
- * instrument to say, or in the lab for the log of the chip.
+ * Answers edges of one GPIO line on another and does nothing else. `tardy run --probe gpio-reaction --answer-by events` is
+ * compared with it (docs/performance.md). It reads no clock and records nothing: an instrument, or in the lab the chip's
+ * log, measures how long an answer took.
  *
  *	cc -O2 -static -o gpio_answer bench/gpio_answer.c
  *	gpio_answer CHIP IN OUT PRIORITY EDGES [LOG]		as in: gpio_answer /dev/gpiochip0 17 27 80 1000
  *
- * At SCHED_FIFO with PRIORITY, it answers so many rising edges of line IN with a short pulse on line OUT. LOG is the
- * file of kernel/pins/tardy_pins.c; with it, what the log has of each answered edge is printed afterwards, from the rise to
- * the answer, in ns, one a line.
+ * At SCHED_FIFO with PRIORITY, it answers EDGES rising edges of line IN with a short pulse on line OUT. LOG is the file of
+ * kernel/pins/tardy_pins.c. If it is given, the time from the rise to the answer of each answered edge is printed
+ * afterwards, in ns, one per line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static unsigned long number(const char *text, unsigned long least, unsigned long
 	errno = 0;
 	value = strtoul(text, &end, 10);
 	if (errno || end == text || *end || value < least || value > most) {
-		fprintf(stderr, "gpio_answer: '%s' is no number from %lu to %lu\n", text, least, most);
+		fprintf(stderr, "gpio_answer: '%s' is not a number from %lu to %lu\n", text, least, most);
 		exit(2);
 	}
 	return value;
@@ -82,7 +82,7 @@ static void print(int log, const char *path)
 
 	while ((size = read(log, &rise, sizeof(rise))) == sizeof(rise)) {
 		if (rise.number != next++) {
-			fprintf(stderr, "gpio_answer: %s was full: fewer edges at a time\n", path);
+			fprintf(stderr, "gpio_answer: %s was full; use fewer edges\n", path);
 			exit(1);
 		}
 		if (rise.answered_ns)

@@ -1,8 +1,8 @@
-"""A stall to order: spins at a real-time priority for a while, again and again, and says when it did.
+"""Stalls on demand: spins at a real-time priority for a while, again and again, and prints when.
 
 Usage: hog.py CPU PRIORITY BUSY_MS PERIOD_MS SECONDS
-Prints one line "START_NS END_NS" (CLOCK_MONOTONIC) for each stall, at the end. What it prints is the truth that
-both tools' quantiles are held against.
+Prints one line "START_NS END_NS" (CLOCK_MONOTONIC) for each stall, at the end. Both tools' quantiles are compared with
+these.
 """
 
 import os

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes a GPIO line high and low in turn, as `tardy run --probe gpio-wiggle` does, but in Python: the baseline of another
-language. tardy starts it and listens to the line's echo:
+"""Sets a GPIO line high and low in turn, like `tardy run --probe gpio-wiggle`, but in Python: a baseline for another language.
+tardy starts it and listens to the line's echo:
 
     tardy run --probe gpio-wiggle --out gpiochip0:17 --echo gpiochip0:27 \\
         --by 'python3 examples/wiggle.py --out {line} --period-us 20'
 
-It needs the package gpiod of PyPI, version 2: `pip install gpiod`, in an environment of its own (`python3 -m venv`).
-Debian's python3-libgpiod is the same from Debian 13 on; that of Debian 12 and before is version 1, whose interface is
-another, and which this program does not speak.
+It needs PyPI's package gpiod, version 2: `pip install gpiod` in a virtual environment (`python3 -m venv`). Debian's
+python3-libgpiod is the same package since Debian 13. In Debian 12 it is version 1, which has another interface and does
+not work here.
 """
 
 import argparse
@@ -20,31 +20,31 @@ def line(text):
     """`gpiochip0:17` as the chip's device and the line's number."""
     chip, separator, number = text.rpartition(":")
     if not separator or not chip or not number.isdigit():
-        raise argparse.ArgumentTypeError(f"'{text}' is no line; give its chip and number, such as gpiochip0:17")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a line; expected CHIP:NUMBER, for example gpiochip0:17")
     return chip if chip.startswith("/") else f"/dev/{chip}", int(number)
 
 
 def period(text):
-    """A time above 0, in us."""
+    """A time in us, above 0."""
     try:
         microseconds = float(text)
     except ValueError:
         microseconds = 0.0
     if not 0.0 < microseconds < 1e9:
-        raise argparse.ArgumentTypeError(f"'{text}' is no period in us above 0")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a period in us; expected a number above 0")
     return microseconds
 
 
 def arguments(words):
-    parser = argparse.ArgumentParser(description="Makes a GPIO line high and low in turn.")
-    parser.add_argument("--out", type=line, required=True, metavar="CHIP:LINE", help="the line; it is driven")
+    parser = argparse.ArgumentParser(description="Sets a GPIO line high and low in turn.")
+    parser.add_argument("--out", type=line, required=True, metavar="CHIP:LINE", help="the line to drive")
     parser.add_argument(
         "--period-us",
         type=period,
         metavar="US",
-        help="from one edge to the next; without, as fast as it can",
+        help="time from one edge to the next (default: as short as possible)",
     )
-    parser.add_argument("--edges", type=int, metavar="COUNT", help="end after so many; without, when it is told to")
+    parser.add_argument("--edges", type=int, metavar="COUNT", help="end after this many edges (default: run until it is ended)")
     return parser.parse_args(words)
 
 
@@ -52,17 +52,17 @@ def gpiod_of_version_2():
     try:
         import gpiod
     except ImportError:
-        sys.exit("wiggle.py: there is no Python package gpiod; `pip install gpiod` in an environment of its own brings it")
+        sys.exit("wiggle.py: the Python package gpiod is missing; install it with `pip install gpiod` in a virtual environment")
     if not hasattr(gpiod, "request_lines"):
         sys.exit(
-            "wiggle.py: the package gpiod is of version 1 (Debian 12's python3-libgpiod); version 2 is needed: "
-            "`pip install gpiod` in an environment of its own (`python3 -m venv`) brings it"
+            "wiggle.py: the Python package gpiod is version 1 (Debian 12's python3-libgpiod), and version 2 is needed; "
+            "install it with `pip install gpiod` in a virtual environment (`python3 -m venv`)"
         )
     return gpiod
 
 
 def wiggle(write, period_us, edges):
-    """Writes 1 and 0 in turn: `edges` times, or without end; every `period_us`, or as fast as it can."""
+    """Writes 1 and 0 in turn, `edges` times or without end, every `period_us` or as fast as possible."""
     count = 0
     if period_us is None:
         while edges is None or count < edges:
@@ -86,13 +86,13 @@ def main(words):
     chip, offset = given.out
     value = gpiod.line.Value
     settings = gpiod.LineSettings(direction=gpiod.line.Direction.OUTPUT, output_value=value.INACTIVE)
-    # tardy ends it so.
+    # tardy ends it with SIGTERM.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     levels = (value.INACTIVE, value.ACTIVE)
     try:
         request = gpiod.request_lines(chip, consumer="wiggle.py", config={offset: settings})
     except OSError as error:
-        sys.exit(f"wiggle.py: {chip}, line {offset}, cannot be had: {error}")
+        sys.exit(f"wiggle.py: {chip}, line {offset}, is not available: {error}")
     with request:
         try:
             wiggle(lambda level: request.set_value(offset, levels[level]), given.period_us, given.edges)

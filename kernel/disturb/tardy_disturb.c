@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * tardy_disturb: takes the CPU away from others in one known way, again and again, so that a program that
- * says who took the CPU can be held to what really happened. For tests in a lab: it does harm on purpose.
+ * tardy_disturb: takes the CPU in one known way, again and again, to test programs that report which task took the CPU. It
+ * does harm on purpose: use it in a lab.
  *
- *	insmod tardy_disturb.ko how=irqsoff hold_us=300 every_ms=20
+ *	insmod tardy_disturb.ko how=irqsoff hold_us=300 every_us=20000
  *
  * how=irqsoff		a kernel thread spins with interrupts off
  * how=preemptoff	a kernel thread spins with preemption off
- * how=spinlock		a kernel thread of no real-time priority spins with a spinlock held, which on PREEMPT_RT is a mutex
+ * how=spinlock		a kernel thread without a real-time priority spins with a spinlock held; on PREEMPT_RT that is a mutex
  * how=hog		a kernel thread of SCHED_FIFO priority 50 (sched_set_fifo()) spins
  * how=hardirq		a timer's function spins in its hard interrupt
  * how=softirq		a timer's function spins in the soft interrupt HRTIMER
@@ -26,15 +26,15 @@ MODULE_PARM_DESC(how, "irqsoff, preemptoff, spinlock, hog, hardirq or softirq");
 
 static unsigned int hold_us = 300;
 module_param(hold_us, uint, 0444);
-MODULE_PARM_DESC(hold_us, "for how long at a time, in us");
+MODULE_PARM_DESC(hold_us, "how long at a time, in us");
 
 static unsigned int every_us = 20000;
 module_param(every_us, uint, 0444);
-MODULE_PARM_DESC(every_us, "from the end of one time to the beginning of the next, in us");
+MODULE_PARM_DESC(every_us, "from the end of one hold to the beginning of the next, in us");
 
 static unsigned int cpu;
 module_param(cpu, uint, 0444);
-MODULE_PARM_DESC(cpu, "where");
+MODULE_PARM_DESC(cpu, "on this CPU");
 
 static struct task_struct *task;
 static struct hrtimer timer;
@@ -90,7 +90,7 @@ static enum hrtimer_restart tardy_disturb_spin(struct hrtimer *of)
 	return HRTIMER_RESTART;
 }
 
-/* Runs where the timer shall run. */
+/* Runs on the CPU that the timer is to run on. */
 static int start_timer(void *unused)
 {
 	enum hrtimer_mode mode = HRTIMER_MODE_REL_PINNED_HARD;
@@ -140,5 +140,5 @@ static void __exit tardy_disturb_exit(void)
 
 module_init(tardy_disturb_init);
 module_exit(tardy_disturb_exit);
-MODULE_DESCRIPTION("Takes the CPU away in a known way");
+MODULE_DESCRIPTION("Takes the CPU in a known way");
 MODULE_LICENSE("GPL");

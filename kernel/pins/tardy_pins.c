@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * tardy_pins: a GPIO chip with nothing behind it but a timer, and a log of what an oscilloscope would have shown.
- * For a lab that has no pins.
+ * tardy_pins: a GPIO chip that a timer drives, and a log of what an oscilloscope would show. For a lab without pins.
  *
  *	insmod tardy_pins.ko period_us=1000 dither_us=200 seed=1
  *
- * Line 0, "stimulus", is an input: a timer whose function runs in its hard interrupt raises it once a period and
- * lowers it again half a period later. Line 1, "answer", may be an output, and as with most chips stays one until somebody
- * makes it an input again. Line 2, "echo", is an input with a wire to line 1.
+ * Line 0, "stimulus", is an input. A timer, whose function runs in its hard interrupt, raises it once per period and
+ * lowers it half a period later. Line 1, "answer", may be an output; as with most chips it stays one until it is made an
+ * input again. Line 2, "echo", is an input with a wire to line 1.
  *
- * With period_us=0 nobody raises line 0 but whoever writes to line 3, "drive", an output with a wire to it; or a PWM
- * controller of one channel, which drives line 0 with that same timer (Linux 6.9 and newer). What comes over a wire
- * interrupts as from outside: at once, or once interrupts are on again.
+ * With period_us=0 the timer does not raise line 0. Line 3, "drive", does: an output with a wire to it. So does a PWM
+ * controller of one channel, which drives line 0 with the same timer (Linux 6.9 and newer). An edge over a wire interrupts
+ * like one from outside: at once, or when interrupts are on again.
  *
  * /dev/tardy_pins is the log, one record of four 64-bit words for each time that line 0 was raised, in the processor's
  * byte order and in ns on CLOCK_MONOTONIC:
  *
  *	0	the number of the rise, from 0 since it was opened
- *	1	when the timer was programmed to raise the line; where line 3 drives it, when that was written
- *	2	when its function did; where line 3 drives it, the same
+ *	1	when the timer was programmed to raise the line; if line 3 drives it, when that was written
+ *	2	when its function did; if line 3 drives it, the same
  *	3	when line 1 was raised next; 0 if line 0 was raised again before
  *
- * Opening it forgets what was noted before. A reader that is so late that the log is full finds a gap in the numbers.
- * What lies between 1 and 2 is what the interrupt was late: interrupts held off are in it, and in no time stamp
- * that gpiolib gives, since it takes those in the interrupt.
+ * Opening it clears the log. If the log was full, its reader finds a gap in the numbers. The time from 1 to 2 is how late
+ * the interrupt was. It shows interrupts that were held off, and gpiolib's time stamps do not: they are taken in the
+ * interrupt.
  */
 #include <linux/gpio/driver.h>
 #include <linux/hrtimer.h>
@@ -54,7 +53,7 @@ MODULE_PARM_DESC(period_us, "from one rise of line 0 to the next, in us; 0: line
 
 static unsigned int dither_us;
 module_param(dither_us, uint, 0444);
-MODULE_PARM_DESC(dither_us, "each rise is put off by up to this, at random, in us; less than half a period");
+MODULE_PARM_DESC(dither_us, "each rise is delayed by up to this, at random, in us; less than half a period");
 
 static unsigned int seed = 1;
 module_param(seed, uint, 0444);
@@ -81,9 +80,9 @@ static struct {
 	/* From one rise of line 0 to the next, and how long it is high. */
 	u64 period_ns;
 	u64 high_ns;
-	/* Which edges of a line somebody wants to be interrupted by: IRQ_TYPE_EDGE_*. */
+	/* Which edges of a line interrupt: IRQ_TYPE_EDGE_*. */
 	unsigned int wanted[LINES];
-	/* Which edges came over a wire and have not interrupted yet. */
+	/* Edges that came over a wire and have not interrupted yet. */
 	unsigned int came[LINES];
 	bool pending;
 	u64 number;
@@ -93,12 +92,12 @@ static struct {
 
 static const char *const line_names[LINES] = { "stimulus", "answer", "echo", "drive" };
 
-/* Called with the lock held: the rise that was pending is over. */
-static void note_rise(u64 answered_ns)
+/* Called with the lock held: the pending rise is over. */
+static void log_rise(u64 answered_ns)
 {
 	pins.rise.answered_ns = answered_ns;
 	pins.pending = false;
-	/* A full log drops it, and its number is missing. */
+	/* A full log drops it, so its number is missing. */
 	kfifo_put(&pins.log, pins.rise);
 }
 
@@ -106,14 +105,14 @@ static void note_rise(u64 answered_ns)
 static void begin_rise(u64 due_ns, u64 raised_ns)
 {
 	if (pins.pending)
-		note_rise(0);
+		log_rise(0);
 	pins.rise.number = pins.number++;
 	pins.rise.due_ns = due_ns;
 	pins.rise.raised_ns = raised_ns;
 	pins.pending = true;
 }
 
-/* In the interrupt that an edge on a wire makes. */
+/* The interrupt of an edge on a wire. */
 static void interrupt_by_wires(struct irq_work *work)
 {
 	unsigned int offset, edge;
@@ -160,7 +159,7 @@ static enum hrtimer_restart tardy_pins_drive(struct hrtimer *timer)
 	} else {
 		u64 dither_ns = dither_us ? prandom_u32_state(&pins.random) % (dither_us * NSEC_PER_USEC) : 0;
 
-		/* Periods that passed while interrupts were off are left out: a line that is high cannot rise. */
+		/* Periods that passed while interrupts were off are skipped: a line that is high cannot rise. */
 		do
 			pins.grid = ktime_add_ns(pins.grid, pins.period_ns);
 		while (ktime_before(pins.grid, ktime_get()));
@@ -186,7 +185,7 @@ static void write_line(unsigned int offset, int value)
 	raw_spin_lock_irqsave(&pins.lock, flags);
 	if (offset == ANSWER) {
 		if (value && !pins.high[ANSWER] && pins.pending)
-			note_rise(ktime_get_ns());
+			log_rise(ktime_get_ns());
 		come_over_wire(ECHO, value);
 	} else if (offset == DRIVE) {
 		if (value && !pins.high[STIMULUS]) {

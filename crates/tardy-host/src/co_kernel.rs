@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn errors_name_what_is_missing() {
         let (_root, bare) = machine(&[]);
         assert!(CoKernel::find(&bare, None).unwrap_err().contains("--probe kernel"));
         let (_root, core) = machine(&[("proc/xenomai/version", "3.1")]);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_has_its_words_and_gravity_is_read() {
+    fn each_level_has_a_command_line_and_gravity_is_read() {
         let (root, files) = machine(&[
             ("proc/xenomai/version", "3.1"),
             ("proc/xenomai/clock/coreclk", "gravity: irq=99 kernel=1341 user=1341\ndevices: timer\n"),

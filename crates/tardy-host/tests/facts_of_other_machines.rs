@@ -23,7 +23,7 @@ fn facts_of(name: &str) -> Facts {
 
 /// One golden a machine, so that a new directory has only to be blessed.
 #[test]
-fn every_machine_is_what_it_was() {
+fn facts_of_each_machine_match_their_snapshot() {
     let mut names: Vec<String> = fs::read_dir(kernels())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -61,7 +61,7 @@ fn only_evidence_makes_a_kernel_real_time() {
 }
 
 #[test]
-fn the_kernels_log_knows_the_mode_that_the_version_does_not() {
+fn the_preemption_mode_is_read_from_the_kernel_log() {
     let files = KernelFiles::under(kernels().join("debian-6.12"));
     let log = "[0.1] Dynamic Preempt: voluntary\n[9.0] Dynamic Preempt: full\n[9.1] other\n";
     let answers = SystemAnswers { log: Some(Ok(log.to_owned())), ..SystemAnswers::none() };
@@ -71,11 +71,11 @@ fn the_kernels_log_knows_the_mode_that_the_version_does_not() {
 }
 
 #[test]
-fn a_mistyped_module_is_told_from_its_likeness() {
+fn a_mistyped_module_is_distinguished_from_a_similar_one() {
     let facts = facts_of("rpi1-3.2-misnamed");
     let unowned = facts.kernel.unowned_parameters.get().unwrap();
     assert_eq!(unowned.len(), 1, "{unowned:?}");
-    assert_eq!(unowned[0].to_string(), "dwg_otg.speed=1 (no module dwg_otg; dwc_otg.speed=1 meant?)");
+    assert_eq!(unowned[0].to_string(), "dwg_otg.speed=1 (no module dwg_otg; did you mean dwc_otg.speed=1?)");
 }
 
 /// Every file of every machine, by its path under the root.

@@ -55,7 +55,7 @@ fn every_sleep_is_a_cycle_whose_levels_follow_each_other() {
 }
 
 #[test]
-fn others_timers_are_in_the_trace_and_in_no_cycle() {
+fn timers_of_other_threads_are_in_no_cycle() {
     let expiries = events().iter().filter(|event| matches!(event.what, What::Expire { .. })).count();
     assert!(expiries > 13, "the tick's timers were recorded too: {expiries}");
 }

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_up_is_the_seeds_and_compiles() {
+    fn generated_sources_depend_on_the_seed_and_compile() {
         assert_eq!(made_up(&mut Random::new(5)), made_up(&mut Random::new(5)));
         assert_ne!(made_up(&mut Random::new(5)), made_up(&mut Random::new(6)));
         if Command::new(COMPILER).arg("--version").output().is_err() {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_of_a_directory_are_found_in_order_and_those_that_do_not_compile_left_out() {
+    fn sources_are_found_in_order_and_those_that_do_not_compile_are_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
         fs::create_dir(directory.path().join("deep")).unwrap();

@@ -3,8 +3,9 @@
 //! 512 bytes at a time, dd's default (dd(1), `bs`), which the article's script did not change: a load of system calls, two per
 //! block, and hardly of memory bandwidth.
 
-use std::fs::File;
 use std::io::{Read, Write};
+
+use tardy_sys::memory_devices;
 
 use super::messages::Message;
 use super::worker::{Ended, Worker};
@@ -13,9 +14,8 @@ use super::worker::{Ended, Worker};
 const BLOCK_BYTES: usize = 512;
 
 pub(super) fn run(worker: &Worker) -> Ended {
-    let mut zero = File::open("/dev/zero").map_err(|error| format!("/dev/zero: {error}"))?;
-    let mut null =
-        File::options().write(true).open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
+    let mut zero = memory_devices::open_zero().map_err(|error| error.to_string())?;
+    let mut null = memory_devices::open_null().map_err(|error| error.to_string())?;
     let copied = &worker.counters()[0];
     let mut block = [0; BLOCK_BYTES];
     let mut copy_block = || {

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_is_counted_at_both_ends() {
+    fn arrived_datagrams_are_counted_at_both_ends() {
         let (socket, receiver) = pair();
         let taken = std::sync::Arc::new(Counter::default());
         let theirs = std::sync::Arc::clone(&taken);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_not_counted() {
+    fn datagrams_that_do_not_arrive_are_not_counted() {
         let (socket, receiver) = pair();
         let (arrived, mut sender) = (Counter::default(), Sender::new(socket, 1).unwrap());
         std::thread::spawn(move || answer_for_ever(&receiver, &Counter::default(), |_| false));

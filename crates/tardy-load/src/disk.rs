@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_written_and_read_are_counted_and_no_name_is_left() {
+    fn bytes_are_counted_and_no_file_name_is_left() {
         let directory = tempfile::tempdir().unwrap();
         let file = unnamed_file(directory.path()).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_takes_no_file_is_named() {
+    fn a_directory_that_refuses_files_is_named() {
         let failed = unnamed_file(Path::new("/proc/self")).unwrap_err();
         assert!(failed.contains("/proc/self") && failed.contains("io:DIRECTORY"), "{failed}");
     }

@@ -1,16 +1,16 @@
-//! Loads: what keeps a machine busy while it is measured, and the proof that it did.
+//! Loads: what keeps a machine busy during a measurement, and the proof that it did.
 //!
-//! Every load runs in processes of its own: a supervisor, and under it one worker for each part of each load. They
-//! are this same executable, started anew (`tardy __load …`), so that they share nothing with the process that
-//! watches — no locked memory, no CPU mask, no policy — and their page tables are nobody else's trouble. They count
-//! what they do in memory that the watching process maps ([`tardy_sys::counters`]); reading it wakes nobody.
+//! Every load runs in processes of its own: one parent, and under it a worker for each part of each load. They are this
+//! executable, started again (`tardy __load …`), so they share no locked memory, CPU mask or policy with the supervisor, and their
+//! page-table changes do not interrupt it. They count their work in memory that the supervisor maps
+//! ([`tardy_sys::counters`]); reading it wakes no process.
 //!
-//! All load processes die with tardy, however it dies. A part that ends other than by its own design is reported and
-//! never started again: a load with a hole in it is not the load that was asked for.
+//! All load processes die with tardy, however it dies. A part that ends unexpectedly is reported and not restarted: a load with a
+//! gap in it is not the load that was requested.
 //!
-//! The roads not taken: threads of the watching process, which would share its memory map and send its unmappings to
-//! every CPU; installed tools, which a board may not have and whose rates nobody can read while they run; starting a
-//! dead load again, which hides the death in an average.
+//! Roads not taken: threads of the supervisor, which would share its memory map and send TLB shootdowns to every CPU; installed
+//! tools, which a board may lack and whose rates cannot be read while they run; restarting a dead load, which hides the death in an
+//! average.
 
 mod affinity;
 mod alone;
@@ -23,6 +23,7 @@ mod disk;
 mod error;
 mod forked_tasks;
 mod listing;
+mod load_parent;
 mod loads;
 mod memory;
 mod messages;
@@ -39,7 +40,7 @@ mod signalling;
 mod sink;
 mod start;
 mod stream;
-mod supervisor;
+
 mod tail;
 mod task;
 mod timers;

@@ -86,7 +86,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_pass_looks_at_every_entry_once_and_follows_no_link() {
+    fn a_pass_visits_every_entry_once_and_follows_no_links() {
         let root = std::env::temp_dir().join(format!("tardy-listing-test.{}", std::process::id()));
         for directory in 0..20 {
             fs::create_dir_all(root.join(format!("{directory}/deep/er"))).unwrap();
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn what_vanished_is_passed_over() {
+    fn vanished_entries_are_skipped() {
         let mut walk = Walk::new(Path::new("/nonexistent/tardy"));
         assert!(walk.step(&mut Random::new(1), &Counter::default()));
         assert!(!walk.step(&mut Random::new(1), &Counter::default()));
     }
 
     #[test]
-    fn a_root_that_cannot_be_listed_is_an_end() {
+    fn a_root_that_cannot_be_listed_ends_the_load() {
         let ended = run_below(Path::new("/nonexistent/tardy"), 1, &Counter::default(), |_| {});
         assert!(ended.unwrap_err().contains("/nonexistent/tardy"));
     }

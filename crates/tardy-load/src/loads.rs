@@ -48,7 +48,7 @@ type Tell<'a> = &'a mut dyn FnMut(&str);
 /// Running loads. Dropping them ends them.
 #[derive(Debug)]
 pub struct Loads {
-    supervisor: Option<Supervisor>,
+    parent: Option<LoadParent>,
     counters: Counters,
     loads: Vec<Load>,
     parts: Vec<Part>,
@@ -61,7 +61,7 @@ pub struct Loads {
 
 /// The process over all load processes.
 #[derive(Debug)]
-struct Supervisor {
+struct LoadParent {
     process: Child,
     /// Its closing asks for the end.
     control: Option<ChildStdin>,
@@ -126,7 +126,7 @@ impl Loads {
         let counters = Counters::create(count).map_err(|error| fail("the counters cannot be made", error))?;
         let (loads, parts) = (working.iter().map(Load::new).collect(), Part::all(&working));
         let mut started = Self {
-            supervisor: None,
+            parent: None,
             counters,
             loads,
             parts,
@@ -135,9 +135,9 @@ impl Loads {
             last_read_ns: 0,
         };
         if !working.is_empty() {
-            let supervisor = Supervisor::start(working, context, started.counters.as_raw_fd());
-            started.supervisor =
-                Some(supervisor.map_err(|error| fail("their supervisor does not run", error))?);
+            let parent = LoadParent::start(working, context, started.counters.as_raw_fd());
+            started.parent =
+                Some(parent.map_err(|error| fail("the parent of the load processes does not start", error))?);
             started.wait_until_running(tell)?;
         }
         Ok(started)
@@ -235,14 +235,14 @@ impl Loads {
     }
 
     fn end(&mut self) {
-        let Some(supervisor) = &mut self.supervisor else { return };
-        supervisor.control = None;
+        let Some(parent) = &mut self.parent else { return };
+        parent.control = None;
         let deadline = Instant::now() + END_PATIENCE;
-        while self.supervisor.is_some() {
+        while self.parent.is_some() {
             let left = deadline.saturating_duration_since(Instant::now());
             self.wait_for_message(left);
             self.process_messages(&mut |_| {});
-            if left.is_zero() && self.supervisor.take().is_some() {
+            if left.is_zero() && self.parent.take().is_some() {
                 let seconds = END_PATIENCE.as_secs();
                 self.remark(
                     0,
@@ -255,16 +255,16 @@ impl Loads {
 
     /// Waits for a message, at most for `patience`.
     fn wait_for_message(&self, patience: Duration) {
-        if let Some(supervisor) = &self.supervisor {
+        if let Some(parent) = &self.parent {
             // An error ends the wait early; the caller checks the time.
-            let _ = wait_readable(&[supervisor.messages.as_raw_fd()], patience.as_nanos() as u64);
+            let _ = wait_readable(&[parent.messages.as_raw_fd()], patience.as_nanos() as u64);
         }
     }
 
     /// Processes the messages that have come since the last call.
     fn process_messages(&mut self, tell: Tell<'_>) {
-        let Some(supervisor) = &mut self.supervisor else { return };
-        let (messages, open) = supervisor.listener.read(&mut supervisor.messages);
+        let Some(parent) = &mut self.parent else { return };
+        let (messages, open) = parent.listener.read(&mut parent.messages);
         for (part, message) in messages {
             match message {
                 Message::Running => self.parts.get_mut(part).into_iter().for_each(|part| part.running = true),
@@ -275,18 +275,17 @@ impl Loads {
             }
         }
         if !open {
-            self.supervisor_ended();
+            self.parent_ended();
         }
     }
 
-    /// The supervisor has closed its end of the pipe, which only its exit does.
-    fn supervisor_ended(&mut self) {
-        let Some(mut supervisor) = self.supervisor.take() else { return };
-        let how =
-            supervisor.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        if supervisor.control.is_some() {
+    /// The parent has closed its end of the pipe, which only its exit does.
+    fn parent_ended(&mut self) {
+        let Some(mut parent) = self.parent.take() else { return };
+        let how = parent.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        if parent.control.is_some() {
             for part in 0..self.parts.len() {
-                self.died(part, format!("the supervisor of the loads ended: {how}"));
+                self.died(part, format!("the parent of the load processes ended: {how}"));
             }
         }
     }
@@ -323,7 +322,7 @@ fn done(part: &Part, all: &[Counter]) -> u64 {
     all[part.first_counter..][..part.counters].iter().fold(0, |sum, counter| sum.wrapping_add(counter.get()))
 }
 
-impl Supervisor {
+impl LoadParent {
     fn start(specs: Vec<LoadSpec>, context: &LoadContext, counters: i32) -> io::Result<Self> {
         let orders = Orders {
             part: None,

@@ -161,7 +161,7 @@ Connecting to host 127.0.0.1, port 5999
     }
 
     #[test]
-    fn each_tools_own_words_are_counted() {
+    fn progress_of_each_tool_is_counted() {
         assert_eq!(count("stress-ng:--cpu 2", STRESS_NG), 547 + 9472);
         assert_eq!(count("hackbench", HACKBENCH), 2 * 20 * 20 * 100);
         assert_eq!(count("hackbench", &HACKBENCH.repeat(3)), 3 * 2 * 20 * 20 * 100);
@@ -169,7 +169,7 @@ Connecting to host 127.0.0.1, port 5999
     }
 
     #[test]
-    fn anything_else_counts_for_nothing() {
+    fn other_output_counts_nothing() {
         for load in ["stress-ng:--cpu 2", "hackbench", "iperf3:-s"] {
             assert_eq!(
                 count(load, "\n[\n]\nTime: \n[ 5] sec\n[ 5] sec 1 Apples\nstress-ng: x [1] a b\n\u{ff}\n"),

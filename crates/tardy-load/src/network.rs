@@ -153,7 +153,7 @@ pub(super) fn next_connection(
             wait_readable(&[listener.as_raw_fd()], left).map_err(|error| format!("cannot wait: {error}"))?;
         if !ready[0] {
             if left == 0 {
-                return Err(nobody_came(peer, listener));
+                return Err(no_connection(peer, listener));
             }
             continue;
         }
@@ -164,7 +164,7 @@ pub(super) fn next_connection(
     }
 }
 
-fn nobody_came(peer: Option<&Peer>, listener: &TcpListener) -> String {
+fn no_connection(peer: Option<&Peer>, listener: &TcpListener) -> String {
     let port = listener.local_addr().map_or(PORT, |address| address.port());
     let peer = peer.map_or("loopback", |peer| &peer.name);
     let seconds = PATIENCE.as_secs();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_within_the_machine_is_remarked_on_and_a_stranger_turned_away() {
+    fn a_local_connection_is_remarked_on_and_a_foreign_one_refused() {
         let listener = listen(0, true).unwrap();
         let port = listener.local_addr().unwrap().port();
         let _mine = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_the_seeds() {
+    fn the_file_depends_on_the_seed() {
         assert_eq!(random_file(3), random_file(3));
         assert_ne!(random_file(3), random_file(4));
         assert_eq!(random_file(3).len(), FILE_BYTES);

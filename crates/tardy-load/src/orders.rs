@@ -10,7 +10,7 @@ pub(super) const SUBCOMMAND: &str = "__load";
 /// The task of a load process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orders {
-    /// The part that it works at, counted through all loads; absent for the supervisor.
+    /// The part that it works at, counted through all loads; `None` for the parent.
     pub(super) part: Option<usize>,
     /// The parent process.
     pub(super) parent: u32,
@@ -32,7 +32,7 @@ impl Orders {
     pub(super) fn to_arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             SUBCOMMAND.to_owned(),
-            self.part.map_or_else(|| "supervisor".to_owned(), |part| part.to_string()),
+            self.part.map_or_else(|| "parent".to_owned(), |part| part.to_string()),
             format!("--parent={}", self.parent),
             format!("--counters={}", self.counters),
             format!("--seed={}", self.seed),
@@ -54,7 +54,7 @@ impl Orders {
             .collect();
         let option = |name: &str| options.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
         let part = match role.as_str() {
-            "supervisor" => None,
+            "parent" => None,
             part => Some(number(Some(part), "part")?),
         };
         let specs = rest[split + 1..]
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read_as_they_were_written() {
+    fn orders_survive_a_round_trip() {
         let specs = vec!["doload".parse().unwrap(), "cmd:sh -c 'a=--; -- --peer=x'".parse().unwrap()];
         let orders =
             Orders { part: None, parent: 7, counters: 3, seed: u64::MAX, port: 5566, peer: None, specs };
@@ -92,14 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_order_is_refused() {
-        for line in [
-            "",
-            "supervisor",
-            "supervisor --",
-            "x --parent=1 --",
-            "1 --parent=-1 --counters=3 --seed=0 --port=1 --",
-        ] {
+    fn malformed_orders_are_refused() {
+        for line in
+            ["", "parent", "parent --", "x --parent=1 --", "1 --parent=-1 --counters=3 --seed=0 --port=1 --"]
+        {
             let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
             assert!(Orders::from_arguments(&arguments).is_err(), "{line}");
         }

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_rfc_1071s() {
+    fn the_checksum_follows_rfc_1071() {
         // The example of RFC 1071, section 3: its sum is ddf2.
         assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_requests_answer_is_one() {
+    fn only_an_answer_to_the_last_request_counts() {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
         let mut flood = Flood { socket, raw: true, ipv6: false, identifier: 0x1234, sequence: 7 };
         let answer = |kind, identifier: u8, sequence| {

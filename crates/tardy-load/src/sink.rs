@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_written_like_this() {
+    fn a_host_may_have_a_port() {
         for (host, address) in [
             ("10.0.0.1", "10.0.0.1:5566"),
             ("10.0.0.1:99", "10.0.0.1:99"),

@@ -1,4 +1,4 @@
-//! Where a load process begins: one task of one load, or the supervisor over all of them.
+//! Where a load process begins: one task of one load, or the parent of all of them.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,8 @@ use super::messages::Message;
 use super::orders::Orders;
 use super::worker::{Ended, Worker, name_process, send};
 use super::{
-    affinity, command, compile, copy, cpu, datagrams, disk, listing, memory, mprotect, network, ping,
-    ping_in, processes, scheduler, signalling, sink, stream, supervisor, timers,
+    affinity, command, compile, copy, cpu, datagrams, disk, listing, load_parent, memory, mprotect, network,
+    ping, ping_in, processes, scheduler, signalling, sink, stream, timers,
 };
 
 /// The entry point of `tardy __load …`; `arguments` are those after the subcommand.
@@ -17,7 +17,7 @@ use super::{
 /// The binary calls it before anything else, so that a load process starts no thread and reads no configuration.
 pub fn worker_main(arguments: Vec<String>) -> ExitCode {
     match Orders::from_arguments(&arguments) {
-        Ok(orders) if orders.part.is_none() => supervisor::run(&orders),
+        Ok(orders) if orders.part.is_none() => load_parent::run(&orders),
         Ok(orders) => work(&orders),
         Err(error) => {
             eprintln!(

@@ -53,7 +53,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn what_is_sent_is_counted_and_a_broken_connection_is_an_error() {
+    fn sent_bytes_are_counted_and_a_broken_connection_is_an_error() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut other, _) = listener.accept().unwrap();

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lines_are_kept_and_no_more() {
+    fn only_the_last_lines_are_kept() {
         let mut tail = Tail::default();
         assert_eq!(tail.last_words(), "");
         for line in 0..100_000 {

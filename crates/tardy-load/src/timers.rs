@@ -33,10 +33,10 @@ fn expire(seed: u64, count: usize) -> Result<impl FnMut(&Counter) -> Result<(), 
     let timers: Vec<TimerFd> = (0..count).map(&mut timer).collect::<Result<_, _>>()?;
     let fds: Vec<i32> = timers.iter().map(AsRawFd::as_raw_fd).collect();
     Ok(move |expired: &Counter| {
-        let told = |error| format!("a timer cannot be waited for: {error}");
-        let ready = wait_readable(&fds, u64::MAX).map_err(told)?;
+        let failed = |error| format!("a timer cannot be waited for: {error}");
+        let ready = wait_readable(&fds, u64::MAX).map_err(failed)?;
         for (timer, _) in timers.iter().zip(ready).filter(|(_, ready)| *ready) {
-            timer.wait().map_err(told)?;
+            timer.wait().map_err(failed)?;
             expired.add(1);
         }
         Ok(())
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expiries_are_counted_and_no_faster_than_the_clock() {
+    fn expiries_are_counted_and_never_exceed_the_clock() {
         let (counter, mut step) = (Counter::default(), expire(1, 4).unwrap());
         let begin = Clock::Monotonic.now_ns();
         while counter.get() < 40 {

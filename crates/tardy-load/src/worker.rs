@@ -1,4 +1,4 @@
-//! What a load process works with: its task, its counters and its pipe to the supervisor.
+//! What a load process works with: its task, its counters and its pipe to its parent.
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -33,11 +33,11 @@ impl Worker {
         let task = orders.tasks().nth(index).ok_or("there is no such task")?.clone();
         let count = orders.tasks().map(task::counters).sum();
         let first_counter = orders.tasks().take(index).map(task::counters).sum();
-        // A command ends its tree before it goes, so it is told (see command.rs); the others just go. Asked again after
-        // exec: a binary with capabilities has lost what was asked before.
+        // A command ends its tree before it goes, so it gets a signal (see command.rs); others are killed. Repeated after
+        // exec, because a binary with capabilities loses the setting.
         if !task.is_a_command() {
             child::tie_to_parent(orders.parent, child::signal::KILL)
-                .map_err(|error| format!("its supervisor is gone: {error}"))?;
+                .map_err(|error| format!("its parent is gone: {error}"))?;
         }
         let counters = Counters::inherited(orders.counters, count);
         Ok(Self {
@@ -71,5 +71,5 @@ pub(super) fn send(part: usize, message: &Message) {
 
 /// Names the process, so that `ps` and `top` show which part it is; failure does not matter.
 pub(super) fn name_process(part: &str) {
-    let _ = std::fs::write("/proc/self/comm", format!("tardy-{part}"));
+    let _ = tardy_sys::processes::set_own_command(&format!("tardy-{part}"));
 }

@@ -1,20 +1,20 @@
-//! The binaries for 32-bit boards, run whole: probe, map of counters, house, run file, summary.
+//! The binaries for 32-bit boards, run as a whole: probe, map of counters, supervisor, run file, summary.
 //!
-//! An emulator of programs (qemu-user) stands for the board's processor. tardy starts itself again as its probe, so the
-//! kernel must know what to do with a program for another processor: a binfmt_misc of a user namespace's own says so,
-//! and the machine's is left alone. `make board-tests` builds the binaries and names their directory; without that, or
-//! where the kernel has no such thing, each test says that it was skipped.
+//! An emulator of programs (qemu-user) stands for the board's processor. tardy starts itself as its probe, so the kernel
+//! must know how to run a program for another processor: the binfmt_misc of a separate user namespace has it, and the
+//! machine's stays as it is. `make test-boards` builds the binaries and sets their directory. Without that, or if the kernel
+//! lacks such namespaces, each test prints why it is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tardy_record::run::State;
 
-/// Exit status of the script below when there is no such namespace.
+/// Exit status of the script below if there is no such namespace.
 const NO_NAMESPACE: i32 = 77;
 
-/// Makes 32-bit Arm programs run in a namespace of its own, then becomes `$@`. The magic is the first 20 bytes of an
-/// ELF file: 32 bits, lowest byte first, type 2 or 3, machine 40. `F` opens the emulator now.
+/// Makes the namespace run 32-bit Arm programs, then executes `$@`. The magic is the first 20 bytes of an ELF file: 32 bits,
+/// lowest byte first, type 2 or 3, machine 40. `F` opens the emulator now.
 const SCRIPT: &str = r#"
 mount -t binfmt_misc none /proc/sys/fs/binfmt_misc || exit 77
 magic='\x7fELF\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x28\x00'
@@ -23,18 +23,18 @@ printf '%s' ":tardy-board:M::$magic:$mask:$EMULATOR:F" >/proc/sys/fs/binfmt_misc
 exec "$@"
 "#;
 
-/// The board's tardy, to be run on the processor `cpu`; `None`, with a word about it, where it cannot be tried.
+/// The board's tardy on the processor `cpu`. `None`, with the reason printed, if it cannot run here.
 fn board(name: &str, cpu: &str) -> Option<Command> {
     let Some(directory) = std::env::var_os("TARDY_BOARDS").map(PathBuf::from) else {
         eprintln!(
-            "skipped: TARDY_BOARDS is not set; `make board-tests` builds the boards' tardys and sets it"
+            "skipped: TARDY_BOARDS is not set; `make test-boards` builds the boards' tardys and sets it"
         );
         return None;
     };
     let program = directory.join(format!("tardy-{name}"));
     if !program.exists() {
         eprintln!(
-            "skipped: no {}: it could not be built here, as `make board-tests` said",
+            "skipped: no {}: it could not be built here; `make test-boards` prints the reason",
             program.display()
         );
         return None;
@@ -51,7 +51,7 @@ fn board(name: &str, cpu: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Its output; `None`, with a word about it, where the kernel does not let a test say how programs are run.
+/// Its output. `None`, with the reason printed, if the kernel does not let a test define how programs run.
 fn output(mut command: Command) -> Option<Output> {
     let output = command.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -65,8 +65,8 @@ fn output(mut command: Command) -> Option<Output> {
     Some(output)
 }
 
-/// Measures on it for a second and looks at the run file, with the host's own eyes.
-fn a_second_is_measured_whole(name: &str, cpu: &str) {
+/// Measures on it for a second, and reads the run file on the host.
+fn measures_a_second(name: &str, cpu: &str) {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("board.run.json");
     let Some(mut command) = board(name, cpu) else { return };
@@ -77,7 +77,7 @@ fn a_second_is_measured_whole(name: &str, cpu: &str) {
     if output(command).is_none() {
         return;
     }
-    // Reading it checks that nothing is lost: recorded + missed + dropped = attempted.
+    // Reading checks that nothing is lost: recorded + missed + dropped = attempted.
     let run = tardy_record::file::from_text(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(run.progress.state, State::Complete);
     assert!(!run.series.is_empty());
@@ -85,7 +85,7 @@ fn a_second_is_measured_whole(name: &str, cpu: &str) {
         assert!(series.tally.recorded > 0, "{} has recorded nothing", series.label);
         assert_eq!(series.measured.total(), series.tally.recorded, "{}", series.label);
     }
-    // 64-bit numbers are written alike there and read alike here: both say the same of the run.
+    // 64-bit numbers are the same there and here: both programs show the same.
     let mut there = board(name, cpu).unwrap();
     there.args(["show", "--json"]).arg(&file);
     let mut here = Command::new(env!("CARGO_BIN_EXE_tardy"));
@@ -97,15 +97,15 @@ fn a_second_is_measured_whole(name: &str, cpu: &str) {
 
 #[test]
 fn an_at91sam9_measures_a_second() {
-    a_second_is_measured_whole("armv5te", "arm926");
+    measures_a_second("armv5te", "arm926");
 }
 
 #[test]
 fn the_first_raspberry_pi_measures_a_second() {
-    a_second_is_measured_whole("armv5te", "arm1176");
+    measures_a_second("armv5te", "arm1176");
 }
 
 #[test]
 fn an_armv7_board_measures_a_second() {
-    a_second_is_measured_whole("armv7", "cortex-a7");
+    measures_a_second("armv7", "cortex-a7");
 }

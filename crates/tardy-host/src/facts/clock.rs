@@ -104,7 +104,7 @@ mod tests {
         Tick Device: mode:     1\nPer CPU device: 0\nClock Event Device: stc\n max_delta_ns: 5\n";
 
     #[test]
-    fn old_kernels_say_it_all_in_one_file() {
+    fn old_kernels_report_everything_in_one_file() {
         let resolution = resolution(&SystemAnswers::none(), Ok(LIST));
         assert_eq!(resolution.get().unwrap()["monotonic"], 1);
         assert_eq!(high_resolution(Ok(LIST), &resolution).get(), Some(&true));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_is_no_high_resolution() {
+    fn a_resolution_of_one_tick_is_not_high() {
         let fact = Fact::known(BTreeMap::from([("monotonic".to_owned(), 4_000_000)]), "clock_getres(2)");
         assert_eq!(high_resolution(Err("absent"), &fact).get(), Some(&false));
         assert_eq!(high_resolution(Err("absent"), &Fact::unknown("")).get(), None);

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cores_without_a_name_get_one() {
+    fn arm_cores_are_named_by_their_numbers() {
         let big_little = "CPU implementer\t: 0x41\nCPU part\t: 0xd03\n\nCPU implementer\t: 0x41\nCPU part\t: 0xd09\n\
             CPU implementer\t: 0x41\nCPU part\t: 0xd03\nCPU implementer\t: 0x51\nCPU part\t: 0x800\n";
         assert_eq!(model(big_little).get().unwrap(), "Cortex-A53 + Cortex-A73 + implementer 0x51 part 0x800");

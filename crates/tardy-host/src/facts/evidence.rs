@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_age_of_rt_kernel_is_known_by_its_version() {
+    fn rt_kernels_of_every_age_are_recognised() {
         for rt in [
             "#1 SMP PREEMPT_RT Debian 6.12.43-1 (2025-08-27)",
             "#1 SMP PREEMPT RT Sat Sep 2 12:00:00 CEST 2017",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_at_odds_with_itself_is_unknown() {
+    fn contradicting_first_hand_evidence_is_unknown() {
         let all = [piece("/sys/kernel/realtime", Some(true), true), piece("uname -v", Some(false), true)];
         assert!(decide(&all).get().is_none());
         assert_eq!(contradictions(&all, None).len(), 1);

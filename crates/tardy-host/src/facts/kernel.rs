@@ -64,7 +64,7 @@ mod tests {
     use super::major_minor;
 
     #[test]
-    fn releases_have_numbers_at_their_start() {
+    fn a_release_begins_with_its_version() {
         assert_eq!(major_minor("6.12.43+deb13-rt-amd64"), Some((6, 12)));
         assert_eq!(major_minor("3.2-rt"), Some((3, 2)));
         assert_eq!(major_minor("next"), None);

@@ -319,14 +319,14 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_is_cut_where_the_kernel_cuts_it() {
+    fn the_command_line_is_split_like_the_kernel_does() {
         let (parameters, for_init) = split("a=\"b c\" quiet  dyndbg=\"file x +p\" -- --addr 0.0.0.0:2024");
         assert_eq!(parameters, ["a=b c", "quiet", "dyndbg=file x +p"]);
         assert_eq!(for_init, ["--addr", "0.0.0.0:2024"]);
     }
 
     #[test]
-    fn a_dot_in_a_value_makes_no_module() {
+    fn a_dot_in_a_value_does_not_name_a_module() {
         assert_eq!(module_of("dwg_otg.speed=1").as_deref(), Some("dwg_otg"));
         assert_eq!(module_of("snd-hda-intel.power_save=0").as_deref(), Some("snd_hda_intel"));
         for no in ["root=/dev/sda1.x", "10.0.0.1", "ip=10.0.0.2", "a.=1", ".b=1", "/boot/vmlinuz-6.1.0", "x"]
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_finger_is_seen_and_the_right_spelling_is_not_accused() {
+    fn typing_errors_are_found_and_correct_parameters_are_not_reported() {
         assert_eq!(slip("isolcpu=3").unwrap().resembles.as_deref(), Some("isolcpus=3"));
         assert_eq!(slip("nohzfull=1-3").unwrap().resembles.as_deref(), Some("nohz_full=1-3"));
         for right in LATENCY.iter().chain(&["quiet", "root=x", "panic=1", "nohz-full=3", "splash"]) {

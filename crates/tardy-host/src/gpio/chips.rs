@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_said() {
+    fn errors_name_the_problem_with_a_line() {
         for (text, words) in [
             ("gpiochip9:0", "there is no GPIO chip 'gpiochip9'; this machine has gpiochip0 (pinctrl-x)"),
             ("gpiochip0:3", "has lines 0 to 2, not 3"),

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pins_are_those_that_are_printed_on_boards() {
+    fn header_pins_match_the_boards() {
         let pin = |offset| pin(Some("Raspberry Pi 3 Model B Plus Rev 1.3"), "pinctrl-bcm2835", offset);
         assert_eq!(pin(17).as_deref(), Some("pin 11 of the 40-pin header"));
         assert_eq!(pin(21).as_deref(), Some("pin 40 of the 40-pin header"));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lamp_is_something_else() {
+    fn an_led_is_not_a_header_pin() {
         for name in ["STATUS_LED", "ACT_LED", "WL_ON", "CAM_GPIO0", "PWR_LOW_N"] {
             assert!(is_something_else(Some(name)), "{name}");
         }

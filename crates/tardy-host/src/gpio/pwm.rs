@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_said() {
+    fn unavailable_outputs_are_refused_with_the_reason() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
         assert!(find(&files, "pwmchip0", 0).unwrap_err().contains("no PWM controller in"));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wave_is_set_up_and_ended() {
+    fn a_wave_is_started_and_stopped() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
         let chip = root.path().join("sys/class/pwm/pwmchip0");

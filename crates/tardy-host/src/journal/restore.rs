@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_two_changes_is_what_comes_back() {
+    fn the_value_before_the_first_of_two_changes_is_restored() {
         let scene = Scene::new();
         fs::write(scene.root.path().join("proc/sys/kernel/x"), "3").unwrap();
         scene.dead_entry(9, &file("1"));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tracer_ends_before_its_settings_come_back() {
+    fn a_tracer_is_stopped_before_its_settings_are_restored() {
         let scene = Scene::new();
         fs::write(scene.root.path().join("proc/sys/kernel/x"), "2").unwrap();
         scene.dead_entry(0, &TraceInstance { path: "/sys/kernel/tracing/instances/tardy-1".to_owned() });
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_living_process_holds_is_left_alone() {
+    fn entries_of_living_processes_are_left_alone() {
         let scene = Scene::new();
         let entry = scene.place.note(&file("1")).unwrap();
         assert!(left_behind(&scene.place, &KINDS).is_empty());
@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_given_out_again_is_another_process() {
+    fn a_reused_process_id_is_recognised() {
         let scene = Scene::new();
         let owner = Owner { pid: std::process::id(), started_ticks: Some(0) };
         assert!(!is_alive(&scene.place, owner));
     }
 
     #[test]
-    fn what_cannot_be_undone_stays_in_the_journal_and_says_why() {
+    fn an_entry_that_cannot_be_undone_stays() {
         let scene = Scene::new();
         scene.dead_entry(0, &file("1"));
         let restored = restore(&scene.place, &scene.files, &KINDS).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_was_cut_short_changed_nothing() {
+    fn an_incomplete_entry_is_removed() {
         let scene = Scene::new();
         fs::write(scene.root.path().join(format!("journal/{NOBODY}-0.json")), "{\"own").unwrap();
         assert_eq!(restore(&scene.place, &scene.files, &KINDS).unwrap()[0].fate, Fate::Undone);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn no_journal_is_nothing_to_do() {
+    fn a_missing_journal_is_empty() {
         let place = Place::at(Path::new("/nonexistent/journal"));
         assert_eq!(restore(&place, &KernelFiles::real(), &KINDS), Ok(Vec::new()));
     }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_another_process_wrote_since_stays() {
+    fn a_text_written_by_another_process_stays() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
         std::fs::create_dir_all(root.path().join("sys")).unwrap();

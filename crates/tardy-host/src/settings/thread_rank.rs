@@ -146,7 +146,7 @@ mod tests {
                         0 0 0 2147483647 0 0 0 0 17 0 50 1 0 0 0";
 
     #[test]
-    fn a_thread_gets_its_rank_back_if_it_is_still_the_same_and_still_ours() {
+    fn a_thread_is_restored_if_it_and_its_priority_are_unchanged() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
         std::fs::create_dir_all(root.path().join("proc/39")).unwrap();

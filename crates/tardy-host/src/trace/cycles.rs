@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn another_timer_of_the_thread_is_no_wake_up_of_it() {
+    fn another_timer_of_the_thread_does_not_wake_it() {
         let other = What::Start { tid: 7, timer: 0xb, expires_ns: 50 };
         let found = cycles(&[
             (0, other),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loss_tears_apart_is_not_put_together() {
+    fn events_before_and_after_a_loss_are_not_combined() {
         let found = cycles(&[
             (1, START),
             (101, EXPIRE),

@@ -94,7 +94,7 @@ mod tests {
         \tfield:void *hrtimer;\toffset:60;\tsize:8;\tsigned:0;\n\nprint fmt: \"field:%s\", REC->x\n";
 
     #[test]
-    fn fields_are_found_by_name_whatever_their_type() {
+    fn fields_are_found_by_name() {
         let format = Format::parse(SWITCH);
         assert_eq!(format.id, 372);
         assert_eq!(format.field("next_pid"), Some(Field { offset: 56, size: 4 }));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_outside_of_its_event_is_no_number() {
+    fn a_field_outside_its_event_has_no_value() {
         let bytes = (-2i32).to_ne_bytes();
         assert_eq!(Field { offset: 0, size: 4 }.signed(&bytes), Some(-2));
         assert_eq!(Field { offset: 1, size: 4 }.number(&bytes), None);

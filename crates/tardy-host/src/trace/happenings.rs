@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_the_kernel_has_are_read_and_others_passed_over() {
+    fn known_events_are_decoded_and_others_skipped() {
         let (layouts, events) = layouts();
         assert_eq!(events, FORMATS.map(|(event, _)| event));
         let mut switch = [0u8; 64];
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_cut_off_is_none() {
+    fn a_truncated_event_is_not_decoded() {
         let (layouts, _) = layouts();
         let mut irq = [0u8; 16];
         put(&mut irq, 0, &8u16.to_ne_bytes());

@@ -4,7 +4,7 @@
 //! lost cycles add up to the attempted ones. A deadline that passed while the thread was late at a higher level was never attempted
 //! at a lower one, because no timer was started for it.
 
-use tardy_record::fill::missed_behind;
+use tardy_record::missed_periods::missed_behind;
 use tardy_record::series::{Change, Level, Quantity, Series, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_misses_what_passed_while_it_was_waited_for() {
+    fn a_level_misses_deadlines_that_passed_during_its_wait() {
         let mut levels = ThreadLevels::new(GRID, 1500, 0, &[]);
         levels.add(cycle(1500, [5, 120, 350], false));
         levels.add(cycle(1900, [5, 6, 7], false));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loss_swallowed_is_dropped() {
+    fn cycles_lost_with_events_count_as_dropped() {
         let mut levels = ThreadLevels::new(GRID, 1500, 0, &[]);
         levels.add(cycle(1500, [5, 6, 7], false));
         levels.add(cycle(2000, [5, 6, 7], true));

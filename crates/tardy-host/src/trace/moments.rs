@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_events_the_last_are_kept_and_it_is_said_from_when() {
+    fn of_too_many_events_the_last_are_kept_with_their_start() {
         let times_ns: Vec<u64> = (0..MOMENT_EVENTS_MAX as u64 + 100).map(|index| 1_100_000 + index).collect();
         let moment = stopped(&times_ns, 0).moment(&LATE).unwrap();
         assert_eq!(moment.events.len(), MOMENT_EVENTS_MAX - OPEN_MAX);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_began_before_and_still_goes_on_is_kept() {
+    fn activities_that_began_earlier_and_continue_are_kept() {
         let begin = |name: &str| Happening::VectorBegin { name: name.to_owned() };
         let end = |name: &str| Happening::VectorEnd { name: name.to_owned() };
         let events = [(500_000, begin("over")), (500_001, end("over")), (600_000, begin("open"))]

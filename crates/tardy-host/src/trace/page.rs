@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_told_with_their_number_where_that_is_known() {
+    fn losses_are_reported_with_their_number_if_known() {
         let n = u32::to_ne_bytes;
         let lost = |count| vec![(1000, count)];
         assert_eq!(read(&page(MISSED, &[word(1, 0), n(0)])).1, lost(None));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_refused() {
+    fn malformed_page_descriptions_are_refused() {
         for text in ["", "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"] {
             assert_eq!(PageLayout::of(&Format::parse(text)), None);
         }

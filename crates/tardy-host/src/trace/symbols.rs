@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_a_name_where_the_kernel_tells() {
+    fn addresses_are_named_if_the_kernel_shows_symbols() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("proc")).unwrap();
         let text =

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_what_to_do() {
+    fn errors_name_what_is_missing_and_the_remedy() {
         let reason = |paths: &[(&str, &str)]| Tracefs::find(&with(paths).1).unwrap_err();
         assert!(reason(&[("proc/filesystems", "nodev\tsysfs")]).contains("CONFIG_FTRACE"));
         let unmounted = reason(&[("proc/filesystems", "nodev\ttracefs")]);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tracer_that_is_missing_is_named_with_its_option() {
+    fn a_missing_tracer_is_reported_with_its_option() {
         let (_root, files) = with(&[
             ("sys/kernel/debug/tracing/events/header_page", ""),
             ("sys/kernel/debug/tracing/available_tracers", "osnoise function nop\n"),

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_another_shape_are_refused_by_the_name_of_the_field() {
+    fn entries_without_a_known_field_are_refused_and_the_field_named() {
         let reason = TracerLayout::of(Tracer::Osnoise, Format::parse(TIMERLAT)).unwrap_err();
         assert!(reason.contains("no field noise"), "{reason}");
     }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_out_of_nothing_is_unusual_and_a_steady_rate_is_not() {
+    fn a_burst_is_unusual_and_a_steady_rate_is_not() {
         let mut track = Track::new("irq 39 dwc_otg, cpu 0".into(), "interrupts", 5.0, 0);
         for round in 0..20 {
             track.note(round, 8000.0 + (round % 3) as f64);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_its_kind_after_a_quiet_while_is_unusual() {
+    fn a_first_event_after_a_quiet_time_is_unusual() {
         let mut track = Track::new("cpu 1 throttled".into(), "times", 0.1, 30);
         track.note(30, 1.0);
         assert_eq!(track.unusual(30).map(|unusual| unusual.usual), Some(0.0));

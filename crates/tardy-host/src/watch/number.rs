@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_all_of_the_word() {
+    fn a_number_spans_its_whole_word() {
         assert_eq!(whole(b"18446744073709551615"), Some(u64::MAX));
         assert_eq!(whole(b"18446744073709551616"), None);
         assert_eq!(whole(b""), None);
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_32_bits_begin_again() {
+    fn counters_of_32_bits_wrap() {
         assert_eq!(advance(5, 9), 4);
         assert_eq!(advance((1 << 32) - 2, 3), 5);
         assert_eq!(advance(1000, 3), 0);

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_digits_are_enough() {
+    fn readings_are_rounded_to_four_digits() {
         for (exact, short) in [
             (48.312, 48.31),
             (0.000_123_456, 0.000_123_5),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_takes_no_more_than_its_share() {
+    fn a_watcher_cannot_exceed_its_quota() {
         let mut readings = Readings::default();
         let mut quota = Quota(2);
         let head = Head {

@@ -64,7 +64,7 @@ fn interrupts(dwc: u64, mmc: u64) -> String {
 }
 
 #[test]
-fn interrupts_are_counted_by_source_and_cpu_and_only_what_happened_has_a_series() {
+fn interrupts_are_counted_by_source_and_cpu() {
     let fake = Fake::new(&[("proc/interrupts", &interrupts(1000, 50))]);
     let mut watchers = fake.watch(&[0, 1]);
     watchers.read(0, Occasion::Tick);
@@ -83,7 +83,7 @@ fn interrupts_are_counted_by_source_and_cpu_and_only_what_happened_has_a_series(
 }
 
 #[test]
-fn long_tables_are_read_between_phases_only_where_a_reading_would_hold_up_the_measured_cpu() {
+fn long_tables_are_read_between_phases_if_a_reading_would_delay_a_measured_cpu() {
     let fake = Fake::new(&[("proc/interrupts", &interrupts(0, 0)), ("proc/stat", "ctxt 0\n")]);
     let options = WatchOptions { measured_cpus: vec![0], on_a_measured_cpu: true };
     let mut watchers = Watchers::new(&KernelFiles::under(fake.root.path()), &options, || 0);
@@ -100,7 +100,7 @@ fn long_tables_are_read_between_phases_only_where_a_reading_would_hold_up_the_me
 }
 
 #[test]
-fn a_cpu_that_goes_and_comes_back_is_not_mistaken_for_another() {
+fn counters_follow_a_cpu_that_goes_offline_and_back() {
     let fake = Fake::new(&[("proc/softirqs", " CPU0 CPU1 CPU2\nTIMER: 10 20 30\n")]);
     let mut watchers = fake.watch(&[0]);
     watchers.read(0, Occasion::Tick);
@@ -114,7 +114,7 @@ fn a_cpu_that_goes_and_comes_back_is_not_mistaken_for_another() {
 }
 
 #[test]
-fn a_burst_is_told_beside_an_outlier_and_what_is_usual_is_not() {
+fn a_burst_is_reported_with_an_outlier_and_usual_activity_is_not() {
     let fake = Fake::new(&[("proc/interrupts", &interrupts(0, 0)), ("proc/stat", "ctxt 0\n")]);
     let mut watchers = fake.watch(&[0]);
     for second in 0..10 {
@@ -136,7 +136,7 @@ fn a_burst_is_told_beside_an_outlier_and_what_is_usual_is_not() {
 }
 
 #[test]
-fn a_thread_that_eats_a_third_of_a_cpu_is_named() {
+fn a_busy_kernel_thread_is_named() {
     let stat = |pid: u32, name: &str, flags: u64| {
         format!(
             "{pid} ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 0 0 0 0 -51 0 1 0 88 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 50 1"
@@ -164,7 +164,7 @@ fn a_thread_that_eats_a_third_of_a_cpu_is_named() {
 }
 
 #[test]
-fn sensors_that_would_interrupt_a_measured_cpu_are_left_out_and_said() {
+fn sensors_that_would_interrupt_a_measured_cpu_are_skipped_and_named() {
     let fake = Fake::new(&[
         ("sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n"),
         ("sys/class/thermal/thermal_zone0/temp", "50000\n"),
@@ -198,7 +198,7 @@ fn sensors_that_would_interrupt_a_measured_cpu_are_left_out_and_said() {
 }
 
 #[test]
-fn frequencies_of_measured_cpus_are_left_alone_where_asking_interrupts() {
+fn frequencies_are_skipped_if_reading_interrupts_a_measured_cpu() {
     let files = |release: &str| {
         Fake::new(&[
             ("proc/cpuinfo", "vendor_id\t: GenuineIntel\n"),
@@ -222,7 +222,7 @@ fn frequencies_of_measured_cpus_are_left_alone_where_asking_interrupts() {
 }
 
 #[test]
-fn what_a_raspberry_pi_and_an_intel_say_of_throttling() {
+fn throttling_is_read_on_raspberry_pi_and_intel() {
     let fake = Fake::new(&[
         ("sys/devices/platform/soc/soc:firmware/get_throttled", "50000\n"),
         ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n"),
@@ -260,7 +260,7 @@ fn steal_pressure_and_faults_are_shares_and_rates() {
 }
 
 #[test]
-fn a_machine_that_shows_nothing_says_so_and_what_reading_cost() {
+fn missing_files_and_the_cost_of_reading_are_reported() {
     let mut watchers = Fake::new(&[]).watch(&[]);
     for second in 0..20 {
         watchers.read(second * SECOND, Occasion::Tick);

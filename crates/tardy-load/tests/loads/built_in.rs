@@ -1,4 +1,5 @@
-//! Every load that needs no other machine: it counts its work, and the end of its worker or of one task is its death.
+//! Every load that needs no other machine. It counts its work; if its worker or one task ends, that is its death, which
+//! makes the run invalid.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -7,6 +8,8 @@ use std::time::Instant;
 
 use tardy_load::{LoadError, Loads};
 use tardy_record::load_spec::{CATALOGUE, LoadSpec};
+use tardy_record::run::Phase;
+use tardy_record::validity::judge_loads;
 use tardy_sys::child::{send, signal};
 
 use crate::processes::{Process, assert_all_end, descendants, eventually, own_descendants};
@@ -17,14 +20,14 @@ pub(crate) const TESTS: &[Test] = &[
     ("every_load_counts_and_dies_with_its_worker", every_load_counts_and_dies_with_its_worker),
     ("kill_9_of_tardy_ends_every_load", kill_9_of_tardy_ends_every_load),
     ("the_end_of_one_task_is_the_loads_death", the_end_of_one_task_is_the_loads_death),
-    ("groups_and_sizes_are_as_asked_for", groups_and_sizes_are_as_asked_for),
+    ("groups_and_sizes_are_as_requested", groups_and_sizes_are_as_requested),
     ("a_tool_that_fails_says_why_before_anything_is_measured", a_tool_that_fails_says_why),
     ("a_directory_that_cannot_be_used_is_named", a_directory_that_cannot_be_used_is_named),
     ("pings_from_outside_are_counted", pings_from_outside_are_counted),
     ("iperf3_is_counted", iperf3_is_counted),
 ];
 
-/// How each is tried; `tardy-` and the name of each part.
+/// The table of loads: how each is tested, and its parts.
 pub(crate) const TRIED: [(&str, &[&str]); 16] = [
     ("scheduler:2,3,64", &["scheduler"]),
     ("network", &["network"]),
@@ -45,7 +48,7 @@ pub(crate) const TRIED: [(&str, &[&str]); 16] = [
 ];
 
 fn every_load_is_tried_here() {
-    // ping-flood-in and iperf3 want another end, and are tried by themselves; doload and the others elsewhere.
+    // ping-flood-in and iperf3 need another end and have their own tests. The others are tested elsewhere.
     let elsewhere = ["none", "doload", "ping-flood-in", "iperf3", "sink", "cmd"];
     for entry in CATALOGUE {
         let word = entry.name();
@@ -54,15 +57,15 @@ fn every_load_is_tried_here() {
     }
 }
 
-/// Whether this machine has what the load needs; prints what it has not.
+/// Whether this machine has what the load needs. Prints what is missing.
 pub(crate) fn can_run(text: &str) -> bool {
-    let told = match Loads::start(&specs(&[text]), &context()) {
+    let error = match Loads::start(&specs(&[text]), &context()) {
         Ok(_) => return true,
         Err(error) => error.to_string(),
     };
-    let is_excuse = told.contains("is not installed") || told.contains("ping_group_range");
-    assert!(is_excuse, "{told}");
-    println!("  skipped: {told}");
+    let is_excuse = error.contains("is not installed") || error.contains("ping_group_range");
+    assert!(is_excuse, "{error}");
+    println!("  skipped: {error}");
     assert!(std::env::var_os("CI").is_none(), "CI must have it");
     false
 }
@@ -96,7 +99,12 @@ fn dies_with_its_worker(text: &str, parts: &[&str], victim: &str) {
         loads.read(begin.elapsed().as_nanos() as u64);
         loads.snapshot()[0].parts.iter().any(|part| !part.deaths.is_empty())
     });
+    loads.end_phase(begin.elapsed().as_nanos() as u64);
     let results = loads.stop();
+    let validity = judge_loads(&results, &[Phase::default()]);
+    assert!(!validity.valid, "{text}");
+    let reason = format!("load {text} ({victim}) died");
+    assert!(validity.spoilt_by.iter().any(|one| one.starts_with(&reason)), "{:?}", validity.spoilt_by);
     for part in &results[0].parts {
         assert_eq!(part.deaths.len(), usize::from(part.name == victim), "{text}: {part:?}");
         assert!(part.deaths.iter().all(|death| death.how.contains("SIGKILL")), "{text}: {part:?}");
@@ -105,13 +113,13 @@ fn dies_with_its_worker(text: &str, parts: &[&str], victim: &str) {
     assert_eq!(own_descendants(), [], "{text}");
 }
 
-/// The process right below the supervisor that works at this part.
+/// The child of the load parent that does this part.
 fn worker(part: &str) -> Process {
     let name: String = format!("tardy-{part}").chars().take(15).collect();
-    let supervisor = own_descendants().into_iter().find(|process| process.name == "tardy-loads").unwrap();
+    let parent = own_descendants().into_iter().find(|process| process.name == "tardy-loads").unwrap();
     let named: Vec<Process> =
-        descendants(supervisor.pid).into_iter().filter(|process| process.name == name).collect();
-    // Tasks are named as their worker and have been started after it.
+        descendants(parent.pid).into_iter().filter(|process| process.name == name).collect();
+    // Tasks have their worker's name and start after it.
     named.into_iter().min_by_key(Process::started).unwrap_or_else(|| panic!("{name} does not run"))
 }
 
@@ -153,7 +161,7 @@ fn the_end_of_one_task_is_the_loads_death() {
     }
 }
 
-fn groups_and_sizes_are_as_asked_for() {
+fn groups_and_sizes_are_as_requested() {
     let loads = Loads::start(&specs(&["scheduler:3,4,1000"]), &context()).unwrap();
     let tasks = own_descendants().iter().filter(|process| process.name == "tardy-scheduler").count();
     assert_eq!(tasks, 1 + 3 * 2 * 4, "a worker, and each group's senders and receivers");

@@ -1,4 +1,4 @@
-//! Nothing of any load outlives tardy, whoever is killed and how.
+//! Nothing of any load outlives tardy, whichever process is killed and how.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -14,14 +14,14 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_kill_of_the_process_group_ends_all_loads", a_kill_of_the_process_group_ends_all_loads),
     ("ctrl_c_ends_a_load_by_itself_properly", ctrl_c_ends_a_load_by_itself_properly),
     (
-        "kill_9_of_the_supervisor_is_noticed_and_ends_all_loads",
-        kill_9_of_the_supervisor_is_noticed_and_ends_all_loads,
+        "kill_9_of_the_parent_is_noticed_and_ends_all_loads",
+        kill_9_of_the_parent_is_noticed_and_ends_all_loads,
     ),
     ("kill_9_of_one_load_process_is_a_death", kill_9_of_one_load_process_is_a_death),
     ("dropping_loads_ends_them", dropping_loads_ends_them),
 ];
 
-/// Commands that try to get away.
+/// Commands that try to escape.
 const DAEMONS: [&str; 3] = [
     "cmd:sleep 1001",
     "cmd:setsid sleep 1002 & disown 2>/dev/null; exit 0",
@@ -36,7 +36,7 @@ struct Victim {
 }
 
 impl Victim {
-    /// `before` goes in front of the command line, such as `timeout`.
+    /// `before` is put in front of the command line.
     fn start(before: &[&str]) -> Self {
         let exe = std::env::current_exe().unwrap();
         let mut line: Vec<String> = before.iter().map(|&word| word.to_owned()).collect();
@@ -76,7 +76,7 @@ fn kill_9_of_tardy_ends_all_loads() {
     }
 }
 
-/// Nobody else sleeps that long; processes that were started after the list was made are found too.
+/// No other process sleeps that long. Finds processes that started after the list was made, too.
 fn assert_no_sleep_is_left() {
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -86,7 +86,10 @@ fn assert_no_sleep_is_left() {
 }
 
 fn a_kill_of_the_process_group_ends_all_loads() {
-    let mut victim = Victim::start(&["timeout", "-s", "KILL", "6"]);
+    // setsid makes it the leader of a process group, whose number is its own.
+    let mut victim = Victim::start(&["setsid"]);
+    let group = format!("-{}", victim.process.id());
+    assert!(Command::new("kill").args(["-KILL", "--", &group]).status().unwrap().success());
     victim.process.wait().unwrap();
     assert_all_end(&victim.loads);
     assert_no_sleep_is_left();
@@ -102,18 +105,18 @@ fn ctrl_c_ends_a_load_by_itself_properly() {
     assert!(victim.loads.iter().all(|load| !is_alive(load)), "it waits for their end");
 }
 
-fn kill_9_of_the_supervisor_is_noticed_and_ends_all_loads() {
+fn kill_9_of_the_parent_is_noticed_and_ends_all_loads() {
     let all: Vec<&str> = ["doload"].into_iter().chain(DAEMONS).collect();
     let mut loads = Loads::start(&specs(&all), &context()).unwrap();
     let processes = own_descendants();
-    let supervisor = processes.iter().find(|process| process.name == "tardy-loads").unwrap();
-    send(supervisor.pid, signal::KILL).unwrap();
+    let parent = processes.iter().find(|process| process.name == "tardy-loads").unwrap();
+    send(parent.pid, signal::KILL).unwrap();
     assert_all_end(&processes);
     assert_no_sleep_is_left();
     loads.read(1);
     for part in loads.stop().iter().flat_map(|load| &load.parts) {
         assert_eq!(part.deaths.len(), 1, "{part:?}");
-        assert!(part.deaths[0].how.contains("the supervisor of the loads ended: signal: 9"), "{part:?}");
+        assert!(part.deaths[0].how.contains("the parent of the load processes ended: signal: 9"), "{part:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The scheduler part beside the tool that it is modelled on, in turns on the same machine.
+//! The scheduler part compared with the tool that it is modelled on, in turns on the same machine.
 
 use std::process::Command;
 use std::time::Instant;
@@ -12,9 +12,9 @@ pub(crate) const TESTS: &[Test] = &[(
     the_scheduler_part_is_within_a_fifth_of_hackbench,
 )];
 
-/// More rounds than one, up to this limit, where a noisy machine leaves the answer open.
+/// One round is enough, unless a noisy machine leaves the answer open. At most this many.
 const ROUNDS_MOST: usize = 15;
-/// Each of 20 senders sends this many messages to each of 20 receivers: some seconds' worth.
+/// Each of 20 senders sends this many messages to each of 20 receivers, which takes seconds.
 const LOOPS: u64 = 6000;
 /// Long enough for a kill and a new group.
 const SECONDS: f64 = 6.0;
@@ -37,7 +37,7 @@ fn the_scheduler_part_is_within_a_fifth_of_hackbench() {
     assert!(is_close(&ratios), "{ratio:.3} of hackbench's rate");
 }
 
-/// Messages a second, from the time that it prints: from the word to go, its forks not counted, to its last task's end.
+/// Messages per second, from the time that it prints: from its start signal, after its forks, to its last task's end.
 fn hackbench_rate() -> f64 {
     let output = Command::new("hackbench").args(["-g", "1", "-l", &LOOPS.to_string()]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -46,7 +46,7 @@ fn hackbench_rate() -> f64 {
     (LOOPS * 20 * 20) as f64 / seconds.trim().parse::<f64>().unwrap()
 }
 
-/// Messages a second, forks and kills of a group counted with the rest.
+/// Messages per second, with the forks and kills of a group.
 fn our_rate() -> f64 {
     let mut loads = Loads::start(&specs(&["scheduler"]), &context()).unwrap();
     let begin = Instant::now();

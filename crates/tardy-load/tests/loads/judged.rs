@@ -1,4 +1,4 @@
-//! What doload does, held against the rule that makes a run invalid.
+//! What loads do, judged by the rule that makes a run invalid.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// Those that look for what only time brings out.
+/// Tests that look for what only time shows.
 pub(crate) const SOAKS: &[Test] =
     &[("soak_ten_minutes_of_doload_are_valid", soak_ten_minutes_of_doload_are_valid)];
 
@@ -29,10 +29,10 @@ fn three_seconds_of_doload_are_valid() {
     assert_eq!(validity.limits, ["load doload: no network-card interrupts: the data went over loopback"]);
 }
 
-/// Nobody has died, and nothing is done: as behind a disk that does not answer, or a probe that takes every CPU.
+/// Every process lives and does nothing, as if a disk did not answer or a probe took every CPU.
 fn every_load_that_is_stopped_makes_its_phase_invalid() {
     const SECOND: u64 = 1_000_000_000;
-    // Times are told to the loads, so that ten seconds need not pass.
+    // The loads are given these times, so ten seconds need not pass.
     for (text, parts) in built_in::TRIED {
         if !built_in::can_run(text) {
             continue;
@@ -58,13 +58,13 @@ fn every_load_that_is_stopped_makes_its_phase_invalid() {
     }
 }
 
-/// On a machine with nothing else to do: another load that starts meanwhile is a stall to this one.
+/// On an idle machine: another load is a stall to this one.
 fn soak_ten_minutes_of_doload_are_valid() {
     let validity = run(Duration::from_secs(600));
     assert!(validity.valid, "{:?}", validity.spoilt_by);
 }
 
-/// Runs doload for a phase of this length, read once a second as a run does it.
+/// Runs doload for a phase of this length and reads it once per second, as a run does.
 fn run(length: Duration) -> Validity {
     let mut loads = Loads::start(&specs(&["doload"]), &context()).unwrap();
     let begin = Instant::now();

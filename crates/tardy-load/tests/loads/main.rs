@@ -1,9 +1,9 @@
 //! Loads on this machine: every part makes progress, and nothing of any load outlives tardy.
 //!
-//! Without the usual harness, because load processes are this executable, started anew, and because loads that ran
-//! beside each other would disturb each other's rates: the tests run one after the other.
+//! Without the usual harness: load processes are this executable, and the tests run one after the other, because loads
+//! disturb each other's rates.
 //!
-//! The road not taken: a binary of its own for the processes, which would be built and installed with tardy.
+//! Rejected: a separate binary for the processes, which would be built and installed with tardy.
 
 mod built_in;
 mod ends;
@@ -57,8 +57,8 @@ fn specs<S: AsRef<str>>(texts: &[S]) -> Vec<LoadSpec> {
     texts.iter().map(|text| text.as_ref().parse().unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Runs the tests whose names hold one of the words that do not begin with a dash; with `--ignored` those that run
-/// for long; with `--list` only names them.
+/// Runs the tests whose names contain one of the arguments without a dash. `--ignored` runs those that take long, `--list`
+/// only lists them.
 fn run_tests(arguments: &[String]) -> ExitCode {
     let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);

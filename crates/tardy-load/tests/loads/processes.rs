@@ -1,4 +1,4 @@
-//! Processes of this machine, by pid, and who is whose descendant.
+//! Processes of this machine, by pid, and their descendants.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// How long something that is about to happen may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A process, which no later one with the same pid is taken for.
+/// A process, distinct from a later one with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -77,7 +77,7 @@ pub(crate) fn is_stopped(process: &Process) -> bool {
     status(process.pid).is_none_or(|status| status.process.start_time != process.start_time || status.stopped)
 }
 
-/// Looks until it is so; fails after [`PATIENCE`].
+/// Polls until the condition is true. Fails after [`PATIENCE`].
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
@@ -96,7 +96,7 @@ pub(crate) fn assert_all_end(processes: &[Process]) {
     });
 }
 
-/// The names of those that live now.
+/// Their names.
 pub(crate) fn names(processes: &[Process]) -> Vec<&str> {
     processes.iter().map(|process| process.name.as_str()).collect()
 }

@@ -11,7 +11,7 @@ use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
-use tardy_present::noise;
+use tardy_present::sections::phase_lock as shown;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         plan,
     };
     pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
-    for warning in noise::in_step(&phase_lock::beforehand(&request.plan, &request.facts)) {
+    for warning in shown::warnings(&phase_lock::beforehand(&request.plan, &request.facts)) {
         output::report(&warning);
     }
     let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));

@@ -100,16 +100,12 @@ fn what_cannot_be_of_a_stimulus_is_said() {
 #[test]
 fn a_limit_is_held_against_reactions_and_against_what_was_never_answered() {
     let bench = Bench::new();
-    for (limit, words) in [
-        ("13us", "were later"),
-        ("1ms", "Whether the limit of 1ms was kept is not known: 12 went unanswered"),
-    ] {
+    for (limit, words) in
+        [("13us", "were later"), ("1ms", "Whether the limit of 1ms was kept is unknown: 12 of")]
+    {
         let name = format!("{limit}.run.json");
         let printed = bench.run(&fake(&name, &["--limit", limit, "--thresholds", "12us"])).exits(0);
-        assert!(
-            printed.out.contains(words) && printed.out.contains("edges went unanswered"),
-            "{}",
-            printed.out
-        );
+        let unfolded = printed.out.replace("\n  ", " ");
+        assert!(unfolded.contains(words) && unfolded.contains("edges went unanswered"), "{unfolded}");
     }
 }

@@ -1,23 +1,23 @@
-//! Real measurements on the machine at hand. What it is like does not matter: every number is checked against the
-//! others and against the kernel's, never against a time.
+//! Real measurements on this machine, whatever it is: numbers are compared with each other and with the kernel's, never with
+//! a time.
 
 use crate::bench::Bench;
 use serde_json::Value;
 
 #[test]
-fn ten_seconds_under_load_add_up() {
+fn seconds_under_load_add_up() {
     let _mine = crate::doload_is_mine();
     let bench = Bench::new();
     let arguments =
-        ["run", "--duration", "10s", "--load", "doload", "--limit", "1ms", "-o", "a.run.json", "--report"];
+        ["run", "--duration", "4s", "--load", "doload", "--limit", "1ms", "-o", "a.run.json", "--report"];
     let printed = bench.run(&arguments);
     assert!(matches!(printed.code, Some(0 | 5)), "{}\n{}", printed.out, printed.err);
-    assert!(printed.out.contains("This is no guarantee"), "{}", printed.out);
+    assert!(printed.out.contains("This is not a guarantee"), "{}", printed.out);
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["state"], "complete");
-    assert_eq!(run["progress"]["planned_ns"], 10_000_000_000u64);
+    assert_eq!(run["progress"]["planned_ns"], 4_000_000_000u64);
     for series in run["series"].as_array().unwrap() {
-        check_series(series, 50_000);
+        check_series(series, 20_000);
     }
     check_loads(&run);
     check_cost(&run);
@@ -84,7 +84,7 @@ fn check_cost(run: &Value) {
     let house =
         costs.iter().find(|cost| cost["thread"].as_str().unwrap().starts_with("housekeeping")).unwrap();
     let wakeups = house["voluntary_switches"].as_u64().unwrap();
-    assert!(wakeups < 400, "the house wakes about once a second, not {wakeups} times in 11 s");
+    assert!(wakeups < 200, "the supervisor wakes about once per second, not {wakeups} times in 5 s");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_dead_load_makes_the_run_invalid() {
         .run(&[
             "run",
             "--duration",
-            "2500ms",
+            "1200ms",
             "--load",
             "cmd:echo no such disk >&2; exit 7",
             "-o",

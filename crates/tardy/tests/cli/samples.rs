@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bench::Bench;
+use crate::killed::{least_counted_in, map_of, wait_until};
 use serde_json::Value;
 
 /// One line of the file.
@@ -170,10 +171,10 @@ fn nothing_else_is_taken_for_the_samples_file() {
 #[test]
 fn a_house_that_does_not_come_round_loses_samples_and_says_so() {
     let bench = Bench::new();
-    let mut house = start(&bench, "8s");
-    // A ring for samples every ms is full after 4.1 s.
+    let mut house = start(&bench, "5500ms");
     signal(house.id(), "STOP");
-    thread::sleep(Duration::from_secs(6));
+    let map = map_of(&bench.path("a.run.json"));
+    wait_until("more samples than the ring of 4,096 holds", || least_counted_in(&map) > 4_150);
     signal(house.id(), "CONT");
     assert_eq!(house.wait().unwrap().code(), Some(0));
     let run = bench.json("a.run.json");

@@ -104,7 +104,7 @@ fn parts_of_a_recipe_have_timers_of_their_own() {
     fs::write(bench.path("parts.toml"), recipe).unwrap();
     let printed = bench.run(&fake("a.run.json", &["./parts.toml"])).exits(0).out;
     for told in [
-        "Phase 1: busy, gpiochip0:17 through chardev, as fast as it can, SCHED_OTHER",
+        "Phase 1: busy, gpiochip0:17 through chardev, as fast as possible, SCHED_OTHER",
         "Phase 2: 30 us, gpiochip0:17 through chardev, clock_nanosleep every 30us, SCHED_FIFO 90",
         "Phase 4: 25 us, round 2, gpiochip0:17 through chardev, clock_nanosleep every 25us",
         "The timer of 25us is in step with periodic noise: 5 intervals for 1 period of 125.00 us",
@@ -252,9 +252,9 @@ fn the_wiggle_in_python_writes_its_line_and_lets_go_of_it() {
     let output = python(&bench, GPIOD_2, &["--out", "/dev/gpiochip0:4", "--edges", "2"]);
     assert!(output.status.success());
     for (gpiod, words, told) in [
-        (GPIOD_2, &["--out", "gpiochip0"][..], "is no line"),
-        (GPIOD_2, &["--out", "gpiochip0:17", "--period-us", "0"], "no period"),
-        (GPIOD_2, &["--out", "gpiochip9:17"], "/dev/gpiochip9, line 17, cannot be had: there is none"),
+        (GPIOD_2, &["--out", "gpiochip0"][..], "is not a line"),
+        (GPIOD_2, &["--out", "gpiochip0:17", "--period-us", "0"], "is not a period"),
+        (GPIOD_2, &["--out", "gpiochip9:17"], "/dev/gpiochip9, line 17, is not available: there is none"),
         ("class Chip: pass\n", &["--out", "gpiochip0:17"], "version 1 (Debian 12's python3-libgpiod)"),
         ("raise ImportError\n", &["--out", "gpiochip0:17"], "pip install gpiod"),
     ] {

@@ -1,32 +1,24 @@
-//! The simulator against a real kernel, frame by frame, on switches that chance made up.
+//! The simulator compared with a real kernel, frame by frame, on randomly generated switches.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
-
-use tardy_lab::arch::Arch;
-use tardy_lab::experiment::{Experiment, Host};
-use tardy_lab::guest::cpio::Entry;
-use tardy_lab::guest::initramfs::Parts;
-use tardy_lab::guest::libraries;
-use tardy_lab::guest::orders::Orders;
-use tardy_lab::kernel::{self, KernelSpec};
-use tardy_lab::machine::{Machine, Pace};
-use tardy_lab::packages::PackageStore;
-use tardy_tsn::kernel_modules::KERNEL_MODULES;
+use tardy_lab::machine::Pace;
 use tardy_tsn::network::{Network, Schedule};
 use tardy_tsn::simulate::agreement::{Agreement, agreement, rules};
 use tardy_tsn::simulate::engine::Arrival;
 use tardy_tsn::simulate::replay::{Entrance, replay};
 use tardy_tsn::simulate::{Options, Ports};
 
-use crate::guests::{self, Turn};
+use crate::scripted::{Printed, Scene, SharedBoot};
+use crate::switch;
 
-/// How many files are held against the kernel, and how many of them in every run of the tests.
-const FILES: usize = 50;
-const FEW: usize = 10;
-/// The rate that the emulated CPU keeps up with, being talker, switch, wire and listener at once (docs/tsn.md).
+/// A CPU of a billion instructions per second.
+const PACE: Pace = Pace::Instructions { shift: 0 };
+const KERNEL: &str = "debian:6.12-rt";
+/// How many files the long test compares with the kernel. `make test` compares a twentieth of them.
+const FILES: usize = 200;
+const TWENTIETH: usize = 20;
+/// The rate that the emulated CPU keeps up with as talker, switch, wire and listener (docs/tsn.md).
 const BITS_PER_SECOND: u64 = 10_000_000;
-/// Where the kernel notes when the gates' timer fires.
+/// Where the kernel records when the gates' timer fires.
 const TRACE: &str = "/sys/kernel/tracing/instances/gates";
 
 /// The first seeds whose switch has the rate.
@@ -47,46 +39,29 @@ fn schedule(network: &Network) -> &Schedule {
 }
 
 /// A test of each file, one after the other.
-fn experiment(guests: &Path, seeds: &[u64]) -> Experiment {
-    let store = PackageStore::of_this_user().unwrap();
-    let mut files = Vec::new();
-    for (package, path) in [("nftables", "/usr/sbin/nft"), ("busybox-static", "/bin/busybox")] {
-        let tool = store.fetch_tool_root(Arch::X86_64, &[package], &mut |text| eprintln!("{text}")).unwrap();
-        files.extend(libraries::tool(&tool.root, path).unwrap());
-    }
-    let mut commands = Vec::new();
-    for seed in seeds {
-        let content = tardy_tsn::generate::file(*seed).into_bytes();
-        files.push((format!("lab/{seed}.toml"), Entry::File { content, executable: false }));
-        let line = format!(
-            "/tardy tsn test /lab/{seed}.toml --netns --with-shaper --for 60ms -q --frames /lab/results/{seed}.csv \
-             -o /lab/results/{seed}.run.json > /dev/null"
-        );
-        let event = format!("{TRACE}/events/timer/hrtimer_expire_entry/enable");
-        let begin = format!(
-            "mkdir -p {TRACE}; echo 8192 > {TRACE}/buffer_size_kb; echo > {TRACE}/trace; echo 1 > {event}"
-        );
-        let end = format!(
-            "echo 0 > {event}; grep function=advance_sched {TRACE}/trace > /lab/results/{seed}.timers"
-        );
-        // A test whose switch holds frames back for good ends with a status of its own, and the next shall begin all the same.
-        let all = format!("{begin}; {line}; {end}; true");
-        commands.push(["/bin/busybox", "sh", "-c", &all].map(str::to_owned).to_vec());
-    }
-    Experiment {
-        machine: Machine::Pc,
-        // A CPU of a billion instructions a second.
-        pace: Pace::Instructions { shift: 0 },
-        memory_mib: 512,
-        patience: Duration::from_secs(900),
-        orders: Orders { commands, ..Orders::default() },
-        parts: Parts {
-            tardy: std::fs::read(guests.join("tardy-guest-x86_64")).unwrap(),
-            files,
-            ..Parts::default()
-        },
-    }
+fn scene(seeds: &[u64]) -> Scene {
+    let files = seeds.iter().map(|seed| (format!("{seed}.toml"), tardy_tsn::generate::file(*seed)));
+    let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    let script =
+        format!("mkdir {TRACE}\necho 8192 > {TRACE}/buffer_size_kb\nSEEDS='{}'\n{TEST}", seeds.join(" "));
+    Scene { name: "agreement", script, files: files.collect(), ..switch::parts() }
 }
+
+/// A test whose switch holds frames back for good ends with a status of its own, and the next one begins all the same.
+const TEST: &str = r"
+event=/sys/kernel/tracing/instances/gates/events/timer/hrtimer_expire_entry/enable
+trace=/sys/kernel/tracing/instances/gates/trace
+for seed in $SEEDS; do
+    part $seed
+    echo > $trace
+    echo 1 > $event
+    tardy tsn test $FILES/$seed.toml --netns --with-shaper --for 60ms -q --frames /lab/results/$seed.csv \
+        -o /lab/results/$seed.run.json > /dev/null
+    echo 0 > $event
+    grep function=advance_sched $trace > /lab/results/$seed.timers
+done
+true
+";
 
 /// A frame of `--frames`.
 #[derive(Clone, Copy)]
@@ -96,7 +71,7 @@ struct Seen {
     left_ns: i64,
 }
 
-/// The frames of a list, each of which the kernel's trace must tell of.
+/// The frames of a list. Each must be in the kernel's trace.
 fn seen(csv: &str, network: &Network) -> Vec<Seen> {
     let flow_of = |name: &str| network.flows.iter().position(|flow| flow.name.value == name).unwrap();
     let line = |line: &str| {
@@ -116,7 +91,7 @@ fn seen(csv: &str, network: &Network) -> Vec<Seen> {
     csv.lines().skip(1).map(line).collect()
 }
 
-/// When each frame was through the wire, which begins with it when it left its queue, or when the one before is through.
+/// When each frame was through the wire. Its transmission begins when it left its queue or when the frame before is through.
 fn through_ns(seen: &[Seen]) -> Vec<i64> {
     let mut order: Vec<usize> = (0..seen.len()).collect();
     order.sort_by_key(|place| (seen[*place].left_ns, seen[*place].arrival.arrived_ns));
@@ -129,13 +104,13 @@ fn through_ns(seen: &[Seen]) -> Vec<i64> {
     through
 }
 
-/// When the gates' timer fired, on its own clock: the schedule's.
+/// When the gates' timer fired, on the schedule's clock.
 fn timers_ns(trace: &str) -> Vec<i64> {
     let fired = |line: &str| line.rsplit_once("now=")?.1.trim().parse().ok();
     trace.lines().map(|line| fired(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
-/// How long after an entry's beginning the timer fired while there were frames, sorted.
+/// How long after the beginning of an entry the timer fired while there were frames, sorted.
 fn gates_ns(timers_ns: &[i64], seen: &[Seen], schedule: &Schedule) -> Vec<i64> {
     let first_ns = seen.iter().map(|one| one.queued_ns).min().unwrap_or(i64::MAX);
     let last_ns = seen.iter().map(|one| one.left_ns).max().unwrap_or(i64::MIN);
@@ -165,8 +140,8 @@ fn median(sorted: &[i64]) -> i64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
-/// Holds one file's frames against the simulator's, and says what came of it: with each frame's time when it was through
-/// the wire by the kernel's trace, and when it was received.
+/// Compares one file's frames with the simulator's: the time when each was through the wire by the kernel's trace, and when
+/// it was received.
 fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> [Agreement; 2] {
     let network = network(seed);
     let (seen, timers) = (seen(csv, &network), timers_ns(trace));
@@ -196,7 +171,7 @@ fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> [Agree
         median(&receipts),
         last(&receipts),
     );
-    let held = |what: &str, observed: &[Arrival], latency_ns: i64| {
+    let compared = |what: &str, observed: &[Arrival], latency_ns: i64| {
         let agreed = agreement(&simulated, observed, &rules(run, 0, latency_ns.unsigned_abs()));
         println!(
             "  {what}: from {} ns to {} ns after the simulator's time; order {}, slot {}, time {}, only simulated {}, only \
@@ -213,49 +188,39 @@ fn compare(seed: u64, csv: &str, trace: &str, run: &tardy_record::Run) -> [Agree
         agreed
     };
     [
-        held("through the wire", &left, last(&gates)),
-        held("received", &received, last(&gates) + last(&receipts)),
+        compared("through the wire", &left, last(&gates)),
+        compared("received", &received, last(&gates) + last(&receipts)),
     ]
 }
 
 #[test]
-fn switches_of_chance_agree_with_the_kernel_in_every_frame() {
-    agree(FEW);
+fn random_switches_agree_with_the_kernel_in_every_frame() {
+    static FEW: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&seeds(FILES / TWENTIETH))]);
+    let Some(printed) = FEW.scene("agreement") else { return };
+    agree(printed, &seeds(FILES / TWENTIETH));
 }
 
 #[test]
-#[ignore = "takes five minutes; `make agreement` runs it"]
-fn fifty_switches_of_chance_agree_with_the_kernel_in_every_frame() {
-    agree(FILES);
+#[ignore = "takes twenty times as long as the test above; `make long-tests` runs it"]
+fn long_random_switches_agree_with_the_kernel_in_every_frame() {
+    static ALL: SharedBoot = SharedBoot::at_pace(PACE, KERNEL, || vec![scene(&seeds(FILES))]);
+    let Some(printed) = ALL.scene("agreement") else { return };
+    agree(printed, &seeds(FILES));
 }
 
-fn agree(count: usize) {
-    let Some(guests) = guests::directory() else { return };
-    let spec = KernelSpec::parse("debian:6.12-rt").unwrap();
-    let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text| eprintln!("{text}")).unwrap();
-    let modules = kernel::modules::resolve(&kernel, &KERNEL_MODULES.map(str::to_owned), &[]).unwrap();
-    let seeds = seeds(count);
-    let began = Instant::now();
-    let turn = Turn::on_one();
-    let host = Host { core: Some(turn.core()), cancel: None };
-    let outcome = experiment(&guests, &seeds).run(&kernel, modules, host, &mut |_| {}).unwrap();
-    println!("{} files in {:.0} s, status {}", seeds.len(), began.elapsed().as_secs_f64(), outcome.status);
-    let text = |name: &str| {
-        let file = outcome.files.iter().find(|(given, _)| given == name);
-        String::from_utf8(file.unwrap_or_else(|| panic!("no {name}")).1.clone()).unwrap()
-    };
+fn agree(printed: &Printed, seeds: &[u64]) {
     let compared: Vec<(u64, [Agreement; 2])> = seeds
         .iter()
         .map(|seed| {
-            let run = tardy_record::file::from_text(text(&format!("{seed}.run.json")).as_bytes()).unwrap();
-            let (csv, trace) = (text(&format!("{seed}.csv")), text(&format!("{seed}.timers")));
-            (*seed, compare(*seed, &csv, &trace, &run))
+            let (csv, trace) =
+                (printed.text_file(&format!("{seed}.csv")), printed.text_file(&format!("{seed}.timers")));
+            (*seed, compare(*seed, csv, trace, &printed.run(&format!("{seed}.run.json"))))
         })
         .collect();
     let frames: u64 = compared.iter().map(|(_, [agreed, _])| agreed.frames).sum();
     let is_whole = |agreed: &[Agreement; 2]| agreed.iter().all(Agreement::is_whole);
     let wrong: Vec<u64> =
         compared.iter().filter(|(_, agreed)| !is_whole(agreed)).map(|(seed, _)| *seed).collect();
-    println!("{} of {count} files agree, {frames} frames compared", count - wrong.len());
-    assert_eq!(wrong, Vec::<u64>::new(), "files whose frames came otherwise than in the simulator");
+    println!("{} of {} files agree, {frames} frames compared", seeds.len() - wrong.len(), seeds.len());
+    assert_eq!(wrong, Vec::<u64>::new(), "seeds of files whose frames differ from the simulator's");
 }

@@ -1,5 +1,5 @@
-//! How long tardy takes to answer an edge, beside a program in C that does nothing else (bench/gpio_answer.c), by the log of
-//! the lab's chip: from the rise of one line to that of the other.
+//! How long tardy takes to answer an edge, compared with a C program that does nothing else (bench/gpio_answer.c), by the
+//! log of the lab's chip: from the rise of one line to that of the other.
 //!
 //! The order is fixed, tardy first, as in `cost.rs`.
 
@@ -12,18 +12,17 @@ use tardy_record::pins::Point;
 
 use crate::cost;
 use crate::guests;
-use crate::own_modules;
 use crate::pins;
-use crate::switch::machine::{Guest, Said};
+use crate::scripted::{Printed, Scene};
 
-/// How much of the C program's time tardy may take.
+/// tardy may take this share of the C program's time.
 const MOST: f64 = 1.10;
-/// A priority that no thread of the guest has otherwise.
+/// A priority that no other thread of the guest has.
 const PRIORITY: u32 = 83;
 const EDGES: usize = 3000;
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/gpio_answer.c");
 
-/// What answers took, from the rise to the answer, and the answering thread's run time an edge.
+/// How long answers took from the rise, and the answering thread's run time per edge.
 struct Answers {
     count: usize,
     median_ns: f64,
@@ -32,22 +31,22 @@ struct Answers {
 }
 
 impl Answers {
-    fn of_tardy(said: &Said) -> Self {
-        let run = tardy_record::file::from_text(said.file("tardy.run.json")).unwrap();
+    fn of_tardy(printed: &Printed) -> Self {
+        let run = printed.run("tardy.run.json");
         assert!(run.validity.valid, "{:?}", run.validity);
         let wire = pins::span(&run, Point::Raised, Point::Answered);
         Self {
             count: wire.tally.recorded as usize,
             median_ns: cost::median_of(wire),
             mean_ns: wire.mean_ns().unwrap(),
-            run_ns: run_ns(said, "tardy"),
+            run_ns: run_ns(printed, "tardy"),
         }
     }
 
-    fn of_c(said: &Said, part: &str, file: &str) -> Self {
-        let run_ns = run_ns(said, part);
-        let text = std::str::from_utf8(said.file(file)).unwrap();
-        let mut took_ns: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    fn of_c(printed: &Printed, part: &str, file: &str) -> Self {
+        let run_ns = run_ns(printed, part);
+        let mut took_ns: Vec<u64> =
+            printed.text_file(file).lines().map(|line| line.parse().unwrap()).collect();
         took_ns.sort_unstable();
         Self {
             count: took_ns.len(),
@@ -60,14 +59,14 @@ impl Answers {
     fn print(&self, who: &str) {
         let Self { count, median_ns, mean_ns, run_ns } = self;
         println!(
-            "{who}: {count} answers, median {median_ns:.0} ns, mean {mean_ns:.0} ns; run time an edge {run_ns:.0} ns"
+            "{who}: {count} answers, median {median_ns:.0} ns, mean {mean_ns:.0} ns; run time per edge {run_ns:.0} ns"
         );
     }
 }
 
-/// The run time that stands in a part.
-fn run_ns(said: &Said, part: &str) -> f64 {
-    let part = said.part(part);
+/// The run time per edge in a part.
+fn run_ns(printed: &Printed, part: &str) -> f64 {
+    let part = printed.part(part);
     assert_eq!(part.status(), 0, "{}", part.text());
     let text = part.text();
     let line =
@@ -75,7 +74,7 @@ fn run_ns(said: &Said, part: &str) -> f64 {
     serde_json::from_str::<ThreadCost>(line).unwrap().per_cycle_ns()
 }
 
-/// `cc`, told to make a program that needs no library at `to` of the C file `from`, which may be the standard input.
+/// Runs `cc` on the C file `from`, or on `input` if that is `-`. The program at `to` needs no library.
 fn compile(from: &str, input: &str, to: &Path) -> std::io::Result<Output> {
     let mut compiler = Command::new("cc");
     compiler.args(["-O2", "-static", "-Wall", "-Wextra", "-x", "c", from, "-o"]).arg(to);
@@ -84,7 +83,7 @@ fn compile(from: &str, input: &str, to: &Path) -> std::io::Result<Output> {
     child.wait_with_output()
 }
 
-/// The C program for the guest; `None`, with a word about it, where no compiler makes such programs.
+/// The C program for the guest. `None`, with the reason printed, if no compiler here makes such programs.
 fn program() -> Option<Vec<u8>> {
     if !cfg!(target_arch = "x86_64") {
         eprintln!(
@@ -97,7 +96,7 @@ fn program() -> Option<Vec<u8>> {
     match compile("-", "int main(void) { return 0; }\n", &path) {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
-            eprintln!("skipped: cc makes no static program: {}", guests::said(&output));
+            eprintln!("skipped: cc makes no static program: {}", guests::text_of(&output));
             return None;
         }
         Err(error) => {
@@ -106,28 +105,30 @@ fn program() -> Option<Vec<u8>> {
         }
     }
     let output = compile(PROGRAM, "", &path).unwrap();
-    assert!(output.status.success(), "{}", guests::said(&output));
+    assert!(output.status.success(), "{}", guests::text_of(&output));
     Some(std::fs::read(&path).unwrap())
+}
+
+/// The scene of this file. `None`, with the reason printed, if the C program cannot be built here.
+pub(crate) fn scene() -> Option<Scene> {
+    let program = program()?;
+    let script =
+        format!("PRIORITY={PRIORITY}\nEDGES={EDGES}\ncompare() {{\n{}\n}}\n", include_str!("answer_cost.sh"));
+    Some(Scene {
+        name: "answer-cost",
+        script: format!("{script}with_modules 'tardy_pins.ko {}' -- compare\n", pins::BY_ITSELF),
+        own_modules: true,
+        programs: vec![("gpio_answer".to_owned(), program)],
+        ..Scene::default()
+    })
 }
 
 #[test]
 fn an_answer_takes_no_longer_than_that_of_a_loop_in_c() {
-    let Some(guests) = guests::directory() else { return };
-    if !own_modules::are_there() {
-        return;
-    }
-    let Some(program) = program() else { return };
-    let module = format!("tardy_pins {}", pins::BY_ITSELF);
-    let guest = Guest {
-        modules: vec![module.leak()],
-        programs: vec![("gpio_answer".to_owned(), program)],
-        ..Guest::default()
-    };
-    let script = format!("PRIORITY={PRIORITY}\nEDGES={EDGES}\n{}", include_str!("answer_cost.sh"));
-    let said = guest.run(&guests, &script);
-    let tardy = Answers::of_tardy(&said);
-    let c = Answers::of_c(&said, "c", "c.txt");
-    let c_without_rseq = Answers::of_c(&said, "c without rseq", "c-without-rseq.txt");
+    let Some(printed) = cost::counted("answer-cost") else { return };
+    let tardy = Answers::of_tardy(printed);
+    let c = Answers::of_c(printed, "c", "c.txt");
+    let c_without_rseq = Answers::of_c(printed, "c without rseq", "c-without-rseq.txt");
     for (who, answers) in [("tardy", &tardy), ("c", &c), ("c without rseq", &c_without_rseq)] {
         answers.print(who);
         assert!(answers.count.abs_diff(EDGES) <= 2, "{who}: {} of {EDGES} answered", answers.count);
@@ -137,6 +138,6 @@ fn an_answer_takes_no_longer_than_that_of_a_loop_in_c() {
         println!("tardy to C: median {median:.4}, mean {mean:.4}, run time {:.4}", tardy.run_ns / c.run_ns);
         assert!(median <= MOST && mean <= MOST, "{median:.4} {mean:.4}");
     }
-    // Though tardy reads the clock and takes notes.
+    // tardy also reads the clock and records.
     assert!(tardy.run_ns <= MOST * c.run_ns, "{} and {} ns", tardy.run_ns, c.run_ns);
 }

@@ -1,8 +1,8 @@
-# What an answer takes, tardy's and that of bench/gpio_answer.c, and what an edge costs each thread. PRIORITY and EDGES, one a
-# ms, come before this.
+# How long an answer takes tardy and bench/gpio_answer.c, and what an edge costs each thread. PRIORITY and EDGES, one per ms,
+# are set before.
 tardys="tardy run -q --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --answer-by events --priority $PRIORITY \
     --duration ${EDGES}ms --warmup 0s -o"
-cs="/lab/gpio_answer /dev/gpiochip0 0 1 $PRIORITY $EDGES"
+cs="$FILES/gpio_answer /dev/gpiochip0 0 1 $PRIORITY $EDGES"
 of_c() { $cs /dev/tardy_pins 2>&1 > "/lab/results/$1"; echo "exit status $?"; }
 costs() { tardy __thread-cost $PRIORITY $((EDGES * 2 / 3)) "$@"; }
 
@@ -14,7 +14,7 @@ part c
 of_c c.txt
 costs $cs
 
-# As in docs/performance.md: what the kernel does for glibc, and not for tardy.
+# As in docs/performance.md: work that the kernel does for glibc and not for tardy.
 export GLIBC_TUNABLES=glibc.pthread.rseq=0
 part 'c without rseq'
 of_c c-without-rseq.txt

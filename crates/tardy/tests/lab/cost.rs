@@ -1,36 +1,36 @@
-//! What tardy's probe costs, in counted instructions, beside Debian's cyclictest in the same guest.
+//! What tardy's probe costs, in counted instructions, compared with Debian's cyclictest in the same guest.
 //!
-//! The order is fixed, tardy first: a probe's place in the run moves its run time by 2 % there.
-
-use std::path::Path;
-use std::time::Duration;
+//! The order is fixed, tardy first: a probe's place in the boot changes its run time by 2 %.
 
 use tardy_analyse::quantile;
-use tardy_lab::arch::Arch;
-use tardy_lab::experiment::{Experiment, Host};
-use tardy_lab::guest::cpio::Entry;
-use tardy_lab::guest::initramfs::Parts;
-use tardy_lab::guest::libraries;
-use tardy_lab::guest::orders::Orders;
 use tardy_lab::guest::thread_cost::ThreadCost;
-use tardy_lab::guest::words::Word;
-use tardy_lab::kernel::{self, KernelSpec};
-use tardy_lab::machine::{Machine, Pace};
-use tardy_lab::packages::PackageStore;
 use tardy_record::Series;
 
-use crate::guests::{self, Turn};
+use crate::own_modules::KERNELS;
+use crate::scripted::{Printed, Scene, SharedBoot, boot};
+use crate::{answer_cost, guests, noise};
 
-/// tardy's run time a cycle over cyclictest's, as last measured (docs/performance.md). When the probe becomes leaner,
-/// this becomes smaller.
+/// Scenes that count instructions or take the CPU's whole time. The first scene starts on a guest in which nothing ran.
+static COSTS: SharedBoot = SharedBoot::new(KERNELS[1], || {
+    let mut scenes = vec![scene(1000), noise::scene()];
+    scenes.extend(answer_cost::scene());
+    scenes
+});
+
+/// What a scene of that boot printed.
+pub(crate) fn counted(scene: &str) -> Option<&'static Printed> {
+    COSTS.scene(scene)
+}
+
+/// tardy's run time per cycle over cyclictest's, as last measured (docs/performance.md). Lower it when the probe becomes
+/// leaner.
 const RATIO_RECORDED: f64 = 0.94;
 /// How much it may grow before this test fails.
 const GROWTH: f64 = 1.05;
-/// A priority that no thread of the guest has otherwise.
+/// A priority that no other thread of the guest has.
 const PRIORITY: &str = "83";
-const RT: &str = "debian:6.12-rt";
 
-/// Like `cyclictest -m -t1 -a0 -p83`.
+/// Does what `cyclictest -m -t1 -a0 -p83` does.
 fn recipe(interval_us: u32) -> String {
     format!(
         r#"
@@ -46,42 +46,23 @@ cpus = "0"
     )
 }
 
-fn words(line: &str) -> Vec<String> {
-    line.split(' ').map(str::to_owned).collect()
-}
-
-fn experiment(guests: &Path, interval_us: u32) -> Experiment {
-    let measured = |command: &str| words(&format!("/tardy __thread-cost {PRIORITY} 2000 {command}"));
-    let recipe = Entry::File { content: recipe(interval_us).into(), executable: false };
-    let rt_tests = PackageStore::of_this_user()
-        .and_then(|store| store.fetch_tool_root(Arch::X86_64, &["rt-tests"], &mut |text| eprintln!("{text}")))
-        .unwrap();
-    let mut files = libraries::tool(&rt_tests.root, "/usr/bin/cyclictest").unwrap();
-    files.push(("lab/cost.toml".to_owned(), recipe));
-    Experiment {
-        machine: Machine::Pc,
-        pace: Pace::default(),
-        memory_mib: 512,
-        patience: Duration::from_secs(300),
-        orders: Orders {
-            commands: vec![
-                measured("/tardy run -q /lab/cost.toml -o /lab/results/cost.run.json"),
-                measured(&format!(
-                    "/usr/bin/cyclictest -m -t1 -a0 -p{PRIORITY} -i{interval_us} -D4 -q -N -h100000 \
-                     --histfile=/lab/results/cyclictest.txt"
-                )),
-            ],
-            ..Orders::default()
-        },
-        parts: Parts {
-            tardy: std::fs::read(guests.join("tardy-guest-x86_64")).unwrap(),
-            files,
-            ..Parts::default()
-        },
+/// tardy and then cyclictest, with what a cycle costs each.
+fn scene(interval_us: u32) -> Scene {
+    let script = format!(
+        "tardy __thread-cost {PRIORITY} 2000 /tardy run -q \"$FILES/cost.toml\" -o /lab/results/cost.run.json || exit\n\
+         tardy __thread-cost {PRIORITY} 2000 /usr/bin/cyclictest -m -t1 -a0 -p{PRIORITY} -i{interval_us} -D4 -q -N \
+         -h100000 --histfile=/lab/results/cyclictest.txt\n"
+    );
+    Scene {
+        name: "cost",
+        script,
+        tools: vec![("rt-tests", "/usr/bin/cyclictest")],
+        files: vec![("cost.toml".to_owned(), recipe(interval_us))],
+        ..Scene::default()
     }
 }
 
-/// The median of what tardy recorded. Its bin is under 0.8 % wide, and the middle the best guess of where in it it lies.
+/// The median of what tardy recorded: the middle of its bin, which is less than 0.8 % wide.
 pub(crate) fn median_of(series: &Series) -> f64 {
     let rank = quantile::LEVELS[0].rank(series.measured.total());
     let (lower_ns, upper_ns) = quantile::edges_of_rank(&series.measured, rank).unwrap();
@@ -107,7 +88,7 @@ fn median_ns(histogram: &str) -> u64 {
     panic!("cyclictest wrote no histogram:\n{histogram}");
 }
 
-/// What a cycle of each costs, and the median that each records, in ns.
+/// What a cycle costs each program, and the median that each records, in ns.
 struct Costs {
     tardy_ns: f64,
     cyclictest_ns: f64,
@@ -119,52 +100,35 @@ impl Costs {
     fn ratio(&self) -> f64 {
         self.tardy_ns / self.cyclictest_ns
     }
-}
 
-/// Runs both in one guest, and prints what came of it.
-fn measure(guests: &Path, kernel: &str, interval_us: u32) -> Costs {
-    let spec = KernelSpec::parse(kernel).unwrap();
-    let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text| eprintln!("{text}")).unwrap();
-    let mut costs: Vec<ThreadCost> = Vec::new();
-    let mut hear = |word: &Word| {
-        if let Word::Say { text } = word {
-            match serde_json::from_str(text) {
-                Ok(cost) => costs.push(cost),
-                Err(_) => eprintln!("{text}"),
-            }
-        }
-    };
-    let turn = Turn::on_one();
-    let host = Host { core: Some(turn.core()), cancel: None };
-    let outcome = experiment(guests, interval_us).run(&kernel, Vec::new(), host, &mut hear).unwrap();
-    assert_eq!((outcome.status, costs.len()), (0, 2));
-    let file = |name: &str| {
-        let file = outcome.files.iter().find(|(given, _)| given == name);
-        file.unwrap_or_else(|| panic!("no {name}")).1.clone()
-    };
-    let run = tardy_record::file::from_text(&file("cost.run.json")).unwrap();
-    let costs = Costs {
-        tardy_ns: costs[0].per_cycle_ns(),
-        cyclictest_ns: costs[1].per_cycle_ns(),
-        tardy_median_ns: median_of(&run.series[0]),
-        cyclictest_median_ns: median_ns(&String::from_utf8(file("cyclictest.txt")).unwrap()),
-    };
-    println!(
-        "{}, {interval_us} us: run time a cycle: tardy {:.0} ns, cyclictest {:.0} ns, ratio {:.4}; median: {:.0} and {} ns",
-        kernel.release,
-        costs.tardy_ns,
-        costs.cyclictest_ns,
-        costs.ratio(),
-        costs.tardy_median_ns,
-        costs.cyclictest_median_ns
-    );
-    costs
+    /// What the scene measured. Prints it.
+    fn of(printed: &Printed, label: &str) -> Self {
+        let costs: Vec<ThreadCost> = printed.json_lines();
+        let [tardy, cyclictest] = costs.as_slice() else {
+            panic!("{} costs in\n{}", costs.len(), printed.text())
+        };
+        let costs = Self {
+            tardy_ns: tardy.per_cycle_ns(),
+            cyclictest_ns: cyclictest.per_cycle_ns(),
+            tardy_median_ns: median_of(&printed.run("cost.run.json").series[0]),
+            cyclictest_median_ns: median_ns(printed.text_file("cyclictest.txt")),
+        };
+        println!(
+            "{label}: run time per cycle: tardy {:.0} ns, cyclictest {:.0} ns, ratio {:.4}; median: {:.0} and {} ns",
+            costs.tardy_ns,
+            costs.cyclictest_ns,
+            costs.ratio(),
+            costs.tardy_median_ns,
+            costs.cyclictest_median_ns
+        );
+        costs
+    }
 }
 
 #[test]
 fn a_cycle_of_tardys_probe_costs_no_more_than_one_of_cyclictests() {
-    let Some(guests) = guests::directory() else { return };
-    let costs = measure(&guests, RT, 1000);
+    let Some(printed) = counted("cost") else { return };
+    let costs = Costs::of(printed, KERNELS[1]);
     let ratio = costs.ratio();
     assert!(ratio <= RATIO_RECORDED * GROWTH, "{ratio:.4} is over {RATIO_RECORDED} by more than 5 %");
     assert!(ratio < 1.0, "{ratio:.4}: cyclictest is leaner");
@@ -173,12 +137,14 @@ fn a_cycle_of_tardys_probe_costs_no_more_than_one_of_cyclictests() {
 
 /// The table of docs/performance.md.
 #[test]
-#[ignore = "four boots, for the table in docs/performance.md: the test above holds one of its rows"]
-fn costs_on_both_kernels_at_two_intervals() {
+#[ignore = "four boots; the test above has one of the table's rows. `make long-tests` runs it"]
+fn long_costs_on_both_kernels_at_two_intervals() {
     let Some(guests) = guests::directory() else { return };
-    for kernel in [RT, "debian:6.12"] {
+    for kernel in KERNELS {
         for interval_us in [1000, 200] {
-            assert!(measure(&guests, kernel, interval_us).ratio() < 1.0, "{kernel}: cyclictest is leaner");
+            let booted = boot(kernel, None, &[scene(interval_us)], &guests).unwrap();
+            let costs = Costs::of(&booted.scenes()[0], &format!("{kernel}, {interval_us} us"));
+            assert!(costs.ratio() < 1.0, "{kernel}: cyclictest is leaner");
         }
     }
 }

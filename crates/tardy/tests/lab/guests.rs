@@ -1,7 +1,7 @@
 //! Starting tardy's lab in tests.
 //!
-//! An emulator has a CPU of this machine for itself. Tests run as many at a time as there are CPUs, and each takes as many
-//! of them as it has guests at once.
+//! An emulator has one of this machine's CPUs for itself. A test waits until as many CPUs are free as it runs guests at a
+//! time, so tests may have more threads than there are CPUs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,32 +10,32 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use tardy_record::Run;
 use tardy_sys::scheduling;
 
-/// CPUs of this machine that no test has, once it has been asked which there are.
+/// CPUs of this machine that no test has. `None` until the first test asks for one.
 static FREE: (Mutex<Option<Vec<u32>>>, Condvar) = (Mutex::new(None), Condvar::new());
 
-/// Held by the test that is the next to get CPUs.
-static DOOR: Mutex<()> = Mutex::new(());
+/// Held by the test that gets CPUs next.
+static NEXT: Mutex<()> = Mutex::new(());
 
-/// CPUs of this machine that a test has for its guests, until this is dropped.
+/// CPUs of this machine that a test has for its guests until this is dropped.
 pub(crate) struct Turn {
     cores: Vec<u32>,
 }
 
 impl Turn {
-    /// One CPU, once there is one.
+    /// Waits for one CPU.
     pub(crate) fn on_one() -> Self {
         Self::when(|free, _| !free.is_empty(), 1)
     }
 
-    /// All CPUs, once nobody has any.
+    /// Waits until all CPUs are free, and takes them.
     pub(crate) fn on_all() -> Self {
         Self::when(|free, all| free.len() == all, usize::MAX)
     }
 
     fn when(may_go: impl Fn(&[u32], usize) -> bool, count: usize) -> Self {
-        let all = scheduling::affinity().expect("the kernel says which CPUs there are");
-        // First come, first served: who needs all of them would wait for ever behind those who need one.
-        let _door = DOOR.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = scheduling::affinity().expect("the CPUs of this process");
+        // First come, first served. Else a test that needs all CPUs would wait until no other test runs.
+        let _next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = FREE.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !may_go(free.get_or_insert_with(|| all.clone()), all.len()) {
             free = FREE.1.wait(free).unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +50,7 @@ impl Turn {
         self.cores[0]
     }
 
-    /// `command` on this turn's first CPU alone.
+    /// `command` on this turn's first CPU only.
     pub(crate) fn pinned(&self, command: &Command) -> Command {
         let mut pinned = Command::new("taskset");
         pinned.args(["-c", &self.core().to_string()]).arg(command.get_program()).args(command.get_args());
@@ -66,11 +66,11 @@ impl Drop for Turn {
     }
 }
 
-/// Where the guests' tardys are; `None`, with a word about it, where these tests are not wanted.
+/// Where the guests' tardys are. `None`, with the reason printed, if these tests are off.
 pub(crate) fn directory() -> Option<PathBuf> {
     let directory = std::env::var_os("TARDY_LAB_GUESTS").map(PathBuf::from);
     if directory.is_none() {
-        eprintln!("skipped: TARDY_LAB_GUESTS is not set; `make lab-tests` builds the guests and sets it");
+        eprintln!("skipped: TARDY_LAB_GUESTS is not set; `make test-lab` builds the guests and sets it");
     }
     directory
 }
@@ -82,13 +82,13 @@ pub(crate) fn lab(guests: &Path, processor: &str, command: &str) -> Command {
     tardy
 }
 
-/// Runs it to its end, which must be the exit status `status`, with every CPU for its guests.
+/// Runs it to its end on all CPUs. Asserts that it exits with `status`.
 pub(crate) fn expect(tardy: Command, status: i32) -> Output {
     let _turn = Turn::on_all();
     ends_with(tardy, status)
 }
 
-/// The same where it has one guest at a time.
+/// The same on one CPU, for a command that runs one guest at a time.
 pub(crate) fn expect_alone(tardy: &Command, status: i32) -> Output {
     let turn = Turn::on_one();
     ends_with(turn.pinned(tardy), status)
@@ -96,12 +96,12 @@ pub(crate) fn expect_alone(tardy: &Command, status: i32) -> Output {
 
 fn ends_with(mut tardy: Command, status: i32) -> Output {
     let output = tardy.output().unwrap();
-    assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(status), "{}", text_of(&output));
     output
 }
 
-/// All that it said.
-pub(crate) fn said(output: &Output) -> String {
+/// All that it printed.
+pub(crate) fn text_of(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 

@@ -1,9 +1,8 @@
-//! The lab on real kernels, as a person meets it.
+//! The lab on real kernels.
 //!
-//! They take minutes and need an emulator, the distribution's kernels and a tardy for the guests, so they run in
-//! `make lab-tests`, which is part of `make test`, and not while one edits: without the variable that it sets each of
-//! them says that it was skipped. A new test goes where its subject is: what a run shows, the same bytes, ends before
-//! time, and costs in counted instructions.
+//! These tests take minutes and need an emulator, the distribution's kernels and a tardy for the guests, so `make test-lab`
+//! runs them. Without the variable that it sets each test prints that it is skipped. Tests of one kernel share a boot
+//! (`scripted.rs`): add a scene to a boot rather than a boot. A new test belongs in the file of its subject.
 
 mod agreement;
 mod answer_cost;
@@ -14,9 +13,11 @@ mod guests;
 mod noise;
 mod own_modules;
 mod pins;
+mod repeated;
 mod restore;
 mod runs;
 mod same_bytes;
+mod scripted;
 mod switch;
 mod two_flows;
 mod wiggle;

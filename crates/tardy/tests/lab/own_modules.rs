@@ -1,15 +1,40 @@
-//! tardy's own kernel modules, where they can be built for the kernels that tests boot.
+//! tardy's own kernel modules, if they can be built for the kernels that tests boot, and the boots that use them on both
+//! kernels.
 
 use std::sync::OnceLock;
 
 use tardy_lab::arch::Arch;
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::packages::PackageStore;
 
-/// The kernels that they are built for.
-pub(crate) const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
+use crate::scripted::{Printed, Scene, SharedBoot};
+use crate::{causes, pins, repeated};
 
-/// Whether there are any; if not, with a word about it.
+/// The kernels that they are built for: Debian's standard and its real-time kernel.
+pub(crate) const KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
+/// One boot of each kernel.
+static BOOTS: [SharedBoot; 2] =
+    [SharedBoot::new(KERNELS[0], standard_scenes), SharedBoot::new(KERNELS[1], real_time_scenes)];
+const NAMES: [&str; 2] = ["tardy_pins", "tardy_disturb"];
+
+fn standard_scenes() -> Vec<Scene> {
+    real_time_scenes().into_iter().chain([pins::reaction()]).collect()
+}
+
+/// The real-time kernel runs [`pins::reaction`] in the repeated boots.
+fn real_time_scenes() -> Vec<Scene> {
+    causes::scenes().chain(pins::scenes()).collect()
+}
+
+/// What a scene printed on the standard and on the real-time kernel.
+pub(crate) fn on_both_kernels(scene: &str) -> Option<[&'static Printed; 2]> {
+    let is_repeated = scene == pins::REACTION;
+    let real_time = if is_repeated { repeated::scene(scene) } else { BOOTS[1].scene(scene) };
+    Some([BOOTS[0].scene(scene)?, real_time?])
+}
+
+/// Whether they can be built here. Prints the reason if not.
 pub(crate) fn are_there() -> bool {
     static THERE: OnceLock<bool> = OnceLock::new();
     *THERE.get_or_init(|| KERNELS.into_iter().all(can_be_built))
@@ -18,8 +43,7 @@ pub(crate) fn are_there() -> bool {
 fn can_be_built(spec: &str) -> bool {
     let spec = KernelSpec::parse(spec).unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text: &str| eprintln!("{text}")).unwrap();
-    let wanted = ["tardy_pins", "tardy_disturb"].map(str::to_owned);
-    match in_place(&kernel, &wanted) {
+    match build(&kernel) {
         Ok(_) => true,
         Err(error) if error.is_of_the_machine() => {
             eprintln!("skipped: {error}");
@@ -29,11 +53,15 @@ fn can_be_built(spec: &str) -> bool {
     }
 }
 
-/// The modules that are wanted, ours by their files.
-pub(crate) fn in_place(
-    kernel: &Kernel,
-    wanted: &[String],
-) -> Result<Vec<String>, own_modules::OwnModuleError> {
+/// The files of both, built for `kernel`, by name.
+pub(crate) fn images(kernel: &Kernel) -> Result<Vec<(String, Vec<u8>)>, own_modules::OwnModuleError> {
+    let files = build(kernel)?;
+    let modules = kernel::modules::resolve(kernel, &files, &[]).unwrap();
+    Ok(modules.into_iter().map(|module| (module.name, module.image)).collect())
+}
+
+fn build(kernel: &Kernel) -> Result<Vec<ModuleRequest>, own_modules::OwnModuleError> {
     let store = PackageStore::of_this_user().unwrap();
-    own_modules::in_place(&store, kernel, wanted, &mut |text: &str| eprintln!("{text}"))
+    let wanted = NAMES.map(ModuleRequest::parse);
+    own_modules::build_wanted(&store, kernel, &wanted, &mut |text: &str| eprintln!("{text}"))
 }

@@ -1,54 +1,89 @@
-//! A reaction on pins in the lab, against the log of the chip that makes the edges: what an oscilloscope would have shown.
-
-use std::path::{Path, PathBuf};
+//! Reactions on pins in the lab, compared with the log of the chip that makes the edges: what an oscilloscope would show.
 
 use tardy_record::pins::{AnswerBy, Point};
 use tardy_record::series::Level;
 use tardy_record::{Run, Series};
 
-use crate::guests;
-use crate::own_modules::{self, KERNELS};
-use crate::switch::machine::Guest;
+use crate::own_modules;
+use crate::scripted::Scene;
+use crate::switch;
 
-/// Below the disturbing module's hog, whose priority is the kernel's choice, 50.
+/// Below the disturbing module's hog, which has the kernel's default of 50.
 const PRIORITY: u32 = 40;
 const HOLD_US: u32 = 400;
 
-/// The module makes the edges, every ms, more or less.
+/// The module makes an edge every ms, more or less.
 pub(crate) const BY_ITSELF: &str = "period_us=1000 dither_us=200";
-/// They come from elsewhere.
+/// Edges come from elsewhere.
 const BY_OTHERS: &str = "period_us=0";
+const RECIPE: &str = "pins.toml";
 
-/// A recipe: a thread of [`PRIORITY`] answers edges for 2 s. `pins` is what their module is told, and `more` of `[gpio]`.
-fn recipe(place: &Path, pins: &str, disturbed: Option<&str>, more: &str) -> PathBuf {
-    let mut at_rest = vec![format!("tardy_pins {pins}")];
-    at_rest.extend(disturbed.map(|how| format!("tardy_disturb how={how} hold_us={HOLD_US} every_us=9700")));
-    let text = format!(
+/// The scene in which nothing disturbs.
+pub(crate) const REACTION: &str = "reaction";
+/// The scene in which tardy makes the edges itself.
+const STIMULUS: &str = "stimulus";
+/// Ways to take the CPU from the thread that answers, and the scenes' names.
+const DISTURBED: [(&str, &str); 3] =
+    [("hog", "reaction-hog"), ("irqsoff", "reaction-irqsoff"), ("spinlock", "reaction-spinlock")];
+
+/// A thread of [`PRIORITY`] answers edges for 2 s. `pins` are the chip's parameters, `others` more modules with theirs, and
+/// `more` belongs to `[gpio]`.
+fn scene(name: &'static str, pins: &str, others: &str, more: &str) -> Scene {
+    let recipe = format!(
         "about = \"edges answered\"\n[run]\nprobe = \"gpio-reaction\"\nduration = \"2s\"\nwarmup = \"100ms\"\n\
-         [timer]\npriority = {PRIORITY}\n[gpio]\nin = \"tardy-pins:0\"\nout = \"answer\"\n{more}\n\
-         [lab]\nmodules_at_rest = {at_rest:?}\n"
+         [timer]\npriority = {PRIORITY}\n[gpio]\nin = \"tardy-pins:0\"\nout = \"answer\"\n{more}\n"
     );
-    let path = place.join("pins.toml");
-    std::fs::write(&path, text).unwrap();
-    path
+    Scene {
+        name,
+        script: format!(
+            "with_modules 'tardy_pins.ko {pins}' {others} -- \
+             tardy run \"$FILES/{RECIPE}\" -o '/lab/results/{name}.run.json'\n"
+        ),
+        own_modules: true,
+        files: vec![(RECIPE.to_owned(), recipe)],
+        ..Scene::default()
+    }
 }
 
-/// Runs on both kernels: the runs, the standard kernel's first.
-fn runs(disturbed: Option<&str>) -> Option<[Run; 2]> {
-    runs_of(BY_ITSELF, disturbed, "")
+/// Nothing disturbs.
+pub(crate) fn reaction() -> Scene {
+    scene(REACTION, BY_ITSELF, "", "")
 }
 
-fn runs_of(pins: &str, disturbed: Option<&str>, more: &str) -> Option<[Run; 2]> {
-    let guests = guests::directory()?;
-    own_modules::are_there().then_some(())?;
-    let place = tempfile::tempdir().unwrap();
-    let mut lab = guests::lab(&guests, "x86_64", "run");
-    lab.arg(recipe(place.path(), pins, disturbed, more));
-    lab.args(KERNELS.iter().flat_map(|kernel| ["--kernel", kernel]));
-    lab.arg("-o").arg(place.path().join("out"));
-    println!("{}", guests::said(&guests::expect(lab, 0)));
-    let run = |name: &str| guests::run(&place.path().join(format!("out/{name}.run.json")));
-    Some([run("debian-6.12"), run("debian-6.12-rt")])
+/// The other scenes for both kernels.
+pub(crate) fn scenes() -> impl Iterator<Item = Scene> {
+    let disturbed = DISTURBED.into_iter().map(|(way, name)| {
+        let disturb = format!("'tardy_disturb.ko how={way} hold_us={HOLD_US} every_us=9700'");
+        scene(name, BY_ITSELF, &disturb, "")
+    });
+    let more = "stimulus = \"drive\"\nstimulus_cpu = 0\necho = \"echo\"\nanswer_by = [\"events\", \"sysfs\"]";
+    disturbed.chain([scene(STIMULUS, BY_OTHERS, "", more)])
+}
+
+/// What a crash must not leave behind.
+pub(crate) fn crash_scene() -> Scene {
+    Scene {
+        name: "pins-crash",
+        script: format!(
+            "crash() {{\n{}\n}}\nwith_modules 'tardy_pins.ko {BY_OTHERS}' -- crash\n",
+            include_str!("pins.sh")
+        ),
+        own_modules: true,
+        ..Scene::default()
+    }
+}
+
+/// Runs on both kernels: the standard kernel's first.
+fn runs(scene: &str) -> Option<[Run; 2]> {
+    let both = own_modules::on_both_kernels(scene)?;
+    both.iter().for_each(|printed| println!("{}", printed.text()));
+    Some(both.map(|printed| printed.run(&format!("{scene}.run.json"))))
+}
+
+/// The same while the CPU is taken in this way.
+fn disturbed(way: &str) -> Option<[Run; 2]> {
+    let (_, scene) = DISTURBED.into_iter().find(|(known, _)| *known == way).unwrap();
+    runs(scene)
 }
 
 pub(crate) fn span(run: &Run, from: Point, to: Point) -> &Series {
@@ -64,17 +99,17 @@ fn span_in(run: &Run, phase: usize, from: Point, to: Point) -> &Series {
 
 #[test]
 fn the_thread_and_the_log_of_the_wire_agree() {
-    let Some(runs) = runs(None) else { return };
+    let Some(runs) = runs(REACTION) else { return };
     for run in &runs {
         assert!(run.validity.valid, "{:?}", run.validity);
         let (inside, wire) =
             (span(run, Point::Edge, Point::Answered), span(run, Point::Raised, Point::Answered));
         assert_eq!((inside.level, wire.level), (Level::UserThread, Level::Wire));
         assert_eq!(inside.reaction().unwrap().answer_by, AnswerBy::Events);
-        // Edges come every ms, in step but for the dither.
+        // Edges come every ms, apart from the dither.
         assert!((1900..=2100).contains(&inside.tally.recorded), "{:?}", inside.tally);
         assert_eq!((inside.tally.missed.get(), inside.tally.dropped.get()), (Some(0), Some(0)));
-        // Where counting begins or ends between the wire's moment and the edge's time stamp, they differ by one.
+        // They differ by one if counting begins or ends between the rise and the edge's time stamp.
         assert!(
             inside.tally.recorded.abs_diff(wire.tally.recorded) <= 2,
             "{:?} {:?}",
@@ -84,7 +119,7 @@ fn the_thread_and_the_log_of_the_wire_agree() {
         let agreement = wire.reaction().unwrap().agreement.expect("they were compared");
         println!("{}: {agreement:?}", run.facts.kernel.release.get().map_or("?", String::as_str));
         assert!(agreement.compared + 2 >= inside.tally.recorded && agreement.unmatched <= 1, "{agreement:?}");
-        // An interrupt between the answer and the clock's next reading is in one of the two only.
+        // An interrupt between the answer and the next clock reading is in only one of the two.
         assert!(agreement.agreeing * 100 >= agreement.compared * 98, "{agreement:?}");
         let parts = [span(run, Point::Edge, Point::Running), span(run, Point::Running, Point::Answered)];
         let sum: i64 = parts.iter().map(|part| part.sum_ns.get().unwrap()).sum();
@@ -92,29 +127,16 @@ fn the_thread_and_the_log_of_the_wire_agree() {
     }
 }
 
-#[test]
-fn reactions_are_the_same_to_the_byte() {
-    let Some(guests) = guests::directory() else { return };
-    if !own_modules::are_there() {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let mut lab = guests::lab(&guests, "x86_64", "verify");
-    lab.arg(recipe(place.path(), BY_ITSELF, None, "")).args(["--kernel", KERNELS[1], "--rounds", "2"]);
-    let shown = guests::said(&guests::expect(lab, 0));
-    assert!(shown.contains("the same bytes every time"), "{shown}");
-}
-
 /// What the journal holds while sysfs and a PWM are in use.
 const OLD_INTERFACES: [&str; 3] = ["exported_pin", "exported_pin", "pwm"];
 
-/// It takes the CPU 200 times, so that some edges come right at the beginning of it. Three quarters of it is far more
-/// than anything else here takes.
+/// Three quarters of the hold, which is far more than anything else here takes. The CPU is taken 200 times, so some edges
+/// come right at the beginning of a hold.
 const SHOWS_NS: i64 = HOLD_US as i64 * 1000 * 3 / 4;
 
 #[test]
-fn a_hog_above_the_responder_shows_inside_and_on_the_wire() {
-    let Some(runs) = runs(Some("hog")) else { return };
+fn a_hog_of_higher_priority_delays_the_thread_and_the_wire() {
+    let Some(runs) = disturbed("hog") else { return };
     for run in &runs {
         for (from, to) in [(Point::Edge, Point::Answered), (Point::Due, Point::Answered)] {
             let worst_ns = span(run, from, to).max_ns.unwrap();
@@ -123,21 +145,21 @@ fn a_hog_above_the_responder_shows_inside_and_on_the_wire() {
     }
 }
 
-/// Whether it is in the thread's own time as well depends on whether the edge's time stamp was taken before.
+/// The thread's own time has it only if the edge's time stamp was taken before.
 #[test]
-fn interrupts_held_off_show_on_the_wire() {
-    let Some(runs) = runs(Some("irqsoff")) else { return };
+fn interrupts_held_off_delay_the_wire() {
+    let Some(runs) = disturbed("irqsoff") else { return };
     for run in &runs {
         let worst_ns = span(run, Point::Due, Point::Answered).max_ns.unwrap();
         assert!(worst_ns > SHOWS_NS, "{worst_ns} ns");
     }
 }
 
-/// A spinlock that a thread without a real-time priority holds: the standard kernel keeps the CPU from everybody meanwhile,
-/// and on PREEMPT_RT the lock is a mutex, whose holder a real-time thread displaces.
+/// A thread without a real-time priority holds a spinlock. On the standard kernel no other thread gets the CPU until it is
+/// released; on PREEMPT_RT the lock is a mutex, and a real-time thread preempts its holder.
 #[test]
-fn a_held_spinlock_shows_on_the_standard_kernel_alone() {
-    let Some([standard, rt]) = runs(Some("spinlock")) else { return };
+fn a_held_spinlock_delays_the_standard_kernel_only() {
+    let Some([standard, rt]) = disturbed("spinlock") else { return };
     let worst_ns = |run: &Run, from| span(run, from, Point::Answered).max_ns.unwrap();
     for from in [Point::Due, Point::Edge] {
         assert!(worst_ns(&standard, from) > SHOWS_NS, "{from:?}: {} ns", worst_ns(&standard, from));
@@ -145,11 +167,10 @@ fn a_held_spinlock_shows_on_the_standard_kernel_alone() {
     }
 }
 
-/// Both ways are timed from the writing of the stimulus, and what lies within that the chip's own log has seen too.
+/// Both ways of answering are timed from the writing of the stimulus; the chip's log has the part from the rise on.
 #[test]
-fn a_stimulus_of_tardys_own_is_timed_from_its_writing() {
-    let more = "stimulus = \"drive\"\nstimulus_cpu = 0\necho = \"echo\"\nanswer_by = [\"events\", \"sysfs\"]";
-    let Some(runs) = runs_of(BY_OTHERS, None, more) else { return };
+fn tardys_own_stimulus_is_timed_from_its_writing() {
+    let Some(runs) = runs(STIMULUS) else { return };
     for run in &runs {
         assert!(run.validity.valid, "{:?}", run.validity);
         for phase in 0..2 {
@@ -168,7 +189,7 @@ fn a_stimulus_of_tardys_own_is_timed_from_its_writing() {
                 );
                 assert_eq!(series.tally.missed.get(), Some(0), "{} {:?}", series.label, series.tally);
             }
-            // Before the log's there is the writing, and behind it the interrupt of the echo.
+            // The writing comes before the log's span, and the echo's interrupt after it.
             assert!(
                 whole.min_ns > log.min_ns && echoed.min_ns > log.min_ns,
                 "{:?} {:?}",
@@ -189,39 +210,33 @@ fn a_stimulus_of_tardys_own_is_timed_from_its_writing() {
 
 #[test]
 fn a_pin_is_an_input_again_after_a_crash() {
-    let Some(guests) = guests::directory() else { return };
-    if !own_modules::are_there() {
-        return;
-    }
-    let module = format!("tardy_pins {BY_OTHERS}");
-    let guest = Guest { modules: vec![module.leak()], ..Guest::default() };
-    let said = guest.run(&guests, include_str!("pins.sh"));
-    println!("{}", said.text());
-    let guarded = said.part("the guard lives");
+    let Some(printed) = switch::classified("pins-crash") else { return };
+    println!("{}", printed.text());
+    let guarded = printed.part("the guard lives");
     assert_eq!(guarded.all("journal").collect::<Vec<_>>(), ["pin"], "{}", guarded.text());
     assert_eq!(guarded.number("exit status"), 0, "{}", guarded.text());
-    let journalled = said.part("the guard was killed");
+    let journalled = printed.part("the guard was killed");
     assert_eq!(journalled.all("journal").collect::<Vec<_>>(), ["pin"], "{}", journalled.text());
     assert_eq!(journalled.all("left").collect::<Vec<_>>(), ["output"], "{}", journalled.text());
     assert_eq!(journalled.number("exit status"), 0, "{}", journalled.text());
     assert_eq!(journalled.all("then").collect::<Vec<_>>(), ["input"], "{}", journalled.text());
-    let taken = said.part("a line that is taken");
+    let taken = printed.part("a line in use");
     assert_eq!(taken.number("exit status"), 2, "{}", taken.text());
-    assert!(taken.text().contains("is taken, by 'tardy'"), "{}", taken.text());
-    let guarded = said.part("sysfs and a PWM: the guard lives");
+    assert!(taken.text().contains("is in use by 'tardy'"), "{}", taken.text());
+    let guarded = printed.part("sysfs and a PWM: the guard lives");
     assert_eq!(guarded.all("journal").collect::<Vec<_>>(), OLD_INTERFACES, "{}", guarded.text());
     assert_eq!(guarded.number("exit status"), 0, "{}", guarded.text());
-    let journalled = said.part("sysfs and a PWM: the guard was killed");
+    let journalled = printed.part("sysfs and a PWM: the guard was killed");
     assert_eq!(journalled.all("journal").collect::<Vec<_>>(), OLD_INTERFACES, "{}", journalled.text());
     assert_eq!(journalled.all("left").collect::<Vec<_>>(), ["waving"], "{}", journalled.text());
     assert_eq!(journalled.all("then").collect::<Vec<_>>(), ["gone"], "{}", journalled.text());
-    let planned = said.part("sysfs and a PWM: as planned");
+    let planned = printed.part("sysfs and a PWM: as planned");
     assert_eq!(planned.number("exit status"), 0, "{}", planned.text());
     assert_eq!(planned.all("then").collect::<Vec<_>>(), ["gone"], "{}", planned.text());
-    let stimulated = said.part("edges for another board");
+    let stimulated = printed.part("edges for another board");
     assert_eq!(stimulated.number("exit status"), 0, "{}", stimulated.text());
     assert!(stimulated.text().contains("1,000 rising edges"), "{}", stimulated.text());
-    // What came before the other one had begun waited for it, and was answered too late.
+    // Edges that came before the other tardy had begun were answered too late.
     let answered = stimulated.text().lines().find_map(|line| {
         let (answered, rest) = line.split_once(" answered, ")?;
         rest.contains("driven to echoed").then(|| answered.replace(',', "").parse::<u32>().ok())?

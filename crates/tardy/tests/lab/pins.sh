@@ -1,4 +1,4 @@
-# What a crash must not leave behind: a pin that is driven.
+# A crash must not leave a pin driven.
 direction() { tardy gpio list | awk '$1 == "gpiochip0:1" { print $3 }'; }
 consumer() { tardy gpio list | awk '$1 == "gpiochip0:1" { print $4 }'; }
 is() { [ "$(direction)" = "$1" ]; }
@@ -30,7 +30,7 @@ echo "left $(direction)"
 answer tardy restore
 echo "then $(direction)"
 
-part 'a line that is taken'
+part 'a line in use'
 respond -o /tmp/taking.run.json &
 killed=$!
 until_true is_taken
@@ -39,7 +39,7 @@ kill $killed
 wait $killed
 until_true is input
 
-# The old interfaces keep what they were told when their process has died.
+# The old interfaces keep their settings when their process has died.
 respond_in_sysfs() { respond --answer-by sysfs --stimulus pwmchip0:0 --stimulus-period 1ms "$@"; }
 is_exported() { [ -e /sys/class/gpio/answer ] || [ -e /sys/class/gpio/gpio513 ]; }
 is_waving() { is_exported && is output && [ "$(cat /sys/class/pwm/pwmchip0/pwm0/enable)" = 1 ]; }
@@ -71,7 +71,7 @@ answer tardy run --probe gpio-reaction --in tardy-pins:0 --out tardy-pins:1 --du
     --answer-by sysfs --stimulus pwmchip0:0 --stimulus-period 1ms -o /tmp/sysfs.run.json
 is_gone && echo 'then gone'
 
-# Two tardys, as on two boards: one makes the edges and times what comes back, the other answers.
+# Two tardys, as on two boards: one makes the edges and times the answers, the other answers.
 part 'edges for another board'
 respond -o /tmp/other.run.json &
 other=$!

@@ -1,18 +1,15 @@
-//! `tardy restore` after a crash: everything that tardy can have changed is changed for real, tardy is killed in the middle
-//! with `kill -9`, and the machine must be as it was before. Each scene says which kinds of change its journal held; a
-//! kind that no scene holds fails the test.
+//! `tardy restore` after a crash. tardy changes everything that it can change, is killed with `kill -9`, and the machine must
+//! be as before. The script prints which kinds of change each journal held; a kind that is missing fails the test.
 
 use std::collections::BTreeSet;
 
 use tardy_switch::Change;
 
-use crate::guests;
-use crate::switch::machine::Guest;
+use crate::scripted::{Place, Scene};
+use crate::switch::{self, PRIORITY_TAGS, TWO_FLOWS};
 
-const OPEN_VSWITCH: &str = "openvswitch-switch";
-
-/// What the journal calls a change of the network. A new one does not compile here until it has a name, and fails the test until a
-/// scene has it, or [`ELSEWHERE`] states where it is tried.
+/// What the journal calls a change of the network. A new one does not compile here until it has a name, and fails the test
+/// until the script makes it or [`ELSEWHERE`] lists it.
 fn name_of(change: &Change) -> &'static str {
     match change {
         Change::Bridge { .. } => "bridge",
@@ -52,66 +49,48 @@ const NETWORK_CHANGES: [&str; 15] = [
     "receive_stamps",
 ];
 
-/// What no guest has the device for, a network card that stamps frames, whose undoing has tests beside its code; and pins,
-/// which have a guest of their own (`pins.rs`).
+/// Kinds that other tests change: a network card that stamps frames, which no guest has (unit tests), and pins (`pins.rs`).
 const ELSEWHERE: [&str; 4] = ["receive_stamps", "pin", "exported_pin", "pwm"];
 
-/// A cycle so long that tardy waits for the second port's turn while the first has its new schedule already.
+/// A cycle so long that tardy waits for the second port's turn after it has replaced the first port's schedule.
 fn slow_switch(blue: &str, red: &str) -> String {
     let both = format!(
         "gates = [\n  {{ open = [\"blue\"], for = \"{blue}\" }},\n  {{ open = [\"red\"], for = \"{red}\" }},\n]"
     );
-    let text = include_str!("switch/two-flows.toml");
-    let (head, rest) = text.split_once("gates = [").unwrap();
+    let (head, rest) = TWO_FLOWS.split_once("gates = [").unwrap();
     let (_, tail) = rest.split_once("\n]").unwrap();
     let first = "to = \"talker\"\nspeed = \"100Mbit/s\"\n";
     assert!(head.contains(first), "{head}");
     format!("{}{both}{tail}", head.replacen(first, &format!("{first}{both}\n"), 1))
 }
 
-fn guest() -> Guest {
-    let ports = include_str!("switch/two-flows.toml");
-    let kernels = "name = \"tsn0\"";
-    assert!(ports.contains(kernels));
-    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-    Guest {
-        modules: vec!["openvswitch", "br_netfilter", "xt_u32", "xt_CLASSIFY", "iptable_mangle", "xt_tcpudp"],
-        tools: vec![
-            (OPEN_VSWITCH, "/usr/sbin/ovsdb-server"),
-            (OPEN_VSWITCH, "/usr/lib/openvswitch-switch/ovs-vswitchd"),
-            (OPEN_VSWITCH, "/usr/bin/ovsdb-tool"),
-            (OPEN_VSWITCH, "/usr/bin/ovs-vsctl"),
-            ("iptables", "/usr/sbin/xtables-legacy-multi"),
-            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_u32.so"),
-            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_CLASSIFY.so"),
-            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_udp.so"),
-            ("iptables", "/usr/lib/x86_64-linux-gnu/xtables/libxt_standard.so"),
-        ],
-        texts: vec![(OPEN_VSWITCH, "/usr/share/openvswitch/vswitch.ovsschema")],
-        files: vec![
-            file("ports.toml", ports),
-            file("tags.toml", include_str!("switch/priority-tags.toml")),
-            file("slow.toml", &slow_switch("1s", "1s")),
-            file("slow-other.toml", &slow_switch("500ms", "1500ms")),
-            file("ovs.toml", &ports.replace(kernels, "name = \"tsn0\"\nbridge = \"openvswitch\"")),
-            file(
-                "ovs-tags.toml",
-                &include_str!("switch/priority-tags.toml")
-                    .replace(kernels, "name = \"tsn0\"\nbridge = \"openvswitch\""),
-            ),
-        ],
-        ..Guest::default()
-    }
+/// The scene of this file. It changes the machine and not only its networks, so it runs in the guest as it is.
+pub(crate) fn scene() -> Scene {
+    let files = [
+        ("ports.toml", TWO_FLOWS.to_owned()),
+        ("tags.toml", PRIORITY_TAGS.to_owned()),
+        ("slow.toml", slow_switch("1s", "1s")),
+        ("slow-other.toml", slow_switch("500ms", "1500ms")),
+        ("ovs-tags.toml", switch::with_open_vswitch(PRIORITY_TAGS)),
+    ];
+    let mut scene = Scene {
+        place: Place::GuestNetwork,
+        files: files.map(|(name, text)| (name.to_owned(), text)).to_vec(),
+        ..switch::scene("restore", include_str!("restore.sh"), &[])
+    };
+    scene.modules.extend(["openvswitch"].into_iter().chain(switch::IPTABLES_MODULES));
+    scene.tools.extend(switch::OPEN_VSWITCH_TOOLS.into_iter().chain(switch::IPTABLES_TOOLS));
+    scene.data.push(switch::OPEN_VSWITCH_DATA);
+    scene
 }
 
 #[test]
-fn everything_that_tardy_changes_comes_back_after_a_crash() {
-    let Some(guests) = guests::directory() else { return };
-    let said = guest().run(&guests, include_str!("restore.sh"));
-    println!("{}", said.text());
+fn restore_undoes_every_kind_of_change_after_a_crash() {
+    let Some(printed) = switch::classified("restore") else { return };
+    println!("{}", printed.text());
     let mut met = BTreeSet::new();
-    for name in said.parts("scene") {
-        let part = said.part(&format!("scene {name}"));
+    for name in printed.parts("scene") {
+        let part = printed.part(&format!("scene {name}"));
         let kinds: BTreeSet<String> = part.all("journal").map(str::to_owned).collect();
         assert!(!kinds.is_empty(), "{name}: the journal was empty when tardy was killed:\n{}", part.text());
         met.extend(kinds);
@@ -120,10 +99,10 @@ fn everything_that_tardy_changes_comes_back_after_a_crash() {
         assert_eq!(part.number("exit status"), 0, "{name}: not as it was:\n{}", part.text());
     }
     let wanted = kinds().filter(|kind| !ELSEWHERE.contains(kind)).map(str::to_owned).collect();
-    assert_eq!(met, wanted, "every kind of change is crashed in some scene");
+    assert_eq!(met, wanted, "kinds of change that were tried");
 }
 
-/// The names of all changes that tardy makes: the journal's own kinds, and those of the network in place of `network`.
+/// The names of all changes that tardy makes: the journal's kinds, with those of the network in place of `network`.
 fn kinds() -> impl Iterator<Item = &'static str> {
     let kinds = tardy_measure::undo_kinds().into_iter().map(|kind| kind.name);
     kinds.filter(|name| *name != tardy_switch::UNDO.name).chain(NETWORK_CHANGES)

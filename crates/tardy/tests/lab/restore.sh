@@ -1,4 +1,4 @@
-# What a crash must not leave behind: the network, the tracers' settings, and what the doctor tries.
+# state: all that a crash must not change: the network, the tracers' settings, and what the doctor tries.
 state() {
     everything | grep -v '^/run/tardy'
     ovs-vsctl show
@@ -19,16 +19,16 @@ state() {
     done
 }
 
-# crash NAME 'SIGN' COMMAND...: kills the command as soon as SIGN, a condition, comes true; restores; compares. Links
-# notice a while later that their ports are gone, so the comparison is tried for a while.
+# crash NAME 'CONDITION' COMMAND...: kills the command as soon as the condition is true, restores, and compares. Links
+# notice late that their ports are gone, so the comparison is repeated for a while.
 crash() {
     echo "== scene $1"
-    sign=$2
+    condition=$2
     shift 2
     state > /tmp/state
     "$@" > /tmp/told 2>&1 &
     killed=$!
-    (until_true eval "$sign") || cat /tmp/told
+    (until_true eval "$condition") || cat /tmp/told
     kill -9 $killed
     wait $killed
     for entry in /run/tardy/journal/*.json; do
@@ -47,20 +47,14 @@ crash() {
 is_up() { grep -q shaper /tmp/told; }
 has_changed() { grep -q "\"$1\"" /run/tardy/journal/*.json 2> /dev/null; }
 
-mkdir -p /run/openvswitch /etc/openvswitch /var/log/openvswitch
-rm -rf /var/run; ln -s /run /var/run
-echo root:x:0:0::/:/bin/sh > /etc/passwd
-database=/etc/openvswitch/conf.db
-ovsdb-tool create $database /usr/share/openvswitch/vswitch.ovsschema
-serve() { "$@" --pidfile --detach --no-chdir > /tmp/served 2>&1 < /dev/null || cat /tmp/served; }
-serve ovsdb-server $database --remote=punix:/run/openvswitch/db.sock
-ovs-vsctl --timeout=60 --no-wait init
-serve /usr/lib/openvswitch-switch/ovs-vswitchd
-ln -s xtables-legacy-multi /usr/sbin/iptables
+trap put_back EXIT
+put_back() { mv /usr/sbin/nft.away /usr/sbin/nft; mv /sbin/tc.away /sbin/tc; }
+serve_open_vswitch
+name_iptables
 
 cable swp0 talker 2
 cable swp1 listener 2
-crash 'bridge, VLANs and nft' is_up tardy tsn apply /lab/tags.toml --for 100s
+crash 'bridge, VLANs and nft' is_up tardy tsn apply $FILES/tags.toml --for 100s
 
 ip link add tsn0 address 02:00:00:00:00:99 type bridge
 ip link set tsn0 up
@@ -68,43 +62,44 @@ ip link add other type bridge vlan_filtering 1
 ip link set swp1 master other
 bridge vlan add dev swp1 vid 7
 tc qdisc replace dev swp1 root handle 8001: pfifo
-crash "somebody else's bridge, port and discipline" is_up tardy tsn apply /lab/tags.toml --replace --for 100s
+crash "a foreign bridge, port and discipline" is_up tardy tsn apply $FILES/tags.toml --replace --for 100s
 tc qdisc del dev swp1 root
 ip link del other
 ip link del tsn0
 
-tardy tsn apply /lab/slow.toml > /dev/null 2>&1
+tardy tsn apply $FILES/slow.toml > /dev/null 2>&1
 until_true eval 'tardy tsn show | grep -c operating | grep -q 2'
-# The first port's has been sent once the second's turn is noted.
+# The first port's schedule has been sent once the second's is in the journal.
 both_noted() { [ "$(grep -l '"schedule"' /run/tardy/journal/*.json 2> /dev/null | wc -l)" = 2 ]; }
-crash 'a schedule that took the place of another' both_noted tardy tsn apply /lab/slow-other.toml
+crash 'a replaced schedule' both_noted tardy tsn apply $FILES/slow-other.toml
 tardy tsn remove > /dev/null 2>&1
 
-crash 'Open vSwitch' is_up tardy tsn apply /lab/ovs-tags.toml --for 100s
+crash 'Open vSwitch' is_up tardy tsn apply $FILES/ovs-tags.toml --for 100s
 ovs-vsctl add-br tsn0
 ovs-vsctl add-port tsn0 swp1
 ip link set tsn0 up; ip link set tsn0 down
-crash "somebody else's Open vSwitch" is_up tardy tsn apply /lab/ovs-tags.toml --replace --for 100s
+crash 'a foreign Open vSwitch' is_up tardy tsn apply $FILES/ovs-tags.toml --replace --for 100s
 ovs-vsctl del-br tsn0
 
 mv /usr/sbin/nft /usr/sbin/nft.away
 nft() { /usr/sbin/nft.away "$@"; }
-crash 'filters of tc' is_up tardy tsn apply /lab/ports.toml --for 100s
+crash 'filters of tc' is_up tardy tsn apply $FILES/ports.toml --for 100s
 mv /sbin/tc /sbin/tc.away
 tc() { /sbin/tc.away "$@"; }
 echo 0 > /proc/sys/net/bridge/bridge-nf-call-iptables
-crash 'a rule of iptables' is_up tardy tsn apply /lab/ports.toml --for 100s
+crash 'a rule of iptables' is_up tardy tsn apply $FILES/ports.toml --for 100s
 
 measures() { has_changed file && grep -q timerlat /sys/kernel/tracing/instances/tardy-*/current_tracer 2> /dev/null; }
 crash 'the timerlat tracer' measures tardy run --probe timerlat --duration 100s -o /tmp/timerlat.run.json
-# What is noted in the journal is about to be made, and may not be there yet.
+# An entry is in the journal before its change is made.
 traces() { has_changed trace_instance && ls /sys/kernel/tracing/instances | grep -q causes; }
 crash 'a trace of causes' traces \
     tardy run --causes --interval 1ms --duration 100s -o /tmp/causes.run.json
 
-# With this seed the change comes before the baseline. Its run file is there once it is in force.
+# With this seed the change comes before the baseline. Its run file exists once the change is in force.
 tries_it() { ls /run/tardy/trials/round-001-$1.run.json > /dev/null 2>&1; }
 for change in ktimers-up timer-migration; do
     crash "the doctor's $change" "tries_it $change" \
         tardy check --measure --only $change --rounds 1 --seed 4 --interval 1ms --duration 100s
 done
+end_open_vswitch

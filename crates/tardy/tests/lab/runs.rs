@@ -1,9 +1,10 @@
-//! What `tardy lab run` shows.
+//! What `tardy lab run` shows and records.
 
 use tardy_record::lab::LabClock;
+use tardy_record::run::Origin;
 use tardy_record::{Knowable, Run};
 
-use crate::guests::{self, Turn};
+use crate::guests;
 
 /// The highest latency of the phase with that label.
 fn worst_ns(run: &Run, label: &str) -> i64 {
@@ -11,15 +12,14 @@ fn worst_ns(run: &Run, label: &str) -> i64 {
     run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.max_ns).max().unwrap()
 }
 
-/// The experiment of the articles, without a board: the verdict and the shape, which every version of these kernels
-/// has, and no figure.
+/// The articles' experiment without a board. Asserts what every version of these kernels has in common, and no figure.
 #[test]
-fn the_real_time_kernel_is_less_late_under_load_and_everything_is_where_it_should_be() {
+fn the_real_time_kernel_is_less_late_under_load() {
     let Some(guests) = guests::directory() else { return };
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "-o"]).arg(results.path());
-    let shown = guests::said(&guests::expect(lab, 0));
+    let shown = guests::text_of(&guests::expect_alone(&lab, 0));
     assert!(shown.contains("loaded"), "{shown}");
 
     let standard = guests::run(&results.path().join("debian-6.12.run.json"));
@@ -34,10 +34,23 @@ fn the_real_time_kernel_is_less_late_under_load_and_everything_is_where_it_shoul
     }
     assert!(worst_ns(&real_time, "loaded") * 2 < worst_ns(&standard, "loaded"));
     for run in [&standard, &real_time] {
-        assert!(worst_ns(run, "idle") < worst_ns(run, "loaded"), "the watchers hold up the probe");
+        assert!(worst_ns(run, "idle") < worst_ns(run, "loaded"), "the watchers delay the probe");
     }
+    its_origin_is_the_hosts(&standard);
     let report = std::fs::read_to_string(results.path().join("report.html")).unwrap();
     assert!(report.contains("PREEMPT_LAZY"), "the kernels' options are compared");
+}
+
+/// The host and its time are in the origin and in no other part of the run. The guest's are not there.
+fn its_origin_is_the_hosts(run: &Run) {
+    assert!(run.origin.command.iter().any(|word| word == "lab"), "{:?}", run.origin.command);
+    assert!(!run.origin.started_at.starts_with("2020"), "{}", run.origin.started_at);
+    let hostless = tardy_record::file::to_text(&Run { origin: Origin::default(), ..run.clone() });
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert!(
+        host.trim().len() < 4 || !hostless.contains(host.trim()),
+        "the host's name is elsewhere in the run"
+    );
 }
 
 /// The board of two of the articles.
@@ -45,7 +58,9 @@ fn the_real_time_kernel_is_less_late_under_load_and_everything_is_where_it_shoul
 fn an_emulated_raspberry_pi_3_boots_and_measures() {
     let Some(guests) = guests::directory() else { return };
     if !guests.join("tardy-guest-aarch64").is_file() {
-        return eprintln!("skipped: there is no tardy for arm64 guests here; `make guests` said why");
+        return eprintln!(
+            "skipped: there is no tardy for arm64 guests here; `make guests` prints the reason"
+        );
     }
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "aarch64", "run");
@@ -58,9 +73,9 @@ fn an_emulated_raspberry_pi_3_boots_and_measures() {
     assert_eq!(run.series.len(), 2);
 }
 
-/// A functional run: the host's time, several CPUs, and a warning that nobody can overlook.
+/// A functional run: the host's time, several CPUs, and a warning.
 #[test]
-fn a_run_in_the_hosts_time_says_that_its_latencies_mean_nothing() {
+fn a_run_in_the_hosts_time_warns_that_its_latencies_mean_nothing() {
     let Some(guests) = guests::directory() else { return };
     let results = tempfile::tempdir().unwrap();
     let mut lab = guests::lab(&guests, "x86_64", "run");
@@ -76,8 +91,8 @@ fn a_run_in_the_hosts_time_says_that_its_latencies_mean_nothing() {
         "-o",
     ]);
     lab.arg(results.path());
-    let _turn = Turn::on_all();
-    let shown = guests::said(&lab.output().unwrap());
+    let _turn = guests::Turn::on_all();
+    let shown = guests::text_of(&lab.output().unwrap());
     let run = guests::run(&results.path().join("debian-6.12-rt.run.json"));
     assert_eq!(run.lab.as_ref().unwrap().clock, LabClock::RealtimeEmulated);
     assert_eq!(run.plan.measured_cpus(), [0, 1]);

@@ -1,43 +1,46 @@
-//! A wiggle in the lab, whose chip wires line 1 back to line 2, with an interrupt that takes the CPU for a known time at a known
-//! period: a busy wiggle finds just that among its holes, and an edge at each deadline comes late by no more.
-
-use std::path::{Path, PathBuf};
+//! A wiggle in the lab, whose chip wires line 1 to line 2, while an interrupt takes the CPU for a known time at a known
+//! period. A busy wiggle finds exactly that among its holes, and an edge at a deadline is late by no more.
 
 use tardy_analyse::noise;
 use tardy_record::{Run, Series};
 
-use crate::guests;
-use crate::own_modules::{self, KERNELS};
+use crate::repeated;
+use crate::scripted::Scene;
 
 const HOLD_NS: u64 = 50_000;
 const EVERY_NS: f64 = 1_000_000.0;
-/// By how much a hole is longer than what made it: the way into the interrupt and out, a toggle, and on the way out whatever
-/// the kernel has to do besides.
+/// How much longer a hole is than its cause: entering and leaving the interrupt, a toggle, and other work of the kernel on
+/// the way out.
 const AROUND_NS: u64 = 20_000;
-/// In step with nothing: deadlines come at all phases of what takes the CPU.
+/// Unrelated to the disturbance's period, so deadlines come at all its phases.
 const INTERVAL_NS: i64 = 97_000;
 const EDGES: u64 = 1_000_000_000 / INTERVAL_NS as u64;
 
-/// Another program that wiggles: a shell, through sysfs, which lets go of the line when it is told to end. Debian's kernels
-/// number the first chip's lines from 512.
+/// Another program that wiggles: a shell, through sysfs, which releases the line on SIGINT. Debian's kernels number the first
+/// chip's lines from 512.
 const BY: &str = "/bin/busybox sh -c 'cd /sys/class/gpio; trap \"echo 513 > /sys/class/gpio/unexport; exit\" INT; \
                   echo 513 > export; cd answer || cd gpio513; echo out > direction; \
                   while :; do echo 1 > value; echo 0 > value; done'";
 
-fn recipe(place: &Path) -> PathBuf {
-    let at_rest = ["tardy_pins", "tardy_disturb how=hardirq hold_us=50 every_us=1000"];
-    let text = format!(
+/// The scene of this file.
+pub(crate) fn scene() -> Scene {
+    let recipe = format!(
         "about = \"a pin wiggled\"\n[run]\nprobe = \"gpio-wiggle\"\nduration = \"1s\"\nwarmup = \"100ms\"\n\
          [gpio]\nout = \"tardy-pins:1\"\n\
          [[phase]]\nname = \"busy\"\ntimer = {{ wake = [\"busy\"], policy = \"other\" }}\n\
          [[phase]]\nname = \"timed\"\ntimer = {{ interval = \"97us\" }}\ngpio = {{ echo = \"tardy-pins:2\" }}\n\
          [[phase]]\nname = \"shell\"\nduration = \"200ms\"\n\
-         gpio = {{ echo = \"tardy-pins:2\", by = {BY:?} }}\n\
-         [lab]\ntools = [\"busybox-static:/bin/busybox\"]\nmodules_at_rest = {at_rest:?}\n"
+         gpio = {{ echo = \"tardy-pins:2\", by = {BY:?} }}\n"
     );
-    let path = place.join("wiggle.toml");
-    std::fs::write(&path, text).unwrap();
-    path
+    let script = "with_modules tardy_pins.ko 'tardy_disturb.ko how=hardirq hold_us=50 every_us=1000' -- \
+                  tardy run $FILES/wiggle.toml -o /lab/results/wiggle.run.json\n";
+    Scene {
+        name: "wiggle",
+        script: script.to_owned(),
+        own_modules: true,
+        files: vec![("wiggle.toml".to_owned(), recipe)],
+        ..Scene::default()
+    }
 }
 
 fn series<'r>(run: &'r Run, label: &str) -> &'r Series {
@@ -45,18 +48,9 @@ fn series<'r>(run: &'r Run, label: &str) -> &'r Series {
 }
 
 #[test]
-fn a_wiggle_shows_what_takes_the_cpu_and_is_the_same_to_the_byte() {
-    let Some(guests) = guests::directory() else { return };
-    if !own_modules::are_there() {
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let mut lab = guests::lab(&guests, "x86_64", "verify");
-    lab.arg(recipe(place.path())).args(["--kernel", KERNELS[1], "--rounds", "2"]);
-    lab.arg("-o").arg(place.path().join("out"));
-    let shown = guests::said(&guests::expect(lab, 0));
-    assert!(shown.contains("the same bytes every time"), "{shown}");
-    let run = guests::run(&place.path().join("out/debian-6.12-rt.run.json"));
+fn a_wiggle_shows_what_takes_the_cpu() {
+    let Some(printed) = repeated::scene("wiggle") else { return };
+    let run = printed.run("wiggle.run.json");
     assert!(run.validity.valid, "{:?}", run.validity);
 
     let toggles = series(&run, "toggles");
@@ -78,9 +72,9 @@ fn a_wiggle_shows_what_takes_the_cpu_and_is_the_same_to_the_byte() {
         run.series.iter().filter(|series| series.label.starts_with("echo on")).collect();
     let [echo, shell] = echoes.as_slice() else { panic!("{} echoes", echoes.len()) };
     assert_eq!(echo.tally.dropped.get(), Some(0));
-    // Where counting begins and ends between an edge and its echo they differ by one at either end.
+    // They differ by one at either end if counting begins or ends between an edge and its echo.
     assert!(echo.tally.recorded.abs_diff(timed.tally.recorded) <= 3, "{:?} {:?}", echo.tally, timed.tally);
-    // An edge that came late came as much too soon before the next one.
+    // After a late edge the next one comes too soon by as much.
     let (least_ns, most_ns) = (echo.min_ns.unwrap(), echo.max_ns.unwrap());
     assert!(least_ns < INTERVAL_NS && most_ns > INTERVAL_NS + HOLD_NS as i64 / 2, "{least_ns} to {most_ns}");
     assert!(shell.tally.recorded > 1000 && shell.tally.dropped.get() == Some(0), "{:?}", shell.tally);

@@ -7,7 +7,8 @@ use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
-use tardy_lab::guest::orders::{Orders, Settle};
+use tardy_lab::guest::orders::{IdleCriterion, Orders};
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::modules::Module;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::machine::{Machine, Pace};
@@ -72,7 +73,8 @@ pub(super) fn assemble(
     let specs = kernel_specs(&recipe)?;
     files.extend(tools(&recipe, machine, notice)?);
     let modules = modules_wanted(&recipe, &orders);
-    let guests = guests(&specs, machine, flags.refresh, [&modules, &recipe.lab.modules_at_rest], notice)?;
+    let at_rest = requests(&recipe.lab.modules_at_rest);
+    let guests = guests(&specs, machine, flags.refresh, [&modules, &at_rest], notice)?;
     let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
     Ok(Prepared {
         recipe: recipe.name.clone().unwrap_or_default(),
@@ -125,10 +127,10 @@ pub(super) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
 }
 
 /// With the host's time an emulated CPU is too slow to become idle, and latencies are meaningless anyway.
-pub(super) fn settle(pace: Pace) -> Settle {
+pub(super) fn idle_criterion(pace: Pace) -> IdleCriterion {
     match pace {
-        Pace::Realtime { .. } => Settle { limit_ns: 2_000_000_000, ..Settle::default() },
-        Pace::Instructions { .. } | Pace::Kvm { .. } => Settle::default(),
+        Pace::Realtime { .. } => IdleCriterion { limit_ns: 2_000_000_000, ..IdleCriterion::default() },
+        Pace::Instructions { .. } | Pace::Kvm { .. } => IdleCriterion::default(),
     }
 }
 
@@ -165,26 +167,31 @@ fn shell_for_commands(recipe: &Recipe) -> Option<&'static str> {
     (runs_commands && !has_a_shell).then_some("busybox-static:/bin/busybox")
 }
 
-fn modules_wanted(recipe: &Recipe, orders: &Orders) -> Vec<String> {
-    let mut modules = recipe.lab.modules.clone();
-    if orders.peer && !modules.iter().any(|module| module == "veth") {
-        modules.push("veth".to_owned());
+fn modules_wanted(recipe: &Recipe, orders: &Orders) -> Vec<ModuleRequest> {
+    let mut modules = requests(&recipe.lab.modules);
+    let veth = ModuleRequest::parse("veth");
+    if orders.peer && !modules.contains(&veth) {
+        modules.push(veth);
     }
     modules
+}
+
+fn requests(modules: &[String]) -> Vec<ModuleRequest> {
+    modules.iter().map(|module| ModuleRequest::parse(module)).collect()
 }
 
 fn guests(
     specs: &[KernelSpec],
     machine: Machine,
     refresh: bool,
-    [modules, at_rest]: [&[String]; 2],
+    [modules, at_rest]: [&[ModuleRequest]; 2],
     notice: &mut dyn FnMut(&str),
 ) -> Result<Vec<Guest>> {
     let guest = |spec: &KernelSpec| -> Result<Guest> {
         let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
         let store = PackageStore::of_this_user()?;
-        let modules = own_modules::in_place(&store, &kernel, modules, notice)?;
-        let at_rest = own_modules::in_place(&store, &kernel, at_rest, notice)?;
+        let modules = own_modules::build_wanted(&store, &kernel, modules, notice)?;
+        let at_rest = own_modules::build_wanted(&store, &kernel, at_rest, notice)?;
         let modules = kernel::modules::resolve(&kernel, &modules, &at_rest)?;
         Ok(Guest { slug: spec.slug(), kernel, modules })
     };

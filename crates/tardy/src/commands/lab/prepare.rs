@@ -7,7 +7,7 @@ use tardy_lab::guest::orders::{self, Orders};
 use tardy_lab::machine::Pace;
 use tardy_record::load_spec::LoadTask;
 
-use super::assemble::{Prepared, RUN_FILE, assemble, pace, settle, tasks};
+use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace, tasks};
 use super::switch;
 use crate::args::ExperimentArgs;
 use crate::commands::tsn::switch_file;
@@ -74,16 +74,16 @@ fn orders(recipe: &Recipe, scale: f64, pace: Pace) -> Result<Orders> {
     if scale != 1.0 {
         run.extend(["--scale".to_owned(), scale.to_string()]);
     }
-    let mut orders = Orders { settle: settle(pace), commands: vec![run], ..Orders::default() };
+    let mut orders = Orders { idle: idle_criterion(pace), commands: vec![run], ..Orders::default() };
     for line in &recipe.lab.outside {
         orders.peer = true;
-        orders.outside.push(line.split_whitespace().map(str::to_owned).collect());
+        orders.peer_commands.push(line.split_whitespace().map(str::to_owned).collect());
     }
     if sends(recipe) {
         orders.peer = true;
         orders
-            .outside
-            .push([orders::PROGRAM, "load", "sink", orders::BOARD_ADDRESS].map(str::to_owned).to_vec());
+            .peer_commands
+            .push([orders::PROGRAM, "load", "sink", orders::GUEST_ADDRESS].map(str::to_owned).to_vec());
     }
     Ok(orders)
 }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
-use tardy_lab::crew;
 use tardy_lab::experiment::Host;
 use tardy_lab::machine::Pace;
+use tardy_lab::parallel_guests;
 use tardy_measure::run::result_file::ResultFile;
 use tardy_record::{Run, file};
 use tardy_sys::scheduling;
@@ -146,11 +146,11 @@ fn boot(
             let (core, stop) = (prepared.cores[0], &stop);
             scope.spawn(move || hog(core, stop));
         }
-        let job = |_, core, tell: crew::Tell<'_>| {
+        let job = |_, core, tell: parallel_guests::OnMessage<'_>| {
             let host = Host { core: Some(core), cancel: Some(signals.as_raw_fd()) };
             prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, tell)
         };
-        let outcomes = crew::run(count, &prepared.cores, job, |_, _| {});
+        let outcomes = parallel_guests::run(count, &prepared.cores, job, |_, _| {});
         stop.store(true, Ordering::Relaxed);
         outcomes
     });

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, bail};
 use tardy_host::journal::Place;
-use tardy_present::tsn::check as shown;
+use tardy_present::tsn_check as shown;
 use tardy_record::units::format_duration_ns;
 use tardy_switch::{
     self, Applied, Leak, OpenVSwitch, Request,

@@ -1,73 +1,81 @@
-//! What stops the kernel's gate timer for good, and the watcher that starts it again.
+//! What stops the kernel's gate timer for good, and the watcher that restarts it.
 
-use super::machine::Guest;
-use crate::guests;
+use super::{BRIDGED, TWO_FLOWS};
+use crate::scripted::Scene;
 
 /// Frames of both flows.
 const FRAMES: u64 = 100;
 
+const SCRIPT: &str = r#"
+cable swp0 talker 2
+cable swp1 listener 2
+count() { part $*; echo timers $(timers); before=$(sent swp1); }
+delivered() { echo delivered $(($(sent swp1) - before)); }
+both() { flow 0 6666 50 100000; flow 1 7777 50 100000; send; }
+# The last frames wait for their gate, a cycle at most.
+all_came() { [ $(sent swp1) -ge $((before + 100)) ]; }
+has_carrier() { grep -q 1 /sys/class/net/swp1/carrier; }
+moved() { [ "$(grep -c 'move again' /tmp/watched)" = $1 ]; }
+
+tardy tsn apply $FILES/switch.toml
+count running; both; until_true all_came; delivered
+ip link set listener down; ip link set listener up; until_true has_carrier
+count flapped; both; usleep 50000; delivered
+part waiting; answer tardy tsn show --json
+
+tardy tsn watch $FILES/switch.toml > /tmp/watched 2>&1 &
+watcher=$!
+until_true grep -q watching /tmp/watched; until_true moved 1
+part healed after a flap before it was watched; echo timers $(timers); until_true all_came; delivered
+ip link set listener down; ip link set listener up; until_true moved 2
+count healed after a flap; both; until_true all_came; delivered
+ip link set swp1 down; ip link set swp1 up; until_true moved 3
+count healed after being set down; both; until_true all_came; delivered
+tc qdisc replace dev swp1 parent 7514:1 pfifo limit 500; until_true moved 4
+count healed after another child; both; until_true all_came; delivered
+ip link set listener down
+both
+ip link set listener up; until_true moved 5
+count healed with frames lost
+part whole; answer tardy tsn show
+# The watcher leaves this alone: the gates move on.
+ip link set swp1 nomaster
+part no port; answer tardy tsn show
+kill -INT $watcher; wait $watcher
+part watched; cat /tmp/watched
+"#;
+
+/// The scene of this file.
+pub(super) fn scene() -> Scene {
+    super::scene("healing", SCRIPT, &[("switch.toml", TWO_FLOWS)])
+}
+
 #[test]
-fn gates_that_stand_still_are_seen_and_moved_again() {
-    let Some(guests) = guests::directory() else { return };
-    let files = vec![("switch.toml".to_owned(), include_str!("two-flows.toml").to_owned())];
-    let script = r#"
-        cable swp0 talker 2
-        cable swp1 listener 2
-        count() { part $*; echo timers $(timers); before=$(sent swp1); }
-        delivered() { echo delivered $(($(sent swp1) - before)); }
-        both() { flow 0 6666 50 100000; flow 1 7777 50 100000; send; }
-        # The last frames wait for their gate, a cycle at most.
-        all_came() { [ $(sent swp1) -ge $((before + 100)) ]; }
-        has_carrier() { grep -q 1 /sys/class/net/swp1/carrier; }
-        moved() { [ "$(grep -c 'move again' /tmp/watched)" = $1 ]; }
-
-        tardy tsn apply /lab/switch.toml
-        count running; both; until_true all_came; delivered
-        ip link set listener down; ip link set listener up; until_true has_carrier
-        count flapped; both; usleep 50000; delivered
-        part waiting; answer tardy tsn show --json
-
-        tardy tsn watch /lab/switch.toml > /tmp/watched 2>&1 &
-        watcher=$!
-        until_true grep -q watching /tmp/watched; until_true moved 1
-        part healed after a flap before it was watched; echo timers $(timers); until_true all_came; delivered
-        ip link set listener down; ip link set listener up; until_true moved 2
-        count healed after a flap; both; until_true all_came; delivered
-        ip link set swp1 down; ip link set swp1 up; until_true moved 3
-        count healed after being set down; both; until_true all_came; delivered
-        tc qdisc replace dev swp1 parent 7514:1 pfifo limit 500; until_true moved 4
-        count healed after another child; both; until_true all_came; delivered
-        ip link set listener down
-        both
-        ip link set listener up; until_true moved 5
-        count healed with frames lost
-        part whole; answer tardy tsn show
-        # This is none of the watcher's business: the gates move on.
-        ip link set swp1 nomaster
-        part no port; answer tardy tsn show
-        kill -INT $watcher; wait $watcher
-        part watched; cat /tmp/watched
-    "#;
-    let said = Guest { files, ..Guest::default() }.run(&guests, script);
+fn the_watcher_restarts_gates_that_stand_still() {
+    let Some(printed) = BRIDGED.scene("healing") else { return };
     let counts = |part: &str| {
-        let part = said.part(part);
+        let part = printed.part(part);
         (part.number("timers"), part.number("delivered"))
     };
     assert_eq!(counts("running"), (1, FRAMES));
     assert_eq!(counts("flapped"), (0, 0), "the kernel has mended itself: is the watcher still needed?");
-    let shaper = &said.part("waiting").json()[0]["ports"][1]["shaper"];
+    let shaper = &printed.part("waiting").json()[0]["ports"][1]["shaper"];
     assert_eq!(shaper["waiting_frames"], FRAMES, "frames wait for ever");
-    assert_eq!((&shaper["stands_still"], said.part("waiting").status()), (&true.into(), 3), "show says so");
-    assert_eq!(said.part("whole").status(), 0, "{}", said.part("whole").text());
-    let no_port = said.part("no port");
+    assert_eq!(
+        (&shaper["stands_still"], printed.part("waiting").status()),
+        (&true.into(), 3),
+        "show says so"
+    );
+    assert_eq!(printed.part("whole").status(), 0, "{}", printed.part("whole").text());
+    let no_port = printed.part("no port");
     assert!(no_port.text().contains("not a port of the bridge any more"), "{}", no_port.text());
     assert_eq!(no_port.status(), 3);
     assert_eq!(counts("healed after a flap before it was watched"), (1, FRAMES), "what had waited");
     for cause in ["a flap", "being set down", "another child"] {
         assert_eq!(counts(&format!("healed after {cause}")), (1, FRAMES), "{cause}");
     }
-    assert_eq!(said.part("healed with frames lost").number("timers"), 1);
-    let watched = said.part("watched").text();
+    assert_eq!(printed.part("healed with frames lost").number("timers"), 1);
+    let watched = printed.part("watched").text();
     assert!(watched.contains("gates stood still 5 times"), "{watched}");
     assert!(watched.contains("repaired 5, not repaired 0"), "{watched}");
     assert_eq!(watched.matches("its carrier went").count(), 3, "{watched}");

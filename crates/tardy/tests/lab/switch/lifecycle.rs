@@ -1,147 +1,146 @@
-//! Setting up, setting up again, taking back, and being killed in the middle: what is changed, and that nothing else is.
+//! Setting up, setting up again, removing, and being killed in between: what changes, and that nothing else does.
 
-use super::machine::{Guest, Said};
-use crate::guests;
+use super::{BRIDGED, PRIORITY_TAGS};
+use crate::scripted::{Printed, Scene};
 
-/// A switch that has something of every kind: bridge, VLANs, classifier and shaper.
-const SWITCH: &str = include_str!("priority-tags.toml");
+const REPEATED: &str = r"
+cable swp0 talker 2
+cable swp1 listener 2
+everything > /tmp/before
+part applied; answer tardy tsn apply $FILES/switch.toml
+everything > /tmp/applied
+part differs; answer diff /tmp/before /tmp/applied
+part again; answer tardy tsn apply $FILES/switch.toml
+part unchanged by that; as_in /tmp/applied
+sed /^max_sdu/d $FILES/switch.toml > /tmp/unlimited.toml
+part unlimited; answer tardy tsn apply /tmp/unlimited.toml
+part unlimited again; answer tardy tsn apply /tmp/unlimited.toml
+part removed; answer tardy tsn remove
+part as before; as_in /tmp/before
+part for a time; answer tardy tsn apply $FILES/switch.toml --for 100ms
+part as before that; as_in /tmp/before
+";
 
-fn guest() -> Guest {
-    Guest { files: vec![("switch.toml".to_owned(), SWITCH.to_owned())], ..Guest::default() }
-}
-
-/// That nothing differs where the script compared.
-fn is_unchanged(said: &Said, part: &str) {
-    let part = said.part(part);
-    assert_eq!(part.status(), 0, "{}", part.text());
-}
-
-fn is_refused(said: &Said, part: &str, words: &str) {
-    let part = said.part(part);
-    assert!(part.status() == 1 && part.text().contains(words), "{}", part.text());
-}
-
-#[test]
-fn nothing_is_changed_twice_and_everything_is_put_back() {
-    let Some(guests) = guests::directory() else { return };
-    let script = r"
-        cable swp0 talker 2
-        cable swp1 listener 2
-        everything > /tmp/before
-        part applied; answer tardy tsn apply /lab/switch.toml
-        everything > /tmp/applied
-        part differs; answer diff /tmp/before /tmp/applied
-        part again; answer tardy tsn apply /lab/switch.toml
-        part unchanged by that; as_in /tmp/applied
-        sed /^max_sdu/d /lab/switch.toml > /tmp/unlimited.toml
-        part unlimited; answer tardy tsn apply /tmp/unlimited.toml
-        part unlimited again; answer tardy tsn apply /tmp/unlimited.toml
-        part removed; answer tardy tsn remove
-        part as before; as_in /tmp/before
-        part for a time; answer tardy tsn apply /lab/switch.toml --for 100ms
-        part as before that; as_in /tmp/before
-    ";
-    let said = guest().run(&guests, script);
-    for part in ["applied", "again", "unlimited", "unlimited again", "removed", "for a time"] {
-        assert_eq!(said.part(part).status(), 0, "{}", said.part(part).text());
-    }
-    let differs = said.part("differs").text();
-    for what in ["taprio 7514:", "table bridge tardy_tsn0", "\"vlan\": 5", "tsn0@"] {
-        assert!(differs.contains(what), "no {what} in what was changed:\n{differs}");
-    }
-    let is_idle = |part: &str| said.part(part).text().contains("nothing was changed");
-    assert_eq!(
-        ["again", "unlimited", "unlimited again"].map(is_idle),
-        [true, false, true],
-        "{}",
-        said.text()
-    );
-    is_unchanged(&said, "unchanged by that");
-    is_unchanged(&said, "as before");
-    is_unchanged(&said, "as before that");
-}
-
-/// Killed while nft is at work, with the bridge and its ports set up and the shaper still to come; and killed when all of
-/// it is up for a time.
-#[test]
-fn what_a_killed_one_left_is_restored() {
-    let Some(guests) = guests::directory() else { return };
-    let script = r#"
-        cable swp0 talker 2
-        cable swp1 listener 2
-        everything > /tmp/before
-        mv /usr/sbin/nft /usr/sbin/nft.real
-        cat > /usr/sbin/nft <<'END'
+const KILLED: &str = r#"
+cable swp0 talker 2
+cable swp1 listener 2
+everything > /tmp/before
+mv /usr/sbin/nft /usr/sbin/nft.real
+cat > /usr/sbin/nft <<'END'
 #!/bin/busybox sh
 if [ "$1" = --version ]; then exec /usr/sbin/nft.real "$1"; fi
 echo > /tmp/nft-is-at-work
 exec sleep 100
 END
-        chmod +x /usr/sbin/nft
-        tardy tsn apply /lab/switch.toml > /dev/null 2>&1 &
-        until_true test -e /tmp/nft-is-at-work
-        kill -9 $!
-        wait $!
-        mv /usr/sbin/nft.real /usr/sbin/nft
-        part left; everything | answer diff /tmp/before -
-        part restored; answer tardy restore
-        part as before; as_in /tmp/before
-        tardy tsn apply /lab/switch.toml --for 100s > /tmp/applied 2>&1 &
-        until_true grep -q shaper /tmp/applied
-        kill -9 $!
-        wait $!
-        part left up; everything | answer diff /tmp/before -
-        part restored again; answer tardy restore
-        part as before that; as_in /tmp/before
-    "#;
-    let said = guest().run(&guests, script);
-    for part in ["left", "left up"] {
-        let left = said.part(part);
-        assert!(left.status() == 1 && left.text().contains("\"master\": \"tsn0\""), "{}", left.text());
-    }
-    for part in ["restored", "restored again"] {
-        assert_eq!(said.part(part).status(), 0, "{}", said.part(part).text());
-    }
-    is_unchanged(&said, "as before");
-    is_unchanged(&said, "as before that");
+chmod +x /usr/sbin/nft
+tardy tsn apply $FILES/switch.toml > /dev/null 2>&1 &
+until_true test -e /tmp/nft-is-at-work
+kill -9 $!
+wait $!
+mv /usr/sbin/nft.real /usr/sbin/nft
+part left; everything | answer diff /tmp/before -
+part restored; answer tardy restore
+part as before; as_in /tmp/before
+tardy tsn apply $FILES/switch.toml --for 100s > /tmp/applied 2>&1 &
+until_true grep -q shaper /tmp/applied
+kill -9 $!
+wait $!
+part left up; everything | answer diff /tmp/before -
+part restored again; answer tardy restore
+part as before that; as_in /tmp/before
+"#;
+
+const FOREIGN: &str = r"
+cable swp0 talker 2
+cable swp1 listener 2
+refused() {
+    everything > /tmp/before
+    part refused: $1; answer tardy tsn apply $FILES/switch.toml
+    part untouched: $1; as_in /tmp/before
+    part allowed: $1; answer tardy tsn apply $FILES/switch.toml --replace
+    tardy tsn remove > /dev/null
+    part put back: $1; as_in /tmp/before
+}
+ip link add tsn0 address 02:00:00:00:00:99 type bridge
+ip link set tsn0 up
+refused bridge
+ip link del tsn0
+ip link add other type bridge vlan_filtering 1
+ip link set swp1 master other
+bridge vlan add dev swp1 vid 7
+refused port
+ip link del other
+tc qdisc replace dev swp1 root handle 8001: pfifo
+refused discipline
+";
+
+/// The scenes of this file.
+pub(super) fn scenes() -> [Scene; 3] {
+    [("repeated", REPEATED), ("killed", KILLED), ("foreign", FOREIGN)]
+        .map(|(name, script)| super::scene(name, script, &[("switch.toml", PRIORITY_TAGS)]))
+}
+
+/// Asserts that the comparison in `part` found no difference.
+fn is_unchanged(printed: &Printed, part: &str) {
+    let part = printed.part(part);
+    assert_eq!(part.status(), 0, "{}", part.text());
+}
+
+fn is_refused(printed: &Printed, part: &str, words: &str) {
+    let part = printed.part(part);
+    assert!(part.status() == 1 && part.text().contains(words), "{}", part.text());
 }
 
 #[test]
-fn what_is_not_tardys_is_left_alone_unless_it_may_be_replaced() {
-    let Some(guests) = guests::directory() else { return };
-    let script = r"
-        cable swp0 talker 2
-        cable swp1 listener 2
-        refused() {
-            everything > /tmp/before
-            part refused: $1; answer tardy tsn apply /lab/switch.toml
-            part untouched: $1; as_in /tmp/before
-            part allowed: $1; answer tardy tsn apply /lab/switch.toml --replace
-            tardy tsn remove > /dev/null
-            part put back: $1; as_in /tmp/before
-        }
-        ip link add tsn0 address 02:00:00:00:00:99 type bridge
-        ip link set tsn0 up
-        refused bridge
-        ip link del tsn0
-        ip link add other type bridge vlan_filtering 1
-        ip link set swp1 master other
-        bridge vlan add dev swp1 vid 7
-        refused port
-        ip link del other
-        tc qdisc replace dev swp1 root handle 8001: pfifo
-        refused discipline
-    ";
-    let said = guest().run(&guests, script);
-    is_refused(&said, "refused: bridge", "the bridge tsn0 is there already, and not of tardy's making");
-    is_refused(&said, "refused: port", "swp1 is a port of other");
-    is_refused(&said, "refused: discipline", "swp1 has a queueing discipline already (pfifo 8001:)");
+fn a_second_apply_changes_nothing_and_remove_undoes_everything() {
+    let Some(printed) = BRIDGED.scene("repeated") else { return };
+    for part in ["applied", "again", "unlimited", "unlimited again", "removed", "for a time"] {
+        assert_eq!(printed.part(part).status(), 0, "{}", printed.part(part).text());
+    }
+    let differs = printed.part("differs").text();
+    for what in ["taprio 7514:", "table bridge tardy_tsn0", "\"vlan\": 5", "tsn0@"] {
+        assert!(differs.contains(what), "no {what} in what was changed:\n{differs}");
+    }
+    let is_idle = |part: &str| printed.part(part).text().contains("nothing was changed");
+    assert_eq!(
+        ["again", "unlimited", "unlimited again"].map(is_idle),
+        [true, false, true],
+        "{}",
+        printed.text()
+    );
+    is_unchanged(printed, "unchanged by that");
+    is_unchanged(printed, "as before");
+    is_unchanged(printed, "as before that");
+}
+
+/// tardy is killed while nft is at work, when bridge and ports are set up and the shaper is not; and again when everything
+/// is set up for a limited time.
+#[test]
+fn restore_undoes_what_a_killed_apply_left() {
+    let Some(printed) = BRIDGED.scene("killed") else { return };
+    for part in ["left", "left up"] {
+        let left = printed.part(part);
+        assert!(left.status() == 1 && left.text().contains("\"master\": \"tsn0\""), "{}", left.text());
+    }
+    for part in ["restored", "restored again"] {
+        assert_eq!(printed.part(part).status(), 0, "{}", printed.part(part).text());
+    }
+    is_unchanged(printed, "as before");
+    is_unchanged(printed, "as before that");
+}
+
+#[test]
+fn foreign_settings_stay_unless_replace_is_given() {
+    let Some(printed) = BRIDGED.scene("foreign") else { return };
+    is_refused(printed, "refused: bridge", "the bridge tsn0 is there already, and not of tardy's making");
+    is_refused(printed, "refused: port", "swp1 is a port of other");
+    is_refused(printed, "refused: discipline", "swp1 has a queueing discipline already (pfifo 8001:)");
     for what in ["bridge", "port", "discipline"] {
-        is_unchanged(&said, &format!("untouched: {what}"));
-        let allowed = said.part(&format!("allowed: {what}"));
+        is_unchanged(printed, &format!("untouched: {what}"));
+        let allowed = printed.part(&format!("allowed: {what}"));
         assert_eq!(allowed.status(), 0, "{}", allowed.text());
     }
-    is_unchanged(&said, "put back: bridge");
-    is_unchanged(&said, "put back: port");
-    is_unchanged(&said, "put back: discipline");
+    is_unchanged(printed, "put back: bridge");
+    is_unchanged(printed, "put back: port");
+    is_unchanged(printed, "put back: discipline");
 }

@@ -1,19 +1,18 @@
-//! Gate control lists of all lengths: read back from the kernel where it shows them, and proved by their effect where it
-//! does not.
+//! Gate control lists of all lengths: read back from the kernel if it shows them, else proved by their effect.
 
 use std::fmt::Write;
 
 use tardy_record::switch::ScheduleSource;
 
-use super::machine::Guest;
-use super::slots;
-use crate::guests;
+use super::{BRIDGED, TWO_FLOWS, slots};
+use crate::scripted::Scene;
 
 /// Lengths that are read back: the usual one, the longest that tc can send, the first that it cannot, and many.
 const SHOWN: [usize; 4] = [2, 31, 32, 800];
 /// More than the kernel shows.
 const NOT_SHOWN: usize = 2000;
-/// A list whose entries are all unlike, so that none can stand for another: classes take turns, for 300 to 700 us.
+
+/// A list whose entries all differ: classes take turns, for 300 to 700 us.
 fn entries(count: usize) -> Vec<(u32, u32)> {
     let mut state = 1u32;
     let mut interval_ns = || {
@@ -25,7 +24,7 @@ fn entries(count: usize) -> Vec<(u32, u32)> {
 }
 
 fn file(entries: &[(u32, u32)]) -> String {
-    let mut text = include_str!("two-flows.toml").to_owned();
+    let mut text = TWO_FLOWS.to_owned();
     let mut gates = String::from("gates = [\n");
     for (mask, interval_ns) in entries {
         writeln!(gates, "  {{ mask = {mask}, for = \"{interval_ns}ns\" }},").unwrap();
@@ -37,28 +36,32 @@ fn file(entries: &[(u32, u32)]) -> String {
     text
 }
 
-#[test]
-fn lists_are_applied_whole_however_long_they_are() {
-    let Some(guests) = guests::directory() else { return };
-    let mut guest = Guest::default();
+const SCRIPT: &str = r"
+cable swp0 talker 2
+cable swp1 listener 2
+for count in 2 31 32 800 2000; do
+    part applied $count; answer tardy tsn apply $FILES/$count.toml
+    part again $count; answer tardy tsn apply $FILES/$count.toml
+    part shown $count; tardy tsn show --json
+    part told $count; tardy tsn show
+    part removed $count; answer tardy tsn remove
+done
+part effect
+answer tardy tsn test --netns $FILES/2000.toml --with-shaper --for 1s -o /lab/results/effect.run.json
+";
+
+/// The scene of this file.
+pub(super) fn scene() -> Scene {
     let lengths = SHOWN.into_iter().chain([NOT_SHOWN]);
-    guest.files = lengths.map(|count| (format!("{count}.toml"), file(&entries(count)))).collect();
-    let script = r"
-        cable swp0 talker 2
-        cable swp1 listener 2
-        for count in 2 31 32 800 2000; do
-            part applied $count; answer tardy tsn apply /lab/$count.toml
-            part again $count; answer tardy tsn apply /lab/$count.toml
-            part shown $count; tardy tsn show --json
-            part told $count; tardy tsn show
-            part removed $count; answer tardy tsn remove
-        done
-        part effect
-        answer tardy tsn test --netns /lab/2000.toml --with-shaper --for 1s -o /lab/results/effect.run.json
-    ";
-    let said = guest.run(&guests, script);
+    let files = lengths.map(|count| (format!("{count}.toml"), file(&entries(count)))).collect();
+    Scene { files, ..super::scene("lists", SCRIPT, &[]) }
+}
+
+#[test]
+fn lists_of_any_length_are_applied_whole() {
+    let Some(printed) = BRIDGED.scene("lists") else { return };
     for count in SHOWN.into_iter().chain([NOT_SHOWN]) {
-        let part = |of: &str| said.part(&format!("{of} {count}"));
+        let part = |of: &str| printed.part(&format!("{of} {count}"));
         assert_eq!(part("applied").status(), 0, "{}", part("applied").text());
         assert_eq!(part("removed").status(), 0, "{}", part("removed").text());
         let again = part("again").text();
@@ -76,9 +79,9 @@ fn lists_are_applied_whole_however_long_they_are() {
             assert_eq!(read, entries(count), "the kernel has another list of {count}");
         }
     }
-    assert_eq!(said.part("effect").status(), 0, "{}", said.part("effect").text());
+    assert_eq!(printed.part("effect").status(), 0, "{}", printed.part("effect").text());
     // Had the kernel another cycle, most frames would come outside the windows of this one.
-    let run = slots::held(said.file("effect.run.json"));
+    let run = slots::held(printed.file("effect.run.json"));
     let port = &run.switch.as_ref().unwrap().ports[0];
     assert_eq!((port.entries.len(), port.source), (NOT_SHOWN, ScheduleSource::Sent));
 }

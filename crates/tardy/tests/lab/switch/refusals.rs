@@ -1,16 +1,15 @@
-//! Every refusal of the kernel that a switch file can provoke, provoked, and foretold by `tardy tsn check` in the same
-//! words.
+//! Every refusal of the kernel that a switch file can provoke. `tardy tsn check` predicts each in the same words.
 //!
-//! What the kernel refuses besides and no file can say: a parent other than the root ("Can only be attached as root
-//! qdisc"), since tardy has no other; and preemptible classes ("Preemption only supported with full offload"), which
-//! the file has no word for. A list that netlink's lengths have no room for never reaches the kernel.
+//! No file can provoke the others: a parent other than the root ("Can only be attached as root qdisc"), because tardy uses
+//! no other; and preemptible classes ("Preemption only supported with full offload"), which the file cannot express. A list
+//! that is too long for netlink's lengths never reaches the kernel.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::machine::{Guest, Part, Said};
-use crate::guests;
+use super::BRIDGED;
+use crate::scripted::{Part, Printed, Scene};
 
 /// What the kernel takes, on a port with four queues.
 const ACCEPTED: &str = r#"
@@ -34,13 +33,13 @@ gates = [
 ]
 "#;
 
-/// A mistake, and what the kernel says of it.
+/// A mistake and the kernel's message.
 struct Row {
     /// The rule of `tardy tsn check`.
     rule: &'static str,
     /// The kernel's words.
     words: &'static str,
-    /// What is written instead of what in [`ACCEPTED`].
+    /// What to replace in [`ACCEPTED`], and by what.
     changes: &'static [(&'static str, &'static str)],
 }
 
@@ -48,7 +47,7 @@ const fn row(rule: &'static str, words: &'static str, changes: &'static [(&str, 
     Row { rule, words, changes }
 }
 
-/// The interfaces are those of [`refusals_of_a_new_shaper`].
+/// The interfaces are those of [`SCRIPT`].
 const ROWS: &[Row] = &[
     row("single-queue", "Multi-queue device is required", &[("quad", "single")]),
     row(
@@ -100,7 +99,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// What a running schedule cannot change. tardy takes the shaper away and makes it anew, so that here tc does what
+/// What a running schedule cannot change. tardy removes the shaper and makes a new one, so here tc runs what
 /// `tardy tsn plan` prints.
 const ROWS_OF_RUNNING: &[Row] = &[
     row(
@@ -134,20 +133,20 @@ impl Row {
         self.changes.iter().fold(ACCEPTED.to_owned(), change)
     }
 
-    /// Holds what was foretold and what the kernel said to what stands in the table.
-    fn judge(&self, foretold: &Part<'_>, said: &Part<'_>) -> Result<(), String> {
-        let findings = foretold.json();
+    /// Compares the prediction and the kernel's message with the table.
+    fn judge(&self, predicted: &Part<'_>, printed: &Part<'_>) -> Result<(), String> {
+        let findings = predicted.json();
         let is_refusal = |finding: &&Value| finding["kind"]["kind"] == "refused";
         let refusals: Vec<&Value> =
             findings["findings"].as_array().into_iter().flatten().filter(is_refusal).collect();
-        // The kernel says one at a time, the check all of them by their lines.
-        let is_foretold =
+        // The kernel reports one mistake at a time, the check all of them.
+        let is_predicted =
             |finding: &&Value| finding["rule"] == self.rule && finding["kind"]["message"] == self.words;
-        if !refusals.iter().any(is_foretold) {
-            return Err(format!("check does not say {} ('{}'): {refusals:?}", self.rule, self.words));
+        if !refusals.iter().any(is_predicted) {
+            return Err(format!("check does not report {} ('{}'): {refusals:?}", self.rule, self.words));
         }
-        if said.status() == 0 || !said.text().contains(self.words) {
-            return Err(format!("the kernel does not say '{}':\n{}", self.words, said.text()));
+        if printed.status() == 0 || !printed.text().contains(self.words) {
+            return Err(format!("the kernel does not report '{}':\n{}", self.words, printed.text()));
         }
         Ok(())
     }
@@ -158,10 +157,10 @@ fn files(name: &str, rows: &[Row]) -> Vec<(String, String)> {
     rows.iter().enumerate().map(|(number, row)| (format!("{name}-{number}.toml"), row.file())).collect()
 }
 
-fn judge(said: &Said, name: &str, rows: &[Row]) {
+fn judge(printed: &Printed, name: &str, rows: &[Row]) {
     let mut wrong = String::new();
     for (number, row) in rows.iter().enumerate() {
-        let part = |of: &str| said.part(&format!("{of} {name}-{number}"));
+        let part = |of: &str| printed.part(&format!("{of} {name}-{number}"));
         if let Err(reason) = row.judge(&part("check"), &part("refused")) {
             writeln!(wrong, "{name}-{number}: {reason}").unwrap();
         }
@@ -169,35 +168,40 @@ fn judge(said: &Said, name: &str, rows: &[Row]) {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+const SCRIPT: &str = r"
+cable quad host 4
+cable single other 1
+ip link add speedless numtxqueues 4 type dummy
+ip link set speedless up; ip link set speedless down
+everything > /tmp/before
+try() {
+    name=$(basename $1 .toml)
+    part check $name; answer tardy tsn check --json $1
+    part refused $name; shift; answer $@
+}
+for file in $FILES/new-*.toml; do try $file tardy tsn apply --unchecked $file; done
+part unchanged; as_in /tmp/before
+tardy tsn apply $FILES/accepted.toml > /dev/null
+for file in $FILES/running-*.toml; do
+    tardy tsn plan $file | sed -n '/^tc qdisc/,/clockid/p' > /tmp/change.sh
+    try $file . /tmp/change.sh
+done
+";
+
+/// The scene of this file.
+pub(super) fn scene() -> Scene {
+    let mut scene = super::scene("refusals", SCRIPT, &[("accepted.toml", ACCEPTED)]);
+    scene.files.extend(files("new", ROWS));
+    scene.files.extend(files("running", ROWS_OF_RUNNING));
+    scene.modules.push("dummy");
+    scene
+}
+
 #[test]
-fn what_the_kernel_refuses_is_foretold_in_its_own_words() {
-    let Some(guests) = guests::directory() else { return };
-    let mut guest = Guest { modules: vec!["dummy"], ..Guest::default() };
-    guest.files = files("new", ROWS);
-    guest.files.extend(files("running", ROWS_OF_RUNNING));
-    guest.files.push(("accepted.toml".to_owned(), ACCEPTED.to_owned()));
-    let script = r"
-        cable quad host 4
-        cable single other 1
-        ip link add speedless numtxqueues 4 type dummy
-        ip link set speedless up; ip link set speedless down
-        everything > /tmp/before
-        try() {
-            name=$(basename $1 .toml)
-            part check $name; answer tardy tsn check --json $1
-            part refused $name; shift; answer $@
-        }
-        for file in /lab/new-*.toml; do try $file tardy tsn apply --unchecked $file; done
-        part unchanged; as_in /tmp/before
-        tardy tsn apply /lab/accepted.toml > /dev/null
-        for file in /lab/running-*.toml; do
-            tardy tsn plan $file | sed -n '/^tc qdisc/,/clockid/p' > /tmp/change.sh
-            try $file . /tmp/change.sh
-        done
-    ";
-    let said = guest.run(&guests, script);
-    judge(&said, "new", ROWS);
-    judge(&said, "running", ROWS_OF_RUNNING);
-    let unchanged = said.part("unchanged");
+fn check_predicts_the_kernels_refusals_in_its_words() {
+    let Some(printed) = BRIDGED.scene("refusals") else { return };
+    judge(printed, "new", ROWS);
+    judge(printed, "running", ROWS_OF_RUNNING);
+    let unchanged = printed.part("unchanged");
     assert_eq!(unchanged.status(), 0, "a refusal left something behind:\n{}", unchanged.text());
 }

@@ -1,11 +1,11 @@
-//! What a test of a switch recorded: whether each flow kept to its windows.
+//! Whether each flow of a switch's test kept to its windows.
 
 use tardy_analyse::flows;
 use tardy_record::Run;
 
 use crate::two_flows;
 
-/// The run in `file`, in which every flow kept to its windows.
+/// The run in `file`. Asserts that every flow kept to its windows.
 pub(super) fn held(file: &[u8]) -> Run {
     let run = tardy_record::file::from_text(file).unwrap();
     assert!(run.validity.valid, "{:?}", run.validity);

@@ -1,0 +1,164 @@
+//! Run files of an older build show the same numbers in this one: `tests/run_files/README.md` says how each was made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::bench::{Bench, json};
+
+/// Keys whose strings are prose. Their words may change; the numbers in them may not.
+const PROSE: [&str; 12] = [
+    "base",
+    "candidate",
+    "headline",
+    "limits",
+    "meaningless_because",
+    "not_comparable_because",
+    "paired",
+    "remarks",
+    "spoilt_by",
+    "text",
+    "unmatched",
+    "what",
+];
+
+const PROBES: [&str; 8] = ["foreign", "kernel", "noise", "reaction", "switch", "timer", "tracer", "wiggle"];
+const SERIES: [&str; 9] =
+    ["capture", "edges", "flow", "foreign", "gaps", "noise", "reaction", "timer", "trace"];
+const STATES: [&str; 3] = ["complete", "cut_short", "interrupted"];
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run_files")
+}
+
+/// The names of the files that end in `suffix`, without it, in order.
+fn names(suffix: &str) -> Vec<String> {
+    let entries = fs::read_dir(directory()).expect("the directory of run files");
+    let files = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        files.filter_map(|file| file.strip_suffix(suffix).map(ToOwned::to_owned)).collect();
+    names.sort();
+    names
+}
+
+/// The absolute path of a file in the directory. Tests read these files and never write them.
+fn file(name: &str, suffix: &str) -> String {
+    directory().join(format!("{name}{suffix}")).into_os_string().into_string().expect("a path in UTF-8")
+}
+
+/// The numbers in a text, sorted: words may be put in another order.
+fn numbers(text: &str) -> Vec<&str> {
+    let mut numbers: Vec<&str> =
+        text.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Adds to `differences` where `now` is not what `before` was. `key` is the name of the field that both are in.
+fn compare(before: &Value, now: &Value, key: &str, place: &str, differences: &mut Vec<String>) {
+    match (before, now) {
+        (Value::Object(old), Value::Object(new)) => {
+            for name in old.keys().chain(new.keys().filter(|name| !old.contains_key(*name))) {
+                let inner = format!("{place}.{name}");
+                match (old.get(name), new.get(name)) {
+                    (Some(before), Some(now)) => compare(before, now, name, &inner, differences),
+                    (Some(_), None) => differences.push(format!("{inner} is gone")),
+                    (None, _) => differences.push(format!("{inner} is new")),
+                }
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (index, (before, now)) in old.iter().zip(new).enumerate() {
+                compare(before, now, key, &format!("{place}[{index}]"), differences);
+            }
+        }
+        (Value::String(old), Value::String(new)) if PROSE.contains(&key) && numbers(old) == numbers(new) => {}
+        _ if before == now => {}
+        _ => differences.push(format!("{place}: {before} became {now}")),
+    }
+}
+
+fn differences(before: &Value, now: &Value) -> Vec<String> {
+    let mut differences = Vec::new();
+    compare(before, now, "", "", &mut differences);
+    differences
+}
+
+/// Runs tardy for its JSON and compares that with `NAME.SUFFIX` of the directory.
+#[track_caller]
+fn assert_same(arguments: &[&str], code: i32, name: &str, suffix: &str) {
+    let printed = Bench::new().run(arguments).exits(code);
+    let now: Value = serde_json::from_str(&printed.out).expect("JSON on standard output");
+    let before = json(Path::new(&file(name, suffix)));
+    let differences = differences(&before, &now);
+    assert!(differences.is_empty(), "{name}{suffix}:\n{}", differences.join("\n"));
+}
+
+#[test]
+fn run_files_of_an_older_build_show_the_same_numbers() {
+    let names = names(".run.json");
+    assert_eq!(names, self::names(".show.json"), "every run file has its findings");
+    for name in &names {
+        let run = file(name, ".run.json");
+        let content = fs::read(&run).unwrap();
+        let valid = json(Path::new(&run))["validity"]["valid"].as_bool().unwrap();
+        let code = if valid { 0 } else { 5 };
+        assert_same(&["show", "--json", &run], code, name, ".show.json");
+        let shown = Bench::new().run(&["show", &run]).exits(code).out;
+        assert_eq!(shown.contains("INVALID"), !valid, "{name}: {shown}");
+        assert!(content == fs::read(&run).unwrap(), "{name}: showing a sealed run does not write its file");
+    }
+}
+
+#[test]
+fn run_files_of_an_older_build_compare_with_the_same_numbers() {
+    let pairs = names(".compare.json");
+    assert!(!pairs.is_empty());
+    for pair in &pairs {
+        let (base, candidate) = pair.split_once("-and-").expect("BASE-and-CANDIDATE");
+        let (base, candidate) = (file(base, ".run.json"), file(candidate, ".run.json"));
+        let mut arguments = vec!["compare", "--json", &base, &candidate];
+        if pair == "timer-and-causes" {
+            arguments.push("--force");
+        }
+        assert_same(&arguments, 0, pair, ".compare.json");
+    }
+}
+
+/// The files hold every kind of measurement, of series and of ending that there was.
+#[test]
+fn there_is_a_run_file_of_each_kind() {
+    let runs: Vec<Value> =
+        names(".run.json").iter().map(|name| json(Path::new(&file(name, ".run.json")))).collect();
+    let kinds = |list: &str, key: &str| {
+        let lists = runs.iter().map(|run| run.pointer(list).and_then(Value::as_array).expect("a list"));
+        let mut kinds: Vec<&str> = lists.flatten().map(|one| one[key]["kind"].as_str().unwrap()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    };
+    assert_eq!(kinds("/plan/phases", "probe"), PROBES);
+    assert_eq!(kinds("/series", "kind"), SERIES);
+    let mut states: Vec<&str> = runs.iter().map(|run| run["progress"]["state"].as_str().unwrap()).collect();
+    states.sort_unstable();
+    states.dedup();
+    assert_eq!(states, STATES);
+}
+
+#[test]
+fn changed_numbers_and_keys_are_differences_and_changed_words_of_prose_are_not() {
+    let before = serde_json::json!({"text": "1 in 20 is late", "max_ns": 5, "label": "a", "rows": [1, 2]});
+    let now = |key: &str, value: Value| {
+        let mut now = before.clone();
+        now[key] = value;
+        differences(&before, &now).len()
+    };
+    assert_eq!(now("text", "of 20 wake-ups 1 is late".into()), 0);
+    assert_eq!(now("text", "1 in 21 is late".into()), 1);
+    assert_eq!(now("text", Value::Null), 1);
+    assert_eq!(now("max_ns", 6.into()), 1);
+    assert_eq!(now("label", "b".into()), 1);
+    assert_eq!(now("rows", serde_json::json!([1])), 1);
+    assert_eq!(now("more", 1.into()), 1);
+}
