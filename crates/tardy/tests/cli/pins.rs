@@ -88,7 +88,7 @@ fn what_cannot_be_of_a_stimulus_is_said() {
     refused(&["--echo", "GPIO23"], "name the line that it drives with --stimulus");
     refused(&["--stimulus", "GPIO17"], "gpiochip0:17 is in use here already");
     refused(&["--stimulus", "GPIO22", "--echo", "GPIO22"], "gpiochip0:22 is in use here already");
-    refused(&["--stimulus", "STATUS_LED"], "is in use by 'heartbeat'");
+    refused(&["--stimulus", "STATUS_LED"], "in use by 'heartbeat'");
     refused(&["--stimulus", "pwmchip0:0", "--echo", "GPIO23"], "nobody knows when a PWM output's edges come");
     refused(&["--stimulus", "pwmchip0:0", "--stimulus-dither", "1us"], "has none");
     refused(&["--stimulus", "GPIO22", "--stimulus-period", "10us"], "not between 50 us and 1 s");
