@@ -1,11 +1,11 @@
-//! What every fuzz target does: imports bytes in one format, and holds what comes of it to the run file's own checks.
+//! The body of the fuzz targets: imports bytes in one format and checks that the run can be written and read again.
 
 use tardy_formats::{ImportOptions, Unit, detect, import_bytes};
 use tardy_record::file;
 
-/// Imports `bytes` as `format`; an error is as good as a run, a run that contradicts itself is not.
+/// Imports `bytes` as `format`. The result may be an error, but not a run that contradicts itself.
 pub fn import_as(format: &str, bytes: &[u8]) {
-    let format = detect::by_name(format).expect("targets are named for formats");
+    let format = detect::by_name(format).expect("targets have the names of formats");
     let options = ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() };
     if let Ok(imported) = import_bytes(bytes, "fuzz", Some(format), &options) {
         let text = file::to_text(&imported.run);
@@ -13,7 +13,7 @@ pub fn import_as(format: &str, bytes: &[u8]) {
     }
 }
 
-/// Imports `bytes` as whatever they seem to be, compressions and archives included.
+/// Imports `bytes` in the detected format, with compressions and archives.
 pub fn import_detected(bytes: &[u8]) {
     let options = ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() };
     let _ = import_bytes(bytes, "fuzz", None, &options);

@@ -1,7 +1,7 @@
-//! Which of our crates may depend on which: the arrows of ARCHITECTURE.md, held against `cargo metadata`.
+//! Which crates of this workspace may depend on which: the table of ARCHITECTURE.md, checked with `cargo metadata`.
 //!
-//! Every kind of dependency counts, those of tests too. A test that needs more than its crate may see belongs in
-//! a crate that may see it, in the end in `tardy`.
+//! Every kind of dependency counts, those of tests too. A test that needs another crate belongs in a crate that may
+//! depend on both, for example `tardy`.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Complaint, Repository};
 
-/// Who may depend on what. A crate of ours that is not listed is a mistake here or there.
+/// Each crate with those that it may depend on. A crate of the workspace that is not listed is an error.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-record", &[]),
     ("tardy-sys", &[]),
@@ -19,21 +19,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tardy-probe", &["tardy-record", "tardy-sys"]),
     ("tardy-load", &["tardy-record", "tardy-sys"]),
     ("tardy-host", &["tardy-record", "tardy-sys"]),
-    ("tardy-lab", &["tardy-record", "tardy-sys"]),
-    ("tardy-switch", &["tardy-record", "tardy-sys", "tardy-tsn", "tardy-load", "tardy-host"]),
+    ("tardy-switch", &["tardy-host", "tardy-load", "tardy-tsn", "tardy-record", "tardy-sys"]),
     (
         "tardy-measure",
         &[
-            "tardy-record",
-            "tardy-sys",
+            "tardy-probe",
+            "tardy-host",
+            "tardy-load",
+            "tardy-switch",
             "tardy-formats",
             "tardy-tsn",
-            "tardy-probe",
-            "tardy-load",
-            "tardy-host",
-            "tardy-switch",
+            "tardy-record",
+            "tardy-sys",
         ],
     ),
+    ("tardy-lab", &["tardy-record", "tardy-sys"]),
     ("tardy-present", &["tardy-record", "tardy-analyse", "tardy-tsn"]),
     (
         "tardy",
@@ -47,20 +47,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tardy-load",
             "tardy-host",
             "tardy-switch",
-            "tardy-lab",
             "tardy-measure",
+            "tardy-lab",
             "tardy-present",
         ],
     ),
     ("xtask", &[]),
 ];
 
-/// A crate of this workspace, and those of its dependencies that are in the workspace too.
+/// A crate of this workspace with its dependencies in the workspace.
 #[derive(Debug)]
 pub struct Crate {
     /// Its name.
     pub name: String,
-    /// The names of the crates of ours that it depends on.
+    /// The names of the crates of this workspace that it depends on.
     pub ours: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct Crate {
 ///
 /// # Errors
 ///
-/// Where cargo cannot be run or its answer is not understood.
+/// Cargo cannot be run, or its output is not understood.
 pub fn workspace_crates(repository: &Repository) -> Result<Vec<Crate>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -80,8 +80,10 @@ pub fn workspace_crates(repository: &Repository) -> Result<Vec<Crate>, String> {
         return Err(format!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr)));
     }
     let metadata: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("cargo metadata's answer is not JSON: {error}"))?;
-    crates_of(&metadata).ok_or_else(|| "cargo metadata's answer has another form than expected".to_owned())
+        .map_err(|error| format!("the output of cargo metadata is not JSON: {error}"))?;
+    crates_of(&metadata).ok_or_else(|| {
+        "expected packages with names and dependencies in the output of cargo metadata".to_owned()
+    })
 }
 
 fn crates_of(metadata: &Value) -> Option<Vec<Crate>> {
@@ -92,7 +94,7 @@ fn crates_of(metadata: &Value) -> Option<Vec<Crate>> {
             let dependencies = package.get("dependencies")?.as_array()?;
             Some(Crate {
                 name: package.get("name")?.as_str()?.to_owned(),
-                // Only what is ours has a path.
+                // Only crates of the workspace have a path.
                 ours: dependencies
                     .iter()
                     .filter(|dependency| dependency.get("path").is_some_and(Value::is_string))
@@ -103,22 +105,23 @@ fn crates_of(metadata: &Value) -> Option<Vec<Crate>> {
         .collect()
 }
 
-/// Holds the crates against the rules.
+/// Looks for dependencies that are not in the table.
 pub fn check(crates: &[Crate]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for Crate { name, ours } in crates {
         let Some((_, allowed)) = ALLOWED.iter().find(|(known, _)| known == name) else {
             complaints.push(format!(
-                "crate {name}: nothing says what it may depend on. Decide it, then add it to ALLOWED in \
+                "crate {name}: has no entry in the table of allowed dependencies. Add it to ALLOWED in \
                  xtask/src/dependency_rules.rs and to ARCHITECTURE.md"
             ));
             continue;
         };
         for forbidden in ours.iter().filter(|dependency| !allowed.contains(&dependency.as_str())) {
-            let may = if allowed.is_empty() { "none of ours".to_owned() } else { allowed.join(", ") };
+            let may =
+                if allowed.is_empty() { "no crate of this workspace".to_owned() } else { allowed.join(", ") };
             complaints.push(format!(
-                "crate {name}: depends on {forbidden} and may depend on {may}. Move the code that needs it to a \
-                 crate that may see both (see ARCHITECTURE.md), and remove it from {name}'s Cargo.toml"
+                "crate {name}: depends on {forbidden}; allowed: {may}. Move the code that needs it to a crate that \
+                 may depend on both (see ARCHITECTURE.md), and remove it from {name}'s Cargo.toml"
             ));
         }
     }
@@ -134,25 +137,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_passes() {
+    fn an_allowed_dependency_passes() {
         let crates = [krate("tardy-record", &[]), krate("tardy-measure", &["tardy-record", "tardy-sys"])];
         assert_eq!(check(&crates), Vec::<String>::new());
     }
 
     #[test]
-    fn a_forbidden_dependency_is_named() {
+    fn a_forbidden_dependency_is_reported() {
         let complaints = check(&[krate("tardy-present", &["tardy-record", "tardy-sys"])]);
         assert_eq!(complaints.len(), 1);
         assert!(complaints[0].contains("tardy-present: depends on tardy-sys"), "{}", complaints[0]);
     }
 
     #[test]
-    fn an_unknown_crate_is_a_mistake() {
+    fn an_unknown_crate_is_reported() {
         assert!(check(&[krate("tardy-extra", &[])])[0].contains("tardy-extra"));
     }
 
     #[test]
-    fn metadata_is_read() {
+    fn crates_and_their_workspace_dependencies_are_read() {
         let metadata = serde_json::json!({ "packages": [{
             "name": "tardy-measure",
             "dependencies": [

@@ -1,8 +1,8 @@
-//! Every link in a document that leads to a file here must lead to one.
+//! Every link from a document to a file of this repository leads to an existing file.
 
 use crate::{Complaint, File, Repository};
 
-/// Follows the links of every Markdown file.
+/// Looks for broken links in every Markdown file.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
     repository
         .files
@@ -22,8 +22,7 @@ fn broken_links(repository: &Repository, file: &File) -> Vec<Complaint> {
         let found = resolve(&file.path, path).is_some_and(|path| repository.has(&path));
         if !found {
             complaints.push(format!(
-                "{}:{line}: links to {target}, and there is no such file in this repository. Correct the link, or \
-                 add the file",
+                "{}:{line}: links to {target}, which does not exist. Correct the link, or add the file",
                 file.path
             ));
         }
@@ -31,7 +30,7 @@ fn broken_links(repository: &Repository, file: &File) -> Vec<Complaint> {
     complaints
 }
 
-/// Whether a link leads out of the repository: it has a scheme, such as https: or mailto:.
+/// Whether a link has a scheme, such as https: or mailto:, and so leads out of the repository.
 fn is_elsewhere(target: &str) -> bool {
     target.split_once(':').is_some_and(|(scheme, _)| {
         !scheme.is_empty()
@@ -68,7 +67,7 @@ fn links_in_line(line: &str) -> Vec<&str> {
         found.push(target);
     }
     for (at, opening) in line.match_indices("](") {
-        // An odd number of backquotes before it: it is code, not a link.
+        // After an odd number of backquotes it is code, not a link.
         if line[..at].matches('`').count() % 2 == 1 && line[at..].contains('`') && !label_is_code(&line[..at])
         {
             continue;
@@ -82,12 +81,12 @@ fn links_in_line(line: &str) -> Vec<&str> {
     found
 }
 
-/// Whether the text before `](` ends in a closed piece of code, as in a label that is code.
+/// Whether the label that ends before `](` is code.
 fn label_is_code(before: &str) -> bool {
     before.ends_with('`')
 }
 
-/// The path that a link in the file `from` leads to, from the repository's root; none where it leads out of it.
+/// The target of a link in the file `from`, relative to the repository's root; `None` if it is outside.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = match link.strip_prefix('/') {
         Some(_) => Vec::new(),
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_somewhere_pass() {
+    fn links_to_existing_files_pass() {
         let text = "[a](adr/0001-map.md#why) [b](adr/) [c](../README.md) [d](#here) [e](https://example.org/x)\n\
                     [`f`](adr/0001-map.md) `[g](nowhere.md)` [h](mailto:a@example.org)\n\
                     [i]: adr/0001-map.md\n```\n[j](nowhere.md)\n```\n";
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_nowhere_are_named() {
+    fn broken_links_are_reported() {
         let text = "[a](nowhere.md)\n\n[b]: ../nowhere.md\n[c](../../README.md) [d](<no where.md>)";
         let complaints = complaints("docs/building.md", text);
         let places: Vec<String> =

@@ -1,33 +1,46 @@
-//! The rules that this repository is held to, each a function from a [`Repository`] to the places that break it.
+//! The rules of this repository. Each rule is a function from a [`Repository`] to the places that break it.
 //!
-//! Cargo and clippy hold the walls they can; what is here is what neither can say. The tests of this crate
-//! apply every rule to the repository itself, and `cargo xtask tidy` prints what they would say.
-//! Road not taken: a parser for Rust (syn). Counting lines needs none, and xtask is on every test's path, so it
-//! has to compile in seconds.
+//! Only rules that neither Cargo nor clippy can express are here. The tests of this crate apply every rule to the
+//! repository itself; `cargo xtask tidy` prints all complaints at once.
+//! Road not taken: a parser for Rust (syn). The rules need words, comments and paths only, and every test run builds
+//! xtask, so it must compile in seconds.
 
+pub mod crate_rules;
 pub mod dependency_rules;
 pub mod document_links;
+pub mod english;
+pub mod kernel_paths;
+pub mod module_circles;
 pub mod names;
 pub mod paths;
+mod prose;
 mod repository;
+mod rust_items;
+mod rust_modules;
 mod rust_source;
 pub mod source_rules;
+mod use_tree;
+mod word_list;
 
 pub use repository::{File, Repository};
 
-/// One place that breaks a rule: what, where, and what to do.
+/// One place that breaks a rule: where it is, what is wrong, and what to do.
 pub type Complaint = String;
 
 /// Everything in `repository` that breaks a rule, in the order of the rules.
 ///
 /// # Errors
 ///
-/// Where the rules cannot be applied at all: no cargo, or an unreadable file.
+/// Cargo cannot be run, or its output is not understood.
 pub fn complaints(repository: &Repository) -> Result<Vec<Complaint>, String> {
     let mut all = dependency_rules::check(&dependency_rules::workspace_crates(repository)?);
     all.extend(source_rules::check(repository));
     all.extend(names::check(repository));
     all.extend(document_links::check(repository));
     all.extend(paths::check(repository));
+    all.extend(crate_rules::check(repository));
+    all.extend(kernel_paths::check(repository));
+    all.extend(module_circles::check(repository));
+    all.extend(english::check(repository));
     Ok(all)
 }

@@ -2,14 +2,19 @@
 
 use std::process::ExitCode;
 
-use xtask::{Repository, complaints};
+use xtask::{Complaint, Repository, complaints, english};
 
-const USAGE: &str = "usage: cargo xtask tidy    say what in this repository breaks its rules";
+const USAGE: &str = "\
+usage: cargo xtask tidy              list every place in this repository that breaks one of its rules
+       cargo xtask english PATH...   list the phrases and names to avoid in these files and directories (with a /)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["tidy"] => tidy(),
+        ["tidy"] => print(Repository::here().and_then(|repository| complaints(&repository))),
+        ["english", ref paths @ ..] if !paths.is_empty() => {
+            print(Repository::here().map(|repository| english::check_in(&repository, paths)))
+        }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -21,8 +26,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn tidy() -> ExitCode {
-    match Repository::here().and_then(|repository| complaints(&repository)) {
+fn print(complaints: Result<Vec<Complaint>, String>) -> ExitCode {
+    match complaints {
         Ok(complaints) if complaints.is_empty() => ExitCode::SUCCESS,
         Ok(complaints) => {
             println!("{}", complaints.join("\n"));

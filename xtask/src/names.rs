@@ -1,16 +1,16 @@
-//! Names that say nothing, and so attract everything, are not taken here.
+//! No crate or module has a name under which any code would fit.
 
 use crate::rust_source::{code_only, line_of, words};
 use crate::{Complaint, Repository};
 
 const EMPTY_NAMES: &[&str] = &["common", "core", "utils", "util", "helpers"];
 
-/// Looks at the names of crates and of modules, whether a file, a directory or neither.
+/// Looks at the names of crates and of modules: directories, files and inline modules.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let mut place = |place: &str, name: &str| {
         let complaint = format!(
-            "{place}: {name} is no name for a crate or module: anything fits in. Name it for what it does or decides"
+            "{place}: any code would fit in a crate or module called {name}. Name it for what it does or decides"
         );
         if !complaints.contains(&complaint) {
             complaints.push(complaint);
@@ -39,7 +39,7 @@ pub fn check(repository: &Repository) -> Vec<Complaint> {
     complaints
 }
 
-/// The parts of a path, each with the byte at which it begins.
+/// The parts of a path, each with its first byte.
 fn parts(path: &str) -> impl Iterator<Item = (usize, &str)> {
     path.split('/').scan(0, |at, part| {
         let start = *at;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_names_are_found_wherever_they_stand() {
+    fn empty_names_of_crates_files_directories_and_modules_are_reported() {
         let complaints = check(&Repository::of(&[
             ("crates/tardy-core/src/lib.rs", ""),
             ("crates/tardy/src/utils.rs", ""),

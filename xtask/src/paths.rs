@@ -1,18 +1,18 @@
-//! A path that exists on one machine only helps nobody on another.
+//! No file contains a path that exists on one machine only.
 
 use crate::{Complaint, Repository};
 
-// Put together here, so that this file is not what it looks for.
+// In two parts, so that this file does not contain them.
 const MACHINE_PATHS: &[&str] = &[concat!("/wo", "rk/"), concat!("/wo", "rk`")];
 
-/// Looks for paths of the machines that tardy is written on.
+/// Looks for paths of the machines on which tardy is developed.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for file in &repository.files {
         for (number, line) in file.text.lines().enumerate() {
             for path in MACHINE_PATHS.iter().filter(|path| has_absolute_path(line, path)) {
                 complaints.push(format!(
-                    "{}:{}: names {path}, which is on one machine only. Say it from the repository's root, or leave it out",
+                    "{}:{}: contains {path}, which exists on one machine only. Use a path from the repository's root",
                     file.path,
                     number + 1
                 ));
@@ -22,7 +22,7 @@ pub fn check(repository: &Repository) -> Vec<Complaint> {
     complaints
 }
 
-/// Whether `path` stands in `line` as the beginning of a path, not in the middle of one.
+/// Whether a path in `line` begins with `path`.
 fn has_absolute_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_beginning_of_a_path_counts() {
+    fn a_machine_path_is_reported_at_the_beginning_of_a_path_only() {
         let path = MACHINE_PATHS[0];
         let text = format!("see {path}x\n`{path}x`\nhttps://example.org{path}x\n$TMP{path}x\n\"{path}x\"");
         let complaints = check(&Repository::of(&[("a.md", &text)]));

@@ -1,6 +1,6 @@
-//! What is in this repository: the files that git tracks, or would if asked to add everything.
+//! The files of this repository: those that git tracks, and those that `git add --all` would add.
 //!
-//! Not only the tracked ones, so that a rule speaks before the commit and not after it.
+//! Untracked files are included so that a rule fails before the commit and not after it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::Command;
 /// The files of a repository, with their text.
 #[derive(Debug)]
 pub struct Repository {
-    /// Where it is on disk. Made-up repositories in tests are nowhere.
+    /// Its directory; empty for the repositories of tests, which are not on disk.
     pub root: PathBuf,
     /// Its files, in the order of their paths.
     pub files: Vec<File>,
@@ -18,9 +18,9 @@ pub struct Repository {
 /// One file of a repository.
 #[derive(Debug)]
 pub struct File {
-    /// Its path from the repository's root, with `/` between the parts.
+    /// Its path relative to the repository's root, separated by `/`.
     pub path: String,
-    /// Its text; nothing for a file that is not text.
+    /// Its text; empty if it is not UTF-8.
     pub text: String,
 }
 
@@ -29,7 +29,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// Where git cannot list its files.
+    /// Git cannot be run, or cannot list the files.
     pub fn here() -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let output = Command::new("git")
@@ -51,7 +51,7 @@ impl Repository {
             .collect();
         paths.sort();
         paths.dedup();
-        // What git still tracks but somebody has just deleted is not there to be read.
+        // A file that was deleted and is still tracked cannot be read.
         let files = paths
             .into_iter()
             .filter_map(|path| {
@@ -62,7 +62,7 @@ impl Repository {
         Ok(Self { root, files })
     }
 
-    /// A repository made up of these paths and texts.
+    /// A repository with these paths and texts, for tests.
     pub fn of(files: &[(&str, &str)]) -> Self {
         let files = files
             .iter()
@@ -76,7 +76,7 @@ impl Repository {
         self.files.iter().filter(|file| file.path.ends_with(".rs"))
     }
 
-    /// Whether there is a file or a directory of this path.
+    /// Whether `path` is a file or a directory of the repository.
     pub fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         path.is_empty()

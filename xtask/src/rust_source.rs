@@ -1,7 +1,6 @@
-//! As much understanding of Rust's text as the rules need: what is code and what is not, and where functions are.
+//! The structure of Rust source as far as the rules need it: code, comments and literals, words, and functions.
 
-/// `text` with every character of a comment, string or character literal replaced by a space, so that what is
-/// found in it is code. Line breaks stay where they are.
+/// `text` with every character of a comment, string or character literal replaced by a space. Line breaks stay.
 pub(crate) fn code_only(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut code = String::with_capacity(text.len());
@@ -19,15 +18,15 @@ pub(crate) fn code_only(text: &str) -> String {
     code
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` itself if none does.
-fn end_of_non_code(chars: &[char], at: usize) -> usize {
+/// The end of the comment or literal that begins at `at`; `at` itself if none begins there.
+pub(crate) fn end_of_non_code(chars: &[char], at: usize) -> usize {
     let next = chars.get(at + 1).copied();
     match chars[at] {
         '/' if next == Some('/') => find(chars, at, |c| c == '\n'),
         '/' if next == Some('*') => end_of_block_comment(chars, at),
         '"' => end_of_string(chars, at),
         '\'' => end_of_char(chars, at),
-        // r"", r#""#, br"" and cr"" know no escapes. An identifier that ends in r is none of these.
+        // r"", r#""#, br"" and cr"" have no escapes. An identifier may end in r as well.
         'r' if !begins_inside_word(chars, at) => end_of_raw_string(chars, at),
         _ => at,
     }
@@ -74,7 +73,7 @@ fn end_of_string(chars: &[char], at: usize) -> usize {
     chars.len()
 }
 
-/// A quote begins a character or a lifetime; only the first has a second quote right after one character.
+/// A quote begins a character or a lifetime; only a character has a second quote after one character or an escape.
 fn end_of_char(chars: &[char], at: usize) -> usize {
     match chars[at + 1..] {
         ['\\', _, ..] => (find(chars, at + 3, |c| c == '\'') + 1).min(chars.len()),
@@ -99,7 +98,7 @@ fn end_of_raw_string(chars: &[char], at: usize) -> usize {
     chars.len()
 }
 
-/// The words of code, with the byte at which each begins.
+/// The words of code, each with its first byte.
 pub(crate) fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = 0;
     std::iter::from_fn(move || {
@@ -115,6 +114,24 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
+/// The lines of a text, for finding many positions in it.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    pub(crate) fn of(text: &str) -> Self {
+        let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { starts: std::iter::once(0).chain(breaks).collect() }
+    }
+
+    /// The line, counted from 1, that the byte `at` is on.
+    pub(crate) fn line_of(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+}
+
 /// A function with a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Function<'code> {
@@ -128,7 +145,7 @@ pub(crate) fn functions(code: &str) -> Vec<Function<'_>> {
     let mut found = Vec::new();
     let mut words = words(code).peekable();
     while let Some((start, word)) = words.next() {
-        // `fn` with no name right behind it is a type: fn(u32) -> u32.
+        // Without a name it is a type: fn(u32) -> u32.
         let Some(&(name_start, name)) = words.peek().filter(|_| word == "fn") else { continue };
         if !code[start + 2..name_start].trim().is_empty() {
             continue;
@@ -140,7 +157,7 @@ pub(crate) fn functions(code: &str) -> Vec<Function<'_>> {
     found
 }
 
-/// Where the body of the function whose signature goes on at `from` ends; none where it has no body.
+/// The end of the body of the function whose signature continues at `from`; `None` if it has no body.
 fn end_of_body(code: &str, from: usize) -> Option<usize> {
     let mut brackets = 0_usize;
     let mut braces = 0_usize;
@@ -148,12 +165,12 @@ fn end_of_body(code: &str, from: usize) -> Option<usize> {
         match c {
             '(' | '[' => brackets += 1,
             ')' | ']' => brackets = brackets.saturating_sub(1),
-            // Inside brackets it is an array's length: [u8; 4].
+            // A semicolon inside brackets is in an array's type: [u8; 4].
             ';' if brackets == 0 && braces == 0 => return None,
             '{' => braces += 1,
             '}' => {
                 braces = braces.checked_sub(1)?;
-                // Inside brackets it was a length's block: [u8; { 4 }].
+                // A block inside brackets is an array's length: [u8; { 4 }].
                 if braces == 0 && brackets == 0 {
                     return Some(from + offset);
                 }
@@ -177,7 +194,7 @@ mod tests {
             r"unsafe\" h r#"unsafe " unsafe"# i br##"unsafe"## j b"unsafe" k
         "####;
         let kept: String = code_only(text).split_whitespace().collect();
-        // The prefixes b and br are left over, and are harmless.
+        // The prefixes b and br remain; they do no harm.
         assert_eq!(kept, "abcdefghibjbk");
     }
 
@@ -199,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_found_with_their_length() {
+    fn every_function_with_a_body_has_its_length() {
         let code = "\
 fn one() {}
 trait T { fn none(&self); }

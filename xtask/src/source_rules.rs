@@ -1,16 +1,16 @@
-//! What Rust source here must be: short, and safe outside tardy-sys.
+//! Files and functions are short, and only tardy-sys contains `unsafe`.
 
 use crate::rust_source::{code_only, functions, line_of, words};
 use crate::{Complaint, File, Repository};
 
-/// Over this, a file does more than one thing.
+/// A file with more lines has more than one purpose.
 const LONGEST_FILE: usize = 700;
-/// Over this, a function no longer reads like a table of contents.
+/// A function with more lines has parts that deserve a name.
 const LONGEST_FUNCTION: usize = 120;
 /// The one crate that may contain `unsafe`.
 const UNSAFE_CRATE: &str = "crates/tardy-sys/";
 
-/// Holds every Rust file, and the lint settings of every crate, against the rules.
+/// Looks at every Rust file, and at the lint settings of every crate.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for file in repository.rust_files() {
@@ -31,7 +31,7 @@ fn length_of_file(file: &File) -> Option<Complaint> {
     let lines = file.text.lines().count();
     (lines > LONGEST_FILE).then(|| {
         format!(
-            "{}: has {lines} lines and may have {LONGEST_FILE}. Move what stands on its own into a module named for it",
+            "{}: has {lines} lines and may have {LONGEST_FILE}. Move a part with a purpose of its own to a module",
             file.path
         )
     })
@@ -43,7 +43,7 @@ fn length_of_functions(file: &File, code: &str) -> Vec<Complaint> {
         .filter(|function| function.lines > LONGEST_FUNCTION)
         .map(|function| {
             format!(
-                "{}:{}: function {} has {} lines and may have {LONGEST_FUNCTION}. Give its parts names: make each a function",
+                "{}:{}: function {} has {} lines and may have {LONGEST_FUNCTION}. Make its parts functions",
                 file.path, function.first_line, function.name, function.lines
             )
         })
@@ -58,7 +58,7 @@ fn unsafe_code(file: &File, code: &str) -> Vec<Complaint> {
         .filter(|(_, word)| *word == "unsafe")
         .map(|(at, _)| {
             format!(
-                "{}:{}: contains unsafe, which only {UNSAFE_CRATE} may. Put a safe function around it there, and call that",
+                "{}:{}: contains unsafe, which is allowed in {UNSAFE_CRATE} only. Write a safe function there, and call that",
                 file.path,
                 line_of(code, at)
             )
@@ -66,15 +66,15 @@ fn unsafe_code(file: &File, code: &str) -> Vec<Complaint> {
         .collect()
 }
 
-/// Lints are the workspace's, where unsafe is forbidden; tardy-sys cannot take them over, and has its own.
+/// Crates inherit the workspace's lints, which forbid `unsafe`. tardy-sys cannot, and has its own.
 fn lint_settings(manifest: &File) -> Option<Complaint> {
     if !manifest.text.lines().any(|line| line.trim() == "[package]") {
         return None;
     }
     let own_lints = manifest.text.lines().any(|line| line.trim().starts_with("[lints."));
     if manifest.path.starts_with(UNSAFE_CRATE) {
-        let complaint = "has no lints of its own, and inherits none. Add a [lints.rust] table like the workspace's, \
-                         with unsafe_code allowed";
+        let complaint =
+            "has no lints. Add a [lints.rust] table like the workspace's, with unsafe_code allowed";
         return (!own_lints).then(|| format!("{}: {complaint}", manifest.path));
     }
     let mut lines = manifest.text.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
@@ -84,7 +84,7 @@ fn lint_settings(manifest: &File) -> Option<Complaint> {
         .any(|line| line.replace(' ', "").starts_with("workspace=true"));
     (!inherits).then(|| {
         format!(
-            "{}: does not take over the workspace's lints, which forbid unsafe. Add the lines `[lints]` and \
+            "{}: does not inherit the workspace's lints, which forbid unsafe. Add the lines `[lints]` and \
              `workspace = true`",
             manifest.path
         )
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_file_is_named() {
+    fn a_long_file_is_reported() {
         assert!(complaints("crates/a/src/b.rs", &"\n".repeat(LONGEST_FILE)).is_empty());
         let over = complaints("crates/a/src/b.rs", &"\n".repeat(LONGEST_FILE + 1));
         assert!(over[0].starts_with("crates/a/src/b.rs: has 701 lines"), "{over:?}");
     }
 
     #[test]
-    fn a_long_function_is_named() {
+    fn a_long_function_is_reported() {
         let function = |lines: usize| format!("// one\nfn f() {{{}}}\n", "\n".repeat(lines - 1));
         assert!(complaints("a.rs", &function(LONGEST_FUNCTION)).is_empty());
         let over = complaints("a.rs", &function(LONGEST_FUNCTION + 1));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_is_for_tardy_sys() {
+    fn unsafe_is_allowed_in_tardy_sys_only() {
         let text = "fn f() { unsafe { g() } }";
         assert!(complaints("crates/tardy-sys/src/lib.rs", text).is_empty());
         assert!(
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn lints_are_inherited() {
+    fn a_crate_without_lints_is_reported() {
         let inherits = "[package]\nname = \"a\"\n[lints]\nworkspace = true\n";
         let own = "[package]\nname = \"a\"\n[lints.rust]\nunsafe_code = \"allow\"\n";
         let path = "crates/tardy/Cargo.toml";

@@ -1,6 +1,9 @@
 //! Applies every rule to this repository. `cargo xtask tidy` prints all of it at once.
 
-use xtask::{Complaint, Repository, dependency_rules, document_links, names, paths, source_rules};
+use xtask::{
+    Complaint, Repository, crate_rules, dependency_rules, document_links, english, kernel_paths,
+    module_circles, names, paths, source_rules,
+};
 
 fn here() -> Repository {
     Repository::here().expect("the repository's files can be listed")
@@ -12,29 +15,49 @@ fn assert_none(complaints: &[Complaint]) {
 }
 
 #[test]
-fn crates_depend_only_on_what_they_may() {
+fn every_crate_depends_on_allowed_crates_only() {
     let crates = dependency_rules::workspace_crates(&here()).expect("cargo metadata answers");
-    assert!(crates.iter().any(|krate| krate.name == "xtask"), "cargo metadata did not even list xtask");
+    assert!(crates.iter().any(|krate| krate.name == "xtask"), "cargo metadata does not list xtask");
     assert_none(&dependency_rules::check(&crates));
 }
 
 #[test]
-fn source_is_short_and_unsafe_is_in_tardy_sys_alone() {
-    assert!(here().rust_files().count() > 5, "hardly any Rust files were found");
+fn files_and_functions_are_short_and_only_tardy_sys_is_unsafe() {
+    assert!(here().rust_files().count() > 5, "expected more Rust files");
     assert_none(&source_rules::check(&here()));
 }
 
 #[test]
-fn nothing_is_called_common_core_utils_or_helpers() {
+fn no_module_is_called_common_core_utils_or_helpers() {
     assert_none(&names::check(&here()));
 }
 
 #[test]
-fn links_in_documents_lead_to_files() {
+fn every_link_in_a_document_leads_to_a_file() {
     assert_none(&document_links::check(&here()));
 }
 
 #[test]
-fn no_file_names_a_path_of_one_machine() {
+fn no_file_contains_a_path_of_one_machine() {
     assert_none(&paths::check(&here()));
+}
+
+#[test]
+fn crates_are_small_and_re_export_no_modules_of_others() {
+    assert_none(&crate_rules::check(&here()));
+}
+
+#[test]
+fn kernel_files_are_opened_by_tardy_sys_only() {
+    assert_none(&kernel_paths::check(&here()));
+}
+
+#[test]
+fn modules_do_not_need_each_other() {
+    assert_none(&module_circles::check(&here()));
+}
+
+#[test]
+fn texts_and_names_avoid_the_phrases_of_the_style_guide() {
+    assert_none(&english::check(&here()));
 }

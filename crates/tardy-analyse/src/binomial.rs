@@ -2,10 +2,10 @@
 //!
 //! The probability of one outcome is Loader's saddle-point expansion ("Fast and Accurate Computation of Binomial
 //! Probabilities", 2000; R's dbinom), which keeps its precision at n = 10^12 where log-gamma differences lose theirs.
-//! Tails are sums of neighbouring terms from there; where a sum would have millions of terms, Edgeworth's expansion
-//! stands in, whose error then is of the order of 10^-10. So no count in a run file, however absurd, takes long.
+//! Tails are sums of neighbouring terms from there; where a sum would have millions of terms, Edgeworth's expansion is
+//! used, with an error of the order of 10^-10. So no count in a run file takes long, however large it is.
 //!
-//! The road not taken: statrs 0.19. Its `Beta::inverse_cdf` is wrong in the fourth digit at n = 10^6, k = 3
+//! Alternative not used: statrs 0.19. Its `Beta::inverse_cdf` is wrong in the fourth digit at n = 10^6, k = 3
 //! (7.7527e-6 for 7.7536e-6) and does not return at n = 10^9; docs/adr/0005-binomial-tails.md has the table.
 
 use std::f64::consts::{PI, SQRT_2};
@@ -15,10 +15,10 @@ use statrs::function::erf;
 /// Terms smaller than this share of the sum so far end a sum.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// Standard deviation from which on tails come from Edgeworth's expansion instead of a sum.
+/// From this standard deviation on, tails come from Edgeworth's expansion instead of a sum.
 const EXPANSION_FROM: f64 = 1e5;
 
-/// What is missing to Stirling's formula: ln n! − ln(√(2πn) (n/e)^n).
+/// The error of Stirling's formula: ln n! − ln(√(2πn) (n/e)^n).
 fn stirling_error(n: f64) -> f64 {
     if n <= 15.0 {
         let factorial: f64 = (1..=n as u64).map(|i| i as f64).product();
@@ -125,7 +125,7 @@ pub fn quantile(level: f64, n: u64, p: f64) -> u64 {
     if spread > EXPANSION_FROM {
         return quantile_expanded(level, n, p, guess, spread);
     }
-    // The normal approximation lands within a few steps; from there one walks, which costs one sum in all.
+    // The normal approximation is a few steps off; walking from there costs one sum in total.
     let mut k = (guess.max(0.0) as u64).min(n);
     let mut below = at_most(k, n, p);
     while below < level && k < n {
@@ -139,7 +139,7 @@ pub fn quantile(level: f64, n: u64, p: f64) -> u64 {
     k
 }
 
-/// The same where the expansion holds: by bisection around the guess.
+/// The same by the expansion: bisection around the guess.
 fn quantile_expanded(level: f64, n: u64, p: f64, guess: f64, spread: f64) -> u64 {
     let (mut low, mut high) = ((guess - spread).max(0.0) as u64, ((guess + spread) as u64).min(n));
     while low < high {
@@ -235,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn many_late_wakeups_of_very_many_take_no_time() {
+    fn a_bound_for_very_many_wakeups_is_fast() {
         let bound = upper_bound(500_000_000, 1_000_000_000, 0.95);
         close(bound, 0.5 + 1.6448536 * (0.25e-9f64).sqrt(), 1e-6);
     }
 
     #[test]
-    fn the_expansion_takes_over_without_a_step() {
+    fn sum_and_expansion_agree_where_they_meet() {
         for (n, p, z) in
             [(20_000_000_000u64, 0.5, -1.96), (1_000_000_000_000, 0.0099, 1.96), (39_000_000_000, 0.5, 0.3)]
         {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_counts_take_no_time() {
+    fn absurd_counts_are_fast() {
         let n = u64::MAX;
         close(upper_bound(n / 4, n, 0.95), 0.25, 1e-6);
         close(quantile(0.975, n, 0.5) as f64, n as f64 / 2.0, 1e-6);

@@ -1,4 +1,4 @@
-//! What a logic analyser's channels did: how finely it is known, and the holes with their periods.
+//! Channels of a logic analyser: their resolution, and the holes with their periods.
 
 use serde::Serialize;
 use tardy_record::capture::ResolvedBy;
@@ -8,7 +8,7 @@ use tardy_record::{Run, Series};
 use crate::periods::{self, Event, Period};
 use crate::row::{self, Row};
 
-/// Two periods that differ by less than this share are one source's.
+/// Two periods that differ by less than this share have the same source.
 const SAME_PERIOD: f64 = 2e-3;
 
 /// A channel of a capture.
@@ -16,16 +16,16 @@ const SAME_PERIOD: f64 = 2e-3;
 pub struct CapturedChannel {
     /// Index of the phase.
     pub phase: usize,
-    /// The channel, as the file calls it.
+    /// The channel's name in the file.
     pub channel: String,
-    /// Each time is known to within so many ps.
+    /// Times are known to within so many ps.
     pub resolution_ps: u64,
-    /// What that comes from.
+    /// The source of the resolution.
     pub resolved_by: ResolvedBy,
-    /// Its intervals that stand beside reactions, which are in no phase's rows.
+    /// Its intervals next to reactions, which are not in the rows of a phase.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Row>,
-    /// Its holes; absent where none were looked for.
+    /// Its holes; `None` if none were looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holes: Option<Holes>,
 }
@@ -33,17 +33,17 @@ pub struct CapturedChannel {
 /// The holes of a regular signal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Holes {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// The longest, in ns: for how long an edge was overdue.
+    /// The longest, in ns: how long an edge was overdue.
     pub longest_ns: Option<i64>,
-    /// When that was, in ns from the beginning of the capture.
+    /// When it was, in ns from the beginning of the capture.
     pub longest_at_ns: Option<u64>,
-    /// Those that come again and again, the most frequent first.
+    /// Their periods, the most frequent first.
     pub periods: Vec<Period>,
 }
 
-/// Of `run`, in its order: a line for each channel.
+/// The channels of `run`, in its order.
 pub fn of(run: &Run) -> Vec<CapturedChannel> {
     let mut channels: Vec<CapturedChannel> = Vec::new();
     for series in &run.series {
@@ -73,7 +73,7 @@ pub fn of(run: &Run) -> Vec<CapturedChannel> {
 fn holes(series: &Series) -> Option<Holes> {
     let kept = series.capture()?.holes.as_ref()?;
     let mut found = periods::find(&events(&kept.first));
-    // What comes seldom over a long time is only among the longest.
+    // Rare events over a long time are only among the longest.
     if kept.first.count() != kept.longest.count() {
         for period in periods::find_slow(&events(&kept.longest)) {
             if !found.iter().any(|known| is_same(known, &period)) {
@@ -109,11 +109,11 @@ mod tests {
 
     /// The article's busy loop: a hole of 4.5 us every 125 us.
     #[test]
-    fn holes_that_come_again_have_a_period() {
+    fn periodic_holes_have_a_period() {
         let mut builder = SeriesBuilder::new(0, None, 0, &[]);
         let mut keeper = GapKeeper::new(1_000_000_000);
         for cycle in 0..4000 {
-            // A loop that writes every 250 ns sees each hole up to a turn late.
+            // A loop that writes every 250 ns sees each hole up to one iteration late.
             let gap = Gap { at_ns: cycle * 125_000 + cycle * 7919 % 250, length_ns: 4500 };
             keeper.add(gap);
             let reading = Reading { value_ns: 4500, at_ns: gap.at_ns + gap.length_ns, cycle, missed: 0 };

@@ -1,9 +1,9 @@
-//! Why a wake-up was late: who had its CPU meanwhile, and why it was not the thread.
+//! Why a wake-up was late: what had its CPU, and why the thread did not.
 //!
-//! Where the kernel's trace was kept ([`tardy_record::moment`]) this is what it shows. The method is that of a person with
-//! such a trace: cut the time from the deadline to the wake-up into stretches by who had the CPU ([`timeline`]), and ask of
-//! whoever had it longest in which of four parts of the way that was: before the timer's interrupt, in it, between the
-//! thread being ready and the scheduler switching to it, or after.
+//! If the kernel's trace was kept ([`tardy_record::moment`]), it shows the cause: the time from the deadline to the wake-up is
+//! divided into stretches by what had the CPU ([`timeline`]). The longest occupant is then judged by the part of the way in
+//! which it had the CPU: before the timer's interrupt, in it, between the wake-up of the thread and the scheduler's switch
+//! to it, or after.
 
 pub mod simultaneous;
 pub mod timeline;
@@ -15,7 +15,7 @@ use tardy_record::{Run, Series};
 
 use timeline::{Occupant, Timeline};
 
-/// A change around a late wake-up is a hint if it is so many times the usual one.
+/// A change around a late wake-up is a hint if it is so many times the usual change.
 const HINT_FACTOR: f64 = 3.0;
 
 /// Why one wake-up was late.
@@ -27,15 +27,15 @@ pub struct Cause {
     pub outlier: usize,
     /// How late, in ns.
     pub late_ns: i64,
-    /// Who had the CPU longest on the way.
+    /// What had the CPU longest.
     pub occupant: Occupant,
     /// How it kept the thread from it.
     pub how: How,
-    /// For how long of the way, in ns.
+    /// How long it had the CPU, in ns.
     pub held_ns: i64,
-    /// Where on the way that was, for the most part.
+    /// The part of the way in which it had the CPU for most of the time.
     pub stage: Stage,
-    /// All of it.
+    /// The whole timeline.
     pub timeline: Timeline,
 }
 
@@ -43,25 +43,25 @@ pub struct Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// Interrupts were held off, so that the timer's had to wait.
+    /// Interrupts were disabled, so the timer's had to wait.
     InterruptsOff,
-    /// A task that goes before the thread.
+    /// A task of higher priority.
     HigherPriority,
-    /// A task of the thread's own priority, which is not interrupted for it.
+    /// A task of the same priority, which is not preempted.
     SamePriority,
-    /// A task that does not go before it, but could not be preempted.
+    /// A task of lower priority that could not be preempted.
     PreemptionOff,
     /// An interrupt's handler.
     Interrupt,
     /// A soft interrupt.
     Softirq,
-    /// Another timer's function.
+    /// The function of another timer.
     TimerFunction,
-    /// The CPU was in an idle state, and came out of it late.
+    /// The CPU left an idle state late.
     LeavingIdle,
-    /// Nothing that the kernel could see: firmware (SMI), a hypervisor, the hardware.
+    /// Nothing visible to the kernel: firmware (SMI), a hypervisor, the hardware.
     Machine,
-    /// Nobody: the thread's own way took that long.
+    /// Nothing else: the thread's own path took that long.
     OwnWay,
 }
 
@@ -71,15 +71,15 @@ pub enum How {
 pub enum Stage {
     /// From the deadline to the timer's function in its interrupt.
     BeforeInterrupt,
-    /// From there to the thread being ready.
+    /// From there to the wake-up of the thread.
     InInterrupt,
-    /// From there to the scheduler switching to it.
+    /// From there to the scheduler's switch to it.
     BeforeSwitch,
     /// From there to the thread reading the clock.
     AfterSwitch,
 }
 
-/// What the watchers saw around a late wake-up of which there is no trace: a guess.
+/// What the watchers recorded around an untraced late wake-up: a guess.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hint {
     /// Index of the series in the run.
@@ -99,19 +99,19 @@ pub fn of(run: &Run) -> Vec<Cause> {
     run.series.iter().enumerate().flat_map(causes).collect()
 }
 
-/// For each series without a trace the change that stood out most around its worst wake-up, if one did.
+/// For each untraced series the change that stood out most around its worst wake-up, if any did.
 pub fn hints(run: &Run) -> Vec<Hint> {
     let hint = |(index, series): (usize, &Series)| {
         let worst = series.worst.first().filter(|worst| worst.moment.is_none())?;
         what_stood_out(&worst.around).map(|change| Hint { series: index, outlier: 0, change: change.clone() })
     };
-    // Of a thread that roams nobody knows which CPU's counters count.
+    // It is unknown which CPU's counters apply to an unpinned thread.
     let is_of_a_cpu =
         |series: &Series| series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned);
     run.series.iter().enumerate().filter(|(_, series)| is_of_a_cpu(series)).filter_map(hint).collect()
 }
 
-/// Every way that was found, with how often: what a person should go after first.
+/// Every cause with its count, the most frequent first.
 pub fn tally(causes: &[Cause]) -> Vec<(How, String, usize)> {
     let mut tally: Vec<(How, String, usize)> = Vec::new();
     for cause in causes {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_runs_while_the_interrupt_is_late_held_interrupts_off() {
+    fn a_task_that_runs_while_the_interrupt_is_late_had_interrupts_disabled() {
         let cause = story(300_000, &task("driver", 12, 120), 290_000, 295_000);
         assert_eq!((cause.how, cause.stage), (How::InterruptsOff, Stage::BeforeInterrupt));
         assert_eq!(cause.held_ns, 293_000);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_keeps_the_cpu_is_told_by_its_priority() {
+    fn a_task_that_keeps_the_cpu_is_classified_by_its_priority() {
         let how = |priority| story(300_000, &task("other", 12, priority), 1000, 297_000).how;
         assert_eq!(how(4), How::HigherPriority);
         assert_eq!(how(-1), How::HigherPriority);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_that_had_begun_before_the_trace_is_still_one() {
+    fn an_interrupt_that_began_before_the_trace_is_recognised() {
         let builder = task("cc1", 12, 120);
         let mut events = vec![(280_000, Happening::IrqEnd { irq: 39 })];
         events.extend(interrupt(281_000));
@@ -286,14 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn when_nothing_ran_it_was_the_machine_or_the_way_itself() {
+    fn without_an_occupant_it_was_the_machine_or_the_path_itself() {
         let idle = task("swapper/0", 0, 120);
         let cause = story(300_000, &idle, 290_000, 293_000);
         assert_eq!((cause.how, cause.stage), (How::LeavingIdle, Stage::BeforeInterrupt));
-        // It had not left the CPU, and yet its interrupt came late.
-        let nobody = super::cause(0, 0, &outlier(300_000, interrupt(290_000))).unwrap();
-        assert_eq!(nobody.how, How::Machine);
-        // The switch at once, and then a long way to the clock.
+        // The thread had not left the CPU, but its interrupt came late.
+        let unoccupied = super::cause(0, 0, &outlier(300_000, interrupt(290_000))).unwrap();
+        assert_eq!(unoccupied.how, How::Machine);
+        // An immediate switch, then a long path to the clock.
         let slow = story(300_000, &idle, 1000, 3000);
         assert_eq!((slow.how, slow.stage), (How::OwnWay, Stage::AfterSwitch));
     }

@@ -1,4 +1,4 @@
-//! Whether two runs measured the same thing, so that a difference between them says something about the kernel.
+//! Whether two runs measured the same thing, so that a difference between them is one of the kernels.
 
 use tardy_record::foreign::{ForeignPlan, LOADS_UNKNOWN};
 use tardy_record::lab::Lab;
@@ -10,14 +10,14 @@ use tardy_record::{Knowable, Run, cpu_list};
 
 use crate::lab;
 
-/// Measured times that differ by more than this share make maxima incomparable: a maximum grows with time.
+/// If durations differ by more than this share, maxima are not comparable: a maximum grows with time.
 pub(crate) const DURATION_TOLERANCE: f64 = 0.05;
 
-/// Why two runs are not comparable, of which the phases `matched` belong together; empty where they are.
+/// Why two runs, whose phases are paired by `matched`, are not comparable; empty if they are.
 pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)]) -> Vec<String> {
     let mut reasons = Vec::new();
     if !base.origin.id.is_empty() && base.origin == candidate.origin {
-        reasons.push(format!("it is the same run twice, {}: there is nothing to compare", base.origin.id));
+        reasons.push(format!("the same run twice, {}: there is nothing to compare", base.origin.id));
     }
     for (name, run) in [("the base", base), ("the candidate", candidate)] {
         reasons.extend(run.validity.spoilt_by.first().map(|why| format!("{name} is invalid: {why}")));
@@ -40,7 +40,7 @@ pub(crate) fn obstacles(base: &Run, candidate: &Run, matched: &[(usize, usize)])
     reasons
 }
 
-/// Latencies by clocks that count different things.
+/// Clocks that count different things.
 fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Option<String> {
     let place = |lab: Option<&Lab>| {
         lab.map_or_else(
@@ -51,8 +51,8 @@ fn place_obstacle(base: Option<&Lab>, candidate: Option<&Lab>) -> Option<String>
     match (base, candidate) {
         (None, None) => None,
         (Some(a), Some(b)) => (a.clock != b.clock)
-            .then(|| format!("what the clock counts: {} and {}", lab::clock(a.clock), lab::clock(b.clock))),
-        _ => Some(format!("where they ran: {} and {}", place(base), place(candidate))),
+            .then(|| format!("clock of the lab: {} and {}", lab::clock(a.clock), lab::clock(b.clock))),
+        _ => Some(format!("place: {} and {}", place(base), place(candidate))),
     }
 }
 
@@ -71,11 +71,11 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     if let (ProbePlan::Wiggle(one), ProbePlan::Wiggle(other)) = (&a.probe, &b.probe) {
         let pace = |plan: &WigglePlan| match &plan.pace {
             Pace::Timer(_) => "by a timer".to_owned(),
-            Pace::Fastest(_) => "as fast as it can".to_owned(),
+            Pace::Fastest(_) => "as fast as possible".to_owned(),
             Pace::Command { words } => format!("by {}", words.join(" ")),
         };
         differ("pace", pace(one), pace(other));
-        differ("way to write", one.through.name().to_owned(), other.through.name().to_owned());
+        differ("access", one.through.name().to_owned(), other.through.name().to_owned());
     }
     if let (ProbePlan::Noise(one), ProbePlan::Noise(other)) = (&a.probe, &b.probe) {
         differ("threshold", format_duration_ns(one.threshold_ns), format_duration_ns(other.threshold_ns));
@@ -97,16 +97,16 @@ fn plan_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
 
 const UNKNOWN: &str = "unknown";
 
-/// Why two values of `name` are no reason to trust a comparison; nothing where both are the same and known.
+/// Why two values of `name` make a comparison doubtful; `None` if both are known and equal.
 fn differing(name: &str, one: &str, other: &str) -> Option<String> {
     match (one, other) {
-        (UNKNOWN, UNKNOWN) => Some(format!("{name}: unknown of both")),
+        (UNKNOWN, UNKNOWN) => Some(format!("{name}: unknown for both")),
         _ if one == other => None,
         _ => Some(format!("{name}: {one} and {other}")),
     }
 }
 
-/// What a comparison with another tool's file cannot know.
+/// Unknowns of a comparison with another tool's file.
 fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
     let foreign = [a.probe.foreign(), b.probe.foreign()];
     if foreign == [None, None] {
@@ -116,7 +116,7 @@ fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         |plan: &PhasePlan| plan.probe.foreign().map_or_else(|| "tardy".to_owned(), |one| one.tool.clone());
     let mut reasons = Vec::new();
     if tool(a) != tool(b) {
-        reasons.push(format!("what measured: {} and {}", tool(a), tool(b)));
+        reasons.push(format!("tool: {} and {}", tool(a), tool(b)));
     }
     if let [Some(one), Some(other)] = foreign {
         let period = |plan: &ForeignPlan| plan.period_ns.get().map_or(UNKNOWN.to_owned(), format_duration_ns);
@@ -128,7 +128,7 @@ fn imported_obstacles(a: &PhasePlan, b: &PhasePlan) -> Vec<String> {
         reasons.extend(differing("wake method", name(one), name(other)));
     }
     if [a, b].iter().all(|plan| plan.loads == [LOADS_UNKNOWN]) {
-        reasons.push("loads: unknown of both".to_owned());
+        reasons.push("loads: unknown for both".to_owned());
     }
     reasons
 }
@@ -144,7 +144,7 @@ fn loads(phase: &PhasePlan) -> String {
     if phase.loads.is_empty() { "none".to_owned() } else { phase.loads.join(", ") }
 }
 
-/// What the threads really ran as, which may not be what was planned.
+/// How the threads really ran, which may differ from the plan.
 fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     let scheduling = |run: &Run| {
         let mut all: Vec<String> = timers(run)
@@ -167,7 +167,7 @@ fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     }
     let (a, b) = (cpus(base), cpus(candidate));
     if a != b {
-        reasons.push(format!("CPUs: {a} and {b} (a measuring thread on one CPU is load to the others)"));
+        reasons.push(format!("CPUs: {a} and {b} (a measuring thread on one CPU is a load on the others)"));
     }
     reasons.extend(traced_differently(base, candidate));
     if corrected(base) != corrected(candidate) {
@@ -176,7 +176,7 @@ fn series_obstacles(base: &Run, candidate: &Run) -> Vec<String> {
     reasons
 }
 
-/// Why a difference would be the trace's, where only one of the two was traced for causes.
+/// Why a difference would be caused by the trace, if only one of the two was traced for causes.
 pub fn traced_differently(base: &Run, candidate: &Run) -> Option<String> {
     let traced = |run: &Run| timers(run).any(|timer| timer.causes.is_some());
     let which = match (traced(base), traced(candidate)) {
@@ -184,14 +184,14 @@ pub fn traced_differently(base: &Run, candidate: &Run) -> Option<String> {
         (false, true) => "the candidate",
         _ => return None,
     };
-    Some(format!("{which} was traced for causes, which costs latency itself, and the other was not"))
+    Some(format!("{which} was traced for causes, which costs latency, and the other was not"))
 }
 
 fn timers(run: &Run) -> impl Iterator<Item = &TimerSeries> {
     run.series.iter().filter_map(|series| series.timer())
 }
 
-/// The CPUs that threads were pinned to; of threads that roam, how many there were.
+/// The CPUs that threads were pinned to, and how many threads were not pinned.
 fn cpus(run: &Run) -> String {
     let distinct = |pinned: bool| {
         let mut all: Vec<u32> =
@@ -212,7 +212,7 @@ fn cpus(run: &Run) -> String {
 fn duration_obstacle(base: &Run, candidate: &Run) -> Option<String> {
     let (a, b) = (base.progress.measured_ns, candidate.progress.measured_ns);
     if (a == 0 && base.is_imported()) || (b == 0 && candidate.is_imported()) {
-        return Some("duration: not known of both (a maximum grows with time)".to_owned());
+        return Some("duration: unknown for one of them (a maximum grows with time)".to_owned());
     }
     let longer = a.max(b) as f64;
     ((longer - a.min(b) as f64) > DURATION_TOLERANCE * longer).then(|| {

@@ -1,4 +1,4 @@
-//! Two or more runs side by side: quantiles, maxima, ratios, and whether any of that may be concluded from.
+//! Two or more runs compared: quantiles, maxima, ratios, and whether conclusions may be drawn.
 
 use serde::Serialize;
 use tardy_record::histogram::HistogramError;
@@ -14,27 +14,27 @@ use crate::pool;
 use crate::row::{self, Row};
 use crate::shape::{self, Shape};
 
-/// A base run and what became of it elsewhere.
+/// A base run and its candidates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The base.
     pub base: Side,
     /// Each candidate against the base.
     pub candidates: Vec<Pair>,
-    /// What this can show and what not: with one run each, nothing about chance.
+    /// What this can show. With one run each it shows nothing about chance.
     pub strength: Strength,
 }
 
-/// How much a comparison can show.
+/// How strong a comparison is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strength {
-    /// One run each: it describes these runs. Whether another boot would show the same is not known
-    /// (statistics.md 3.3: of two equal kernels, pooled samples call 93 % different).
+    /// One run each: it describes these runs. Whether another boot would show the same is unknown
+    /// (statistics.md 3.3: pooled samples report 93 % of equal kernels as different).
     DescriptiveOnly,
 }
 
-/// What kind of machine an emulated one was.
+/// An emulated machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SideLab {
     /// Its name, such as `pc`.
@@ -48,16 +48,16 @@ pub struct SideLab {
 pub struct Side {
     /// The run's id.
     pub id: String,
-    /// What it is called: the kernel of a run of the lab, the id of any other.
+    /// Its name: the kernel of a run in the lab, the id of any other.
     pub name: String,
     /// The emulated machine that it ran on; absent for a real one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lab: Option<SideLab>,
-    /// What its kernel is, in one line.
+    /// Its kernel, in one line.
     pub headline: String,
     /// Whether its numbers may be used.
     pub valid: bool,
-    /// For how long it was measured.
+    /// How long it was measured.
     pub measured_ns: u64,
 }
 
@@ -66,19 +66,19 @@ pub struct Side {
 pub struct Pair {
     /// The candidate.
     pub candidate: Side,
-    /// Why the two are not comparable; empty where they are.
+    /// Why the two are not comparable; empty if they are.
     pub not_comparable_because: Vec<String>,
-    /// Phases and CPUs that both have, side by side.
+    /// Phases and CPUs that both have.
     pub rows: Vec<RowPair>,
-    /// What took the CPUs in phases that looked for it in both.
+    /// Noise, for phases that looked for it in both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<NoisePair>,
-    /// Phases and series of one side that the other does not have, and what could not be put together.
+    /// Phases and series of one side that the other lacks, and what could not be pooled.
     pub unmatched: Vec<String>,
-    /// What was put side by side although its names differ, and why.
+    /// What was compared although the names differ, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<String>,
-    /// Why nothing could be compared; absent where something was.
+    /// Why nothing could be compared; `None` if something was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nothing_because: Option<String>,
     /// What differs between the machines.
@@ -92,7 +92,7 @@ pub struct RowPair {
     pub phase: String,
     /// The series' label, or `all`.
     pub label: String,
-    /// For `all`, the series that it pools where one side has others too: only those that both have.
+    /// For `all`, the series that both have, if one side has others too.
     pub only: Option<Vec<String>>,
     /// What is counted.
     pub readings: Readings,
@@ -102,7 +102,7 @@ pub struct RowPair {
     pub candidate: Row,
     /// Their statistics, candidate over base.
     pub ratios: Vec<Ratio>,
-    /// How far the distributions lie apart; for `all` only, and where the bins fit.
+    /// How far the distributions are apart; only for `all`, and if the bins fit.
     pub shape: Option<Shape>,
 }
 
@@ -115,7 +115,7 @@ pub struct NoisePair {
     pub label: String,
     /// The share of the time that was taken in the base and in the candidate, from 0 to 1.
     pub share: [f64; 2],
-    /// Gaps a second in both.
+    /// Gaps per second in both.
     pub gaps_per_second: [f64; 2],
 }
 
@@ -124,31 +124,31 @@ pub struct NoisePair {
 pub struct Ratio {
     /// Which: `min`, `mean`, a quantile, `max`.
     pub name: &'static str,
-    /// In the base, in ns; absent where it is not determined.
+    /// In the base, in ns; `None` if it is not determined.
     pub base_ns: Option<f64>,
     /// In the candidate.
     pub candidate_ns: Option<f64>,
-    /// Whether it lies beyond the histogram of the base, so that it is that or more.
+    /// Whether it lies beyond the histogram of the base, so that the value is a lower bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub base_at_least: bool,
-    /// And of the candidate.
+    /// The same for the candidate.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub candidate_at_least: bool,
-    /// Candidate over base; absent where one is absent, beyond the histogram or not positive: early by nothing has no ratio.
+    /// Candidate over base; `None` if either is absent, beyond the histogram or not positive.
     pub ratio: Option<f64>,
 }
 
-/// Compares every other run of `runs` with the first; nothing with fewer than two.
+/// Compares every other run of `runs` with the first; `None` for fewer than two.
 pub fn of(runs: &[&Run]) -> Option<Comparison> {
     let pair = |base: &Run, candidate: &Run| Ok(pairing::phases(base, candidate));
-    // No rule of ours fails.
+    // Pairing without names cannot fail.
     with(runs, pair).unwrap_or_default()
 }
 
-/// The same, but only of the phases that `pairs` names, each as `BASE=CANDIDATE`, by label or by number from 1.
+/// The same, only for the phases in `pairs`, each as `BASE=CANDIDATE`, by label or by number from 1.
 ///
 /// # Errors
-/// In words, where a run has no such phase, or where two count different things.
+/// A message for the user if a run has no such phase, or if two phases count different things.
 pub fn of_phases(runs: &[&Run], pairs: &[String]) -> Result<Option<Comparison>, String> {
     with(runs, |base, candidate| pairing::asked(base, candidate, pairs))
 }
@@ -214,7 +214,7 @@ fn pair(base: &Run, candidate: &Run, name: &str, paired: Paired) -> Pair {
     pair
 }
 
-/// Why nothing of the two could be compared; absent where something was.
+/// Why nothing could be compared; `None` if something was.
 fn nothing_because(base: &Run, candidate: &Run, paired: &Paired, pair: &Pair) -> Option<String> {
     let is_known =
         |row: &RowPair| row.ratios.iter().any(|one| one.base_ns.is_some() && one.candidate_ns.is_some());
@@ -223,17 +223,17 @@ fn nothing_because(base: &Run, candidate: &Run, paired: &Paired, pair: &Pair) ->
     }
     let empty = |run: &Run| run.own_series().all(|series| series.tally.recorded == 0);
     Some(match (empty(base), empty(candidate)) {
-        (true, true) => "neither holds a reading".to_owned(),
+        (true, true) => "neither of them holds a reading".to_owned(),
         (true, false) => "the base holds no reading".to_owned(),
         (false, true) => "the candidate holds no reading".to_owned(),
         (false, false) if !paired.phases.is_empty() => {
-            "of what belongs together, nothing is known of both".to_owned()
+            "for what belongs together, nothing is known of both".to_owned()
         }
         (false, false) => match (&base.phases[..], &candidate.phases[..]) {
             ([_], [_]) => pairing::why_not(base, 0, candidate, 0)
-                .unwrap_or_else(|| "their phases hold nothing that could be compared".to_owned()),
+                .unwrap_or_else(|| "their phases hold nothing comparable".to_owned()),
             _ => format!(
-                "which phases belong together is not known: the base has {}; the candidate has {}",
+                "it is unknown which phases belong together: the base has {}; the candidate has {}",
                 pairing::all_of(base),
                 pairing::all_of(candidate)
             ),
@@ -241,7 +241,7 @@ fn nothing_because(base: &Run, candidate: &Run, paired: &Paired, pair: &Pair) ->
     })
 }
 
-/// Two phases that belong together, with those of their series that do.
+/// Two phases that belong together, with their paired series.
 struct Phases<'r> {
     label: &'r str,
     other_label: &'r str,
@@ -257,7 +257,7 @@ impl<'r> Phases<'r> {
         Self { label: &base.phases[a].label, other_label: &candidate.phases[b].label, ours, theirs, paired }
     }
 
-    /// What was left out, or put together under different names.
+    /// What was left out, or paired under different names.
     fn tell_of_series(&self, pair: &mut Pair) {
         let labels = |series: &[&Series]| {
             series.iter().map(|one| format!("'{}'", one.label)).collect::<Vec<_>>().join(", ")
@@ -281,7 +281,7 @@ impl<'r> Phases<'r> {
         pair.unmatched.extend(lonely_series(&self.theirs, &theirs, self.other_label, "the candidate"));
     }
 
-    /// A row for each series, and one for all of them; tells what cannot be put together.
+    /// A row for each series, and one for all of them; notes what cannot be pooled.
     fn add_rows(&self, pair: &mut Pair) {
         let row = |(one, other): &(&Series, &Series)| RowPair {
             label: name_of_both(one, other),
@@ -291,7 +291,7 @@ impl<'r> Phases<'r> {
         let whole = (self.paired.len(), self.paired.len()) == (self.ours.len(), self.theirs.len());
         let only = (!whole && !rows.is_empty()).then(|| rows.iter().map(|row| row.label.clone()).collect());
         pair.rows.extend(rows);
-        // Where no names are the same there is still the whole of each.
+        // If no names agree, all series of each are compared.
         let (ours, theirs): (Vec<&Series>, Vec<&Series>) = match self.paired.is_empty() {
             true => alike_of(&self.ours, &self.theirs),
             false => self.paired.iter().copied().unzip(),
@@ -322,7 +322,7 @@ fn lonely_series(all: &[&Series], paired: &[&Series], label: &str, name: &str) -
     lonely.map(|one| format!("'{}' of '{label}' is in {name} only", one.label)).collect()
 }
 
-/// The noise of the CPUs that both phases looked at.
+/// The noise of the CPUs that both phases measured.
 fn noise_pairs(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: usize) -> Vec<NoisePair> {
     let share =
         |series: &Series| series.sum_ns.get().unwrap_or(0) as f64 / (series.counted_ns as f64).max(1.0);
@@ -342,7 +342,7 @@ fn noise_pairs(base: &Run, base_phase: usize, candidate: &Run, candidate_phase: 
     series_of(base, base_phase).into_iter().filter_map(pair).collect()
 }
 
-/// The lower levels of two phases, like for like: a row for each that both have, all CPUs together.
+/// The lower levels of two phases: a row for each level that both have, all CPUs together.
 fn level_rows(phase: &str, base: &[Level<'_>], candidate: &[Level<'_>]) -> Vec<RowPair> {
     let pair = |ours: &Level<'_>| {
         let theirs = candidate.iter().find(|theirs| theirs.key == ours.key)?;
@@ -375,7 +375,7 @@ fn lower_levels<'a>(run: &'a Run, phase: usize, cpus: &[u32]) -> Vec<Level<'a>> 
     found
 }
 
-/// Those of either side that mean the same kind of thing as the first of the base that the candidate has any like.
+/// The series of either side that are of the same kind as the first of the base that has a counterpart.
 fn alike_of<'a, 'b>(ours: &[&'a Series], theirs: &[&'b Series]) -> (Vec<&'a Series>, Vec<&'b Series>) {
     let Some(first) = ours.iter().find(|one| theirs.iter().any(|other| pairing::alike(one, other))) else {
         return (Vec::new(), Vec::new());

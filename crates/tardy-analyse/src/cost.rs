@@ -1,4 +1,4 @@
-//! What tardy itself cost, added up.
+//! What tardy itself cost.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -8,28 +8,28 @@ use tardy_record::self_cost::ThreadCost;
 /// What tardy itself cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
-    /// CPU time of the measuring threads for each cycle, a figure for each wake method: one that spins takes all that
-    /// there is, and would hide the others in a common mean.
+    /// CPU time of the measuring threads per cycle, for each wake method. A spinning method takes all of the CPU, and would
+    /// hide the others in a common mean.
     pub per_wake: Vec<WakeCost>,
-    /// Page faults of the measuring threads; each is a delay that tardy made itself.
+    /// Page faults of the measuring threads; each is a delay that tardy caused.
     pub page_faults: u64,
-    /// Times that the measuring threads moved to another CPU; absent where the kernel does not say.
+    /// Times that the measuring threads moved to another CPU; `None` if the kernel does not report it.
     pub migrations: Option<u64>,
     /// Times that the CPU was taken from a measuring thread.
     pub involuntary_switches: u64,
-    /// CPU time of the housekeeping process as a share of one CPU over the whole run, as its own counts are:
-    /// warm-ups, and starting and ending loads, included.
+    /// CPU time of the housekeeping process as a share of one CPU over the whole run, including warm-ups and the start and
+    /// end of loads.
     pub housekeeping_share: Option<f64>,
-    /// How long the whole run took, as far as its phases and events tell, in ns.
+    /// Duration of the whole run by its phases and events, in ns.
     pub whole_run_ns: u64,
 }
 
-/// What cycles of one wake method cost.
+/// The cost of one wake method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WakeCost {
     /// The method.
     pub wake: Wake,
-    /// CPU time for each cycle, in ns.
+    /// CPU time per cycle, in ns.
     pub cpu_ns_per_cycle: f64,
 }
 
@@ -56,7 +56,7 @@ pub fn of(run: &Run) -> Option<Cost> {
     })
 }
 
-/// From the start of the run to the last thing that is known to have happened in it.
+/// From the start of the run to its last known event.
 fn whole_run_ns(run: &Run) -> u64 {
     let events = run.events.iter().map(|event| event.at_ns.saturating_add(event.took_ns));
     let phases = run.phases.iter().map(|phase| phase.end_ns.unwrap_or(phase.start_ns));
@@ -67,7 +67,7 @@ fn whole_run_ns(run: &Run) -> u64 {
     events.chain(phases).chain(series).max().unwrap_or(0)
 }
 
-/// A figure for each wake method whose cycles are all known, in the order in which they came.
+/// The cost of each wake method whose cycles are all known, in order.
 fn per_wake(run: &Run, measuring: &[&ThreadCost]) -> Vec<WakeCost> {
     let mut sums: Vec<(Wake, f64, Option<f64>)> = Vec::new();
     for cost in measuring {

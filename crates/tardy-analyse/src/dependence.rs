@@ -5,7 +5,7 @@ use tardy_record::threshold::ThresholdCount;
 /// The dispersion of the counts per block, Var(k)/mean(k) (the Fano factor), from Σk² and the number of blocks:
 /// 1 for independent exceedances, higher where they come in clusters.
 ///
-/// Absent where nothing exceeded the threshold, or where there are too few blocks to tell: then nobody knows.
+/// `None` if nothing exceeded the threshold, or if there are too few blocks.
 pub fn dispersion(count: &ThresholdCount) -> Option<f64> {
     let total = count.corrected.unwrap_or(count.measured) as f64;
     if total == 0.0 || count.blocks < 2 {
@@ -17,7 +17,7 @@ pub fn dispersion(count: &ThresholdCount) -> Option<f64> {
     Some(variance / mean)
 }
 
-/// By how much dependence inflates a variance: at least 1. Counts and trials are divided by it before they go into
+/// The factor by which dependence inflates a variance, at least 1. Counts and trials are divided by it before they enter
 /// a formula for independent trials (statistics.md 3.1: without it a nominal 95 % bound holds in 62 % of runs whose
 /// late wake-ups come ten at a time).
 pub fn variance_inflation(dispersion: Option<f64>) -> f64 {
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_show_and_evenness_does_not() {
+    fn clusters_have_a_dispersion_above_1_and_even_counts_do_not() {
         assert_eq!(dispersion(&counts(&[2, 2, 2, 2])), Some(0.0));
         assert_eq!(dispersion(&counts(&[0, 0, 8, 0])), Some(8.0));
         assert_eq!(variance_inflation(Some(0.0)), 1.0);

@@ -1,4 +1,4 @@
-//! What differs between two machines, kernels or boots, as far as their facts tell.
+//! What differs between two machines, kernels or boots, by their facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ const BY_PARTS: [&str; 2] = ["command line", "configuration"];
 /// What differs between the places of two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Differences {
-    /// Facts with different values; `unknown` is a value here, since nobody can say that it is the same. Of runs of the
-    /// lab also what else their numbers depend on, such as the emulator.
+    /// Facts with different values; `unknown` differs from every value. For runs in the lab also everything else that
+    /// their numbers depend on, such as the emulator.
     pub facts: Vec<Difference>,
-    /// Kernel options with different values; absent where one kernel's config is not known.
+    /// Kernel options with different values; `None` if one kernel's configuration is unknown.
     pub config: Option<Vec<Difference>>,
-    /// Command line parameters on one side only; absent where one command line is not known.
+    /// Command line parameters on one side only; `None` if one command line is unknown.
     pub command_line: Option<Vec<Difference>>,
 }
 
@@ -29,7 +29,7 @@ pub struct Differences {
 pub struct Difference {
     /// What differs, such as `kernel: release`, `PREEMPT_RT`, `isolcpus`.
     pub name: String,
-    /// Its value in the base; absent where it is not there.
+    /// Its value in the base; `None` if the base lacks it.
     pub base: Option<String>,
     /// Its value in the candidate.
     pub candidate: Option<String>,
@@ -86,7 +86,7 @@ fn by_name(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>
     names.into_iter().filter_map(difference).collect()
 }
 
-/// Command lines compared by parameter. One that is given several times, such as `console`, keeps all its values.
+/// Command lines compared by parameter. A repeated parameter, such as `console`, keeps all its values.
 fn parameters(base: &str, candidate: &str) -> Vec<Difference> {
     let parse = |line: &str| {
         let mut parameters: BTreeMap<String, String> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! What a doctor's trials say: which changes made wake-ups earlier, which later, and how sure that is.
+//! The results of `tardy check --measure`: which changes made wake-ups earlier or later, with what certainty.
 //!
-//! Each trial of a change is compared with the baseline of its own round, as a ratio, so that what drifts from round to
-//! round falls out. The ratios of all rounds go into an exact signed-rank test ([`crate::signed_rank`]), once for p99.9
-//! and once for the latest wake-up, and the p-values are corrected for there being so many tests at once: of ten changes
-//! that do nothing one would otherwise "help" every other time. Nothing is said of a change that was tried too seldom to
-//! be told from chance, except how often it takes.
+//! Each trial of a change is compared with the baseline of its own round, as a ratio, so that drift from round to
+//! round cancels. The ratios of all rounds go into an exact signed-rank test ([`crate::signed_rank`]), once for p99.9
+//! and once for the latest wake-up, and the p-values are corrected for the number of tests: of ten changes
+//! without an effect, one would otherwise "help" in every other diagnosis. For a change with too few rounds to be
+//! distinguished from chance, only the required number is reported.
 
 use serde::{Serialize, Serializer};
 use tardy_record::Run;
@@ -16,14 +16,14 @@ use crate::{pool, signed_rank};
 /// The quantile that is compared: p99.9.
 const LEVEL: usize = 2;
 
-/// What a trial came to.
+/// The result of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Observation {
     /// Its round.
     pub round: u32,
-    /// What was changed; nothing in a baseline.
+    /// The change; `None` for a baseline.
     pub change: Option<String>,
-    /// Its numbers, or why there are none; in JSON the one or the other under `left_out`.
+    /// Its numbers, or why there are none, which JSON has under `left_out`.
     #[serde(flatten, serialize_with = "numbers_or_reason")]
     pub reading: Result<Reading, String>,
 }
@@ -45,7 +45,7 @@ fn numbers_or_reason<S: Serializer>(reading: &Result<Reading, String>, to: S) ->
 /// The numbers of a trial, all CPUs together, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Reading {
-    /// What 999 of 1000 wake-ups are not later than; absent where there are fewer than 1000.
+    /// The 99.9 % quantile; `None` for fewer than 1000 wake-ups.
     pub p99_9_ns: Option<i64>,
     /// The latest.
     pub worst_ns: Option<i64>,
@@ -54,13 +54,13 @@ pub struct Reading {
 /// The numbers of a run.
 ///
 /// # Errors
-/// In words, if it is not valid or not complete.
+/// A message for the user if the run is invalid or incomplete.
 pub fn reading(run: &Run) -> Result<Reading, String> {
     if let Some(reason) = run.validity.spoilt_by.first() {
         return Err(reason.clone());
     }
     if run.progress.state != State::Complete {
-        return Err("it did not go on to its end".to_owned());
+        return Err("it ended early".to_owned());
     }
     let series: Vec<_> = run.own_series().collect();
     let pool = pool::of(&series).map_err(|error| error.to_string())?;
@@ -69,7 +69,7 @@ pub fn reading(run: &Run) -> Result<Reading, String> {
     Ok(Reading { p99_9_ns: value.map(|value| value.quoted_ns()), worst_ns: pool.max_ns })
 }
 
-/// What is said of a change.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -79,64 +79,64 @@ pub enum Verdict {
     Harms,
     /// One of the two numbers is better with it, the other worse.
     Both,
-    /// Nothing that could be told from chance.
+    /// No difference that is distinguishable from chance.
     NoDifferenceSeen,
-    /// Too few rounds count for anything to be told.
+    /// Too few rounds count.
     TooFewRounds,
 }
 
 /// One number, with a change and without.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// In how many rounds both trials count.
+    /// How many rounds have two valid trials.
     pub pairs: usize,
     /// Median of those baselines, in ns.
     pub without_ns: Option<f64>,
     /// Median of those trials.
     pub with_ns: Option<f64>,
-    /// With to without, typically: below 1 is better.
+    /// The typical ratio of with to without: below 1 is better.
     pub ratio: Option<f64>,
-    /// Its interval of 95 % confidence, not corrected for there being several; absent with fewer than six rounds.
+    /// Its 95 % confidence interval, not corrected for multiple tests; `None` for fewer than six rounds.
     pub ratio_interval: Option<(f64, f64)>,
-    /// Probability that a change which does nothing looks like this or worse, corrected for all that is tested here.
+    /// The probability that a change without an effect looks like this or worse, corrected for multiple tests.
     pub p: f64,
-    /// What that says.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What one change did.
+/// The effect of one change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
     /// The change.
     pub change: String,
-    /// How often it was tried and counts, with a baseline that counts.
+    /// How many trials count, with a baseline that counts.
     pub rounds: usize,
-    /// What it did to p99.9.
+    /// The effect on p99.9.
     pub p99_9: Compared,
-    /// What it did to the latest wake-up of a trial.
+    /// The effect on the latest wake-up of a trial.
     pub worst: Compared,
-    /// Both together.
+    /// The verdict on both.
     pub verdict: Verdict,
     /// Why trials of it do not count, each reason once.
     pub left_out: Vec<String>,
 }
 
-/// What all trials say.
+/// The results of all trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {
     /// Rounds whose baseline counts.
     pub rounds: usize,
-    /// With how many rounds a change that always has the same effect is told from chance.
+    /// How many rounds distinguish a change that always has the same effect from chance.
     pub least_rounds: usize,
-    /// How many tests there are at once.
+    /// How many tests are made.
     pub tests: usize,
-    /// Changes, what helps first and what helps most before the rest.
+    /// Changes, the most helpful first.
     pub effects: Vec<Effect>,
     /// Why baselines do not count, each reason once.
     pub left_out: Vec<String>,
 }
 
-/// With how many rounds something can be told of `changes` changes.
+/// How many rounds are needed for `changes` changes.
 pub fn least_rounds(changes: usize) -> usize {
     signed_rank::least_count((1.0 - CONFIDENCE) / tests(changes).max(1) as f64)
 }
@@ -146,7 +146,7 @@ fn tests(changes: usize) -> usize {
     2 * changes
 }
 
-/// What these trials say of `changes`.
+/// Diagnoses `changes` from these trials.
 pub fn diagnose(changes: &[String], observations: &[Observation]) -> Diagnosis {
     let least_rounds = least_rounds(changes.len());
     let mut effects: Vec<Effect> = changes.iter().map(|change| effect(change, observations)).collect();
@@ -194,9 +194,9 @@ fn effect(change: &str, observations: &[Observation]) -> Effect {
     }
 }
 
-/// Compares pairs of a number without the change and with it. What is said is not corrected yet.
+/// Compares pairs of a number without the change and with it. The p-value is not corrected yet.
 fn compare(pairs: &[(i64, i64)]) -> Compared {
-    // A wake-up may be early by the clock's grain; a ratio needs something above 0.
+    // A wake-up may be early by the clock's resolution; a ratio needs values above 0.
     let log = |ns: i64| (ns.max(1) as f64).ln();
     let ratios: Vec<f64> = pairs.iter().map(|(without, with)| log(*with) - log(*without)).collect();
     let shift = signed_rank::shift(&ratios, CONFIDENCE);
@@ -222,7 +222,7 @@ fn median(values: impl Iterator<Item = i64>) -> Option<f64> {
     }
 }
 
-/// Corrects all p-values together, and says what they come to.
+/// Corrects all p-values together, and derives the verdicts.
 fn correct(effects: &mut [Effect], least_rounds: usize) {
     let p_values: Vec<f64> = effects.iter().flat_map(|effect| [effect.p99_9.p, effect.worst.p]).collect();
     let corrected = signed_rank::holm(&p_values, p_values.len());
@@ -251,7 +251,7 @@ fn together(one: Verdict, other: Verdict) -> Verdict {
     }
 }
 
-/// What helps comes first, then what cannot be told, then what harms; within each, the better ratio.
+/// Helpful changes come first, then undecided ones, then harmful ones; within each group the better ratio first.
 fn rank(effect: &Effect) -> (u8, f64) {
     let class = match effect.verdict {
         Verdict::Helps => 0,

@@ -18,7 +18,7 @@ pub struct FlowPhase {
     pub flows: Vec<FlowFindings>,
 }
 
-/// What one flow came to.
+/// The results of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowFindings {
     /// Index of its series in the run.
@@ -29,46 +29,46 @@ pub struct FlowFindings {
     pub class: u8,
     /// The port that it leaves by.
     pub port: String,
-    /// Who noted when frames came.
+    /// The source of the times of arrival.
     pub stamped_by: StampSource,
-    /// Frames sent; absent where nobody counted them.
+    /// Frames sent; `None` if they were not counted.
     pub sent: Option<u64>,
     /// Frames received, each once.
     pub received: u64,
-    /// Frames that never came; absent where nobody counted those sent.
+    /// Frames that never arrived; `None` if those sent were not counted.
     pub lost: Option<u64>,
     /// Frames received after one that was sent later.
     pub reordered: u64,
     /// Frames received again.
     pub duplicated: u64,
-    /// What it took on the wire, in bit/s.
+    /// Its rate on the wire, in bit/s.
     pub rate_bps: f64,
-    /// The share of its frames that came outside its class's windows, from 0 to 1: of the schedule in operation, or
-    /// where there was none, of the one that the same run tested. Absent where nothing came and where there are no
-    /// windows. To the width of a bin of the phase histogram where no schedule was in operation.
+    /// The share of its frames that arrived outside the windows of its class, from 0 to 1: of the schedule in operation,
+    /// or, without one, of the schedule that the same run tested, to the width of a bin of the phase histogram. `None` if
+    /// no frame arrived or there are no windows.
     pub outside: Option<f64>,
     /// Frames nearer to the next window's opening, and the worst of them.
     pub early: OutOfSlot,
     /// Frames nearer to the last window's end, and the worst of them.
     pub late: OutOfSlot,
-    /// How long after its dequeueing a frame was received; absent where nobody looked.
+    /// The time from dequeueing to receipt; `None` if it was not traced.
     pub dequeue_to_receive: Option<DequeueCost>,
-    /// Its windows in the cycle, and what came in each.
+    /// Its windows in the cycle, and what arrived in each.
     pub slots: Vec<SlotFindings>,
     /// Whether its slots held.
     pub verdict: SlotVerdict,
 }
 
-/// What came in one window of a flow's class.
+/// What arrived in one window of a flow's class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SlotFindings {
     /// The window.
     pub window: Window,
-    /// Frames that came in it, to the width of a bin of the phase histogram.
+    /// Frames that arrived in it, to the width of a bin of the phase histogram.
     pub frames: u64,
     /// Mean rate in it, in bit/s.
     pub rate_bps: f64,
-    /// Mean rate in its first tenth, in bit/s: the port's own, while a queue is being emptied.
+    /// Mean rate in its first tenth, in bit/s: the rate of the port, while a queue is emptied.
     pub opening_rate_bps: f64,
 }
 
@@ -76,29 +76,29 @@ pub struct SlotFindings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum SlotVerdict {
-    /// Every frame came in its slot.
+    /// Every frame arrived in its slot.
     Held,
-    /// No frame came before its slot, and after it only by less than a frame takes from its dequeueing to its receipt:
-    /// the gate had let them out in time.
+    /// No frame arrived before its slot, and late ones by less than a frame takes from dequeueing to receipt: they left
+    /// the gate in time.
     HeldAtTheGate {
         /// Frames after the slot's end.
         late: u64,
     },
-    /// Frames came outside their slot.
+    /// Frames arrived outside their slot.
     Broken,
-    /// Frames came outside their slot, but one takes so long from its gate to its receipt that this says nothing about the
-    /// gate: longer than half of the time that it is shut.
+    /// Frames arrived outside their slot, but a frame takes longer from the gate to its receipt than half of the time that
+    /// the gate is closed, so this says nothing about the gate.
     CannotTell {
-        /// For how long the gate is shut in a cycle, in ns.
+        /// How long the gate is closed in a cycle, in ns.
         shut_ns: u64,
     },
     /// Nothing arrived.
     NothingCame,
-    /// No schedule was in operation: there was no slot to hold.
+    /// No schedule was in operation, so there was no slot.
     NotShaped,
 }
 
-/// What each phase of a test of a switch came to; nothing where the run is none.
+/// The flows of each phase of a switch's test; empty for any other run.
 pub fn of(run: &Run) -> Vec<FlowPhase> {
     let of_phase = |phase: usize| {
         let flows: Vec<FlowFindings> = run
@@ -192,7 +192,7 @@ fn frames_of<'a>(bins: impl Iterator<Item = &'a PhaseBin>) -> u64 {
     bins.map(|bin| bin.frames).fold(0, u64::saturating_add)
 }
 
-/// Mean rate of what came in `over_ns`, in bit/s.
+/// Mean rate over `over_ns`, in bit/s.
 fn rate_bps<'a>(bins: impl Iterator<Item = &'a PhaseBin>, over_ns: f64) -> f64 {
     let bytes = bins.map(|bin| bin.wire_bytes).fold(0, u64::saturating_add);
     if over_ns > 0.0 { bytes as f64 * 8e9 / over_ns } else { 0.0 }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_that_the_way_from_the_gate_explains_is_no_fault_of_the_schedule() {
+    fn lateness_within_the_time_from_gate_to_listener_is_not_a_fault_of_the_schedule() {
         let late = series(slot(), &[10_000, 815_000], Some(20_000));
         assert_eq!(findings(late).verdict, SlotVerdict::HeldAtTheGate { late: 100 });
         let later = series(slot(), &[10_000, 821_000], Some(20_000));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_schedule_frames_are_held_against_the_one_that_was_tested() {
+    fn without_a_schedule_frames_are_compared_with_the_tested_one() {
         let phases: Vec<u64> = (0..10).map(|i| i * 100_000 + 50_000).collect();
         let flow = findings(series(Vec::new(), &phases, None));
         assert_eq!(flow.verdict, SlotVerdict::NotShaped);
@@ -337,14 +337,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_goes_round_the_end_of_the_cycle_is_one() {
+    fn a_slot_across_the_end_of_the_cycle_is_one_slot() {
         let round = vec![Window { open_ns: 900_000, close_ns: 1_100_000, guard_ns: 0 }];
         let flow = findings(series(round, &[50_000, 950_000], None));
         assert_eq!((flow.verdict, flow.slots[0].frames), (SlotVerdict::Held, 200));
     }
 
     #[test]
-    fn nothing_is_not_a_slot_that_held() {
+    fn a_flow_without_frames_does_not_hold_its_slot() {
         assert_eq!(findings(series(slot(), &[], None)).verdict, SlotVerdict::NothingCame);
     }
 }

@@ -1,9 +1,9 @@
-//! Where a run of the lab took place, in words, and what differs between two such places.
+//! The guest of a run in the lab, and what differs between two guests.
 
 use tardy_record::Run;
 use tardy_record::lab::{Lab, LabClock};
 
-/// As many digits of a hash tell two of them apart.
+/// So many digits of a hash are shown.
 const HASH_DIGITS: usize = 12;
 
 /// What the clock of a guest counted.
@@ -20,12 +20,11 @@ pub fn instruction_ns(shift: u32) -> u64 {
     1u64.checked_shl(shift).unwrap_or(u64::MAX)
 }
 
-/// Why the latencies of `run` mean nothing, whatever they are; absent where they mean something, if only to those who
-/// know that they are a virtual machine's.
+/// Why the latencies of `run` mean nothing; `None` if they mean something, if only as those of a virtual machine.
 pub fn meaningless_because(run: &Run) -> Option<&'static str> {
     match run.lab.as_ref()?.clock {
         LabClock::RealtimeEmulated => {
-            Some("software played the CPU in the host's time, so that what was measured is the emulator")
+            Some("the CPU was emulated in software in the host's time, so the emulator was measured")
         }
         LabClock::Instructions { .. } | LabClock::RealtimeKvm => None,
     }
@@ -36,9 +35,9 @@ pub fn short_hash(hash: &str) -> String {
     hash.chars().take(HASH_DIGITS).collect()
 }
 
-/// What the numbers of a run of the lab depend on, by name; of hashes only their beginning.
+/// What the numbers of a run in the lab depend on, by name; hashes are shortened.
 ///
-/// Not in it: the kernel's command line and release, which are among the facts of every run.
+/// The kernel's command line and release are not included: they are among the facts of every run.
 pub fn parts(lab: &Lab) -> Vec<(String, String)> {
     let named = |name: &str, value: String| (format!("lab: {name}"), value);
     let mut parts = vec![
@@ -56,7 +55,7 @@ pub fn parts(lab: &Lab) -> Vec<(String, String)> {
     parts
 }
 
-/// The emulator's arguments that only `lab` has and `other` has not; the kernel's command line is compared elsewhere.
+/// The emulator's arguments that `lab` has and `other` lacks. The kernel's command line is compared elsewhere.
 pub fn arguments_of_its_own(lab: &Lab, other: &Lab) -> Option<String> {
     let theirs = options(other);
     let own: Vec<String> = options(lab).into_iter().filter(|option| !theirs.contains(option)).collect();
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_differ_with_their_values() {
+    fn arguments_are_compared_with_their_values() {
         let one = lab(&["-m", "512", "-no-reboot", "-append", "quiet"]);
         let other = lab(&["-m", "1024", "-no-reboot", "-append", "loud"]);
         assert_eq!(arguments_of_its_own(&one, &other).as_deref(), Some("-m 512"));

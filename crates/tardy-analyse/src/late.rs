@@ -1,4 +1,4 @@
-//! How many wake-ups were later than a limit: exactly where the threshold was declared, else as far as bins tell.
+//! How many wake-ups were later than a limit: exactly if the threshold was declared, else to the width of a bin.
 
 use serde::Serialize;
 use tardy_record::{Histogram, Knowable, Series};
@@ -15,18 +15,18 @@ pub struct Late {
     pub at_most: u64,
     /// Of how many, missed periods included where they are known.
     pub of: u64,
-    /// Dispersion of the counts per block; absent where it is not known.
+    /// Dispersion of the counts per block; `None` if it is not known.
     pub dispersion: Option<f64>,
 }
 
-/// Counts the values of `series` above `limit_ns`. An edge that was never answered may have been too late for any limit.
+/// Counts the values of `series` above `limit_ns`. An unanswered edge may have been too late for any limit.
 pub fn beyond(series: &Series, limit_ns: u64) -> Late {
     let late = of_recorded(series, limit_ns);
     let unanswered = unanswered(series);
     Late { at_most: late.at_most.saturating_add(unanswered), of: late.of.saturating_add(unanswered), ..late }
 }
 
-/// Edges of a reaction whose answers nobody has seen.
+/// Edges without a known answer.
 pub fn unanswered(series: &Series) -> u64 {
     let is_reaction = Readings::of(series) == Readings::Reactions;
     let known = |count: Knowable<u64>| count.get().unwrap_or(0);
@@ -47,8 +47,8 @@ fn of_recorded(series: &Series, limit_ns: u64) -> Late {
     Late { at_least, at_most, of, dispersion: None }
 }
 
-/// How many values of `histogram` lie above `limit_ns`, at least and at most. The exact maximum settles the bin at
-/// the top.
+/// How many values of `histogram` lie above `limit_ns`, at least and at most. The exact maximum decides the topmost
+/// bin.
 pub fn in_histogram(histogram: &Histogram, limit_ns: i64, max_ns: Option<i64>) -> (u64, u64) {
     let certain = histogram.count_from(limit_ns.saturating_add(1));
     if max_ns.is_some_and(|max| max <= limit_ns) {
@@ -60,7 +60,7 @@ pub fn in_histogram(histogram: &Histogram, limit_ns: i64, max_ns: Option<i64>) -
         .filter(|bin| bin.lower_ns <= limit_ns && bin.upper_ns > limit_ns.saturating_add(1))
         .map(|bin| bin.count)
         .sum();
-    // The maximum itself is one that is late for certain.
+    // The maximum itself is certainly late.
     let known = u64::from(certain == 0 && max_ns.is_some_and(|max| max > limit_ns));
     (certain.max(known), certain + straddling)
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bin_across_the_limit_counts_as_perhaps() {
+    fn a_bin_across_the_limit_counts_as_possibly_late() {
         let histogram =
             Histogram::from_bins(vec![(0, 10, 5).into(), (10, 20, 3).into(), (20, 30, 2).into()]).unwrap();
         assert_eq!(in_histogram(&histogram, 9, None), (5, 5));

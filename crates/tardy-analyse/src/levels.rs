@@ -1,4 +1,4 @@
-//! Levels side by side: the timer's interrupt, the wake-up, the kernel's switch to the thread, and the thread.
+//! Levels next to each other: the timer's interrupt, the wake-up, the kernel's switch to the thread, and the thread.
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
@@ -11,7 +11,7 @@ use crate::row::{self, Row};
 /// The levels of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Levels {
-    /// A line for each load, source and level, lowest level first. All CPUs and rounds.
+    /// A row for each load, source and level, lowest level first. All CPUs and rounds.
     pub rows: Vec<LevelRow>,
     /// What the events themselves cost, for each load.
     pub events_cost: Vec<EventsCost>,
@@ -22,45 +22,45 @@ pub struct Levels {
 /// One level as one source shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LevelRow {
-    /// Loads meanwhile.
+    /// The loads.
     pub loads: Vec<LoadSpec>,
-    /// Who tells.
+    /// The source.
     pub source: TraceSource,
-    /// Where.
+    /// The level.
     pub level: Level,
-    /// What it came to.
+    /// Its numbers.
     pub row: Row,
     /// Events that the kernel's buffers lost.
     pub lost_events: u64,
 }
 
-/// What the events cost: how much later the same thread woke at the median while they were recorded, in ns.
+/// The cost of the events: how much later the same thread woke at the median while they were recorded, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventsCost {
-    /// Loads meanwhile.
+    /// The loads.
     pub loads: Vec<LoadSpec>,
     /// The median without events.
     pub plain_ns: i64,
     /// The median with them.
     pub traced_ns: i64,
-    /// Their difference; negative: chance was larger than the cost.
+    /// Their difference; negative if chance was larger than the cost.
     pub cost_ns: i64,
 }
 
 /// The medians of one level from both sources, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Loads meanwhile.
+    /// The loads.
     pub loads: Vec<LoadSpec>,
     /// The level.
     pub level: Level,
     /// timerlat's median less the events'.
     pub timerlat_less_events_ns: i64,
-    /// Whether that is no more than the events' own cost; absent where the cost is not known, or less than chance.
+    /// Whether that is no more than the events' own cost; `None` if the cost is unknown, or below chance.
     pub within_events_cost: Option<bool>,
 }
 
-/// The levels of `run`; nothing where it traced none.
+/// The levels of `run`; `None` if it traced none.
 pub fn of(run: &Run) -> Option<Levels> {
     let mut groups: Vec<(Key<'_>, Vec<&Series>)> = Vec::new();
     for series in &run.series {
@@ -83,7 +83,7 @@ pub fn of(run: &Run) -> Option<Levels> {
     Some(Levels { rows, events_cost, agreement })
 }
 
-/// What belongs into one line: loads, source, level.
+/// The key of a row: loads, source, level.
 type Key<'a> = (&'a [LoadSpec], TraceSource, Level);
 
 fn key<'a>(run: &'a Run, series: &Series) -> Option<Key<'a>> {
@@ -113,7 +113,7 @@ fn median_ns(row: &Row) -> Option<i64> {
     median.value.filter(|value| !value.at_least).map(|value| value.quoted_ns())
 }
 
-/// The plain phases under the same loads beside the traced ones.
+/// Compares untraced phases with traced ones under the same loads.
 fn events_cost(run: &Run, loads: &[LoadSpec], rows: &[LevelRow]) -> Option<EventsCost> {
     let is_plain = |series: &&Series| {
         let plan = run.plan.phases.get(series.phase);

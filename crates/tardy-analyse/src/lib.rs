@@ -25,6 +25,7 @@ pub mod outcome;
 mod pairing;
 pub mod periods;
 pub mod phase_lock;
+pub mod phases;
 pub mod pool;
 pub mod published;
 pub mod quantile;

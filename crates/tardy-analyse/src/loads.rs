@@ -1,13 +1,13 @@
-//! What the loads achieved, in one figure each.
+//! What the loads did, in one figure each.
 
 use serde::Serialize;
 use tardy_record::Run;
 use tardy_record::load::LoadPart;
 
-/// What one load achieved.
+/// What one load did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadFindings {
-    /// As the person wrote it.
+    /// As given on the command line.
     pub spec: String,
     /// Index of the first phase that it ran in.
     pub first_phase: usize,
@@ -15,26 +15,26 @@ pub struct LoadFindings {
     pub last_phase: usize,
     /// Its parts.
     pub parts: Vec<PartFindings>,
-    /// What a reader must know.
+    /// Remarks for the reader.
     pub remarks: Vec<String>,
 }
 
-/// What one part of a load achieved.
+/// What one part of a load did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartFindings {
     /// Its name.
     pub name: String,
-    /// What is counted; empty where nothing can be.
+    /// What is counted; empty if nothing can be.
     pub unit: String,
-    /// How much from its first reading to its last.
+    /// The amount from its first reading to its last.
     pub done: u64,
-    /// The same for each second; absent where there is no stretch of time to speak of.
+    /// The same per second; `None` if its readings span no time.
     pub per_second: Option<f64>,
-    /// How often it ended other than by design.
+    /// How often it ended unexpectedly.
     pub deaths: usize,
 }
 
-/// What the loads of `run` achieved.
+/// What the loads of `run` did.
 pub fn of(run: &Run) -> Vec<LoadFindings> {
     let load = |load: &tardy_record::load::LoadResult| LoadFindings {
         spec: load.spec.clone(),

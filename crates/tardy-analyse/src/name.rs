@@ -1,10 +1,10 @@
-//! What runs, series and phases are called.
+//! Names of runs, series and phases.
 
 use serde::Serialize;
 use tardy_record::series::{Quantity, SeriesKind};
 use tardy_record::{Run, Series};
 
-/// What to call `series`: its label, such as `cpu 1`; a thread that was pinned to no CPU is not named after one.
+/// The name of `series`: its label, such as `cpu 1`. An unpinned thread is not named after a CPU.
 pub fn of(series: &Series) -> String {
     match series.timer() {
         Some(timer) if !timer.pinned => format!("thread {}, unpinned", timer.cpu),
@@ -12,31 +12,36 @@ pub fn of(series: &Series) -> String {
     }
 }
 
+/// Whether `series` is of a timer thread that was not pinned to a CPU.
+pub fn is_unpinned(series: &Series) -> bool {
+    series.timer().is_some_and(|timer| !timer.pinned)
+}
+
 /// What is counted in a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Readings {
-    /// Of threads.
+    /// Wake-ups of threads.
     #[default]
     WakeUps,
-    /// Of one of the kernel's tracers, which looks how much of each was taken away.
+    /// Periods of a kernel tracer, which measures how much of each was taken away.
     Periods,
-    /// That came through a switch.
+    /// Frames through a switch.
     Frames,
-    /// In which a loop stood still.
+    /// Gaps in which a loop stood still.
     Gaps,
-    /// On a pin.
+    /// Reactions on a pin.
     Reactions,
-    /// Between the edges of a captured signal.
+    /// Intervals between the edges of a captured signal.
     Intervals,
-    /// Of a pin that is made high and low as fast as it can be.
+    /// Toggles of a pin that is driven high and low.
     Toggles,
-    /// Of another tool that looks for noise.
+    /// Samples of another tool that looks for noise.
     Samples,
 }
 
 impl Readings {
-    /// Of `series`.
+    /// The readings of `series`.
     pub fn of(series: &Series) -> Self {
         match (&series.kind, series.quantity) {
             (SeriesKind::Flow(_), _) => Self::Frames,
@@ -50,8 +55,7 @@ impl Readings {
         }
     }
 
-    /// Of `runs`: what those of the first series are. Toggles only where nothing is late, and gaps only where there is nothing
-    /// else: they have plots of their own.
+    /// The readings of `runs`: those of the first series with latencies, else of the first with toggles, else gaps.
     pub fn of_runs(runs: &[&Run]) -> Self {
         let all = || runs.iter().flat_map(|run| &run.series);
         let late = |series: &&Series| series.gaps().is_none() && series.edges().is_none();
@@ -60,7 +64,13 @@ impl Readings {
         first.map_or(Self::default(), Self::of)
     }
 
-    /// What one of them is called.
+    /// Whether both can be drawn on the same axis. Lengths of gaps and of toggles share one only with their own kind.
+    pub fn shares_axis_with(self, other: Self) -> bool {
+        let is_latency = |readings| !matches!(readings, Self::Gaps | Self::Toggles);
+        self == other || is_latency(self) && is_latency(other)
+    }
+
+    /// The noun in the singular.
     pub fn one(self) -> &'static str {
         match self {
             Self::WakeUps => "wake-up",
@@ -74,7 +84,7 @@ impl Readings {
         }
     }
 
-    /// What they are called.
+    /// The noun in the plural.
     pub fn name(self) -> &'static str {
         match self {
             Self::WakeUps => "wake-ups",
@@ -89,40 +99,40 @@ impl Readings {
     }
 }
 
-/// `labels` with the number of the phase, from its index in `phases`, behind those that occur more than once.
-pub fn told_apart(labels: &[String], phases: &[usize]) -> Vec<String> {
+/// `labels`, with the number of the phase (from its index in `phases`) after those that occur more than once.
+pub fn distinct(labels: &[String], phases: &[usize]) -> Vec<String> {
     let several = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
-    let told = |(label, phase): (&String, &usize)| {
+    let named = |(label, phase): (&String, &usize)| {
         if several(label) { format!("{label}, phase {}", phase + 1) } else { label.clone() }
     };
-    labels.iter().zip(phases).map(told).collect()
+    labels.iter().zip(phases).map(named).collect()
 }
 
-/// What to call `run` beside others: a run of the lab by its kernel, such as `debian:6.12-rt`, any other by its id.
+/// The name of `run` among others: the kernel of a run in the lab, such as `debian:6.12-rt`, the id of any other.
 pub fn of_run(run: &Run) -> String {
     run.lab.as_ref().map_or_else(|| run.origin.id.clone(), |lab| of_kernel(&lab.kernel.spec))
 }
 
-/// What to call each of several runs: those that would be called the same have their id besides.
+/// The names of several runs, with the id after those that occur more than once.
 pub fn of_runs(runs: &[&Run]) -> Vec<String> {
     let names: Vec<String> = runs.iter().map(|run| of_run(run)).collect();
     with_ids(names, runs)
 }
 
-/// `names` of `runs`, with the id behind those that occur more than once.
+/// `names` of `runs`, with the id after those that occur more than once.
 pub fn with_ids(names: Vec<String>, runs: &[&Run]) -> Vec<String> {
     let several = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
-    let told = |(name, run): (&String, &&Run)| {
+    let with_id = |(name, run): (&String, &&Run)| {
         if several(name) && *name != run.origin.id {
             format!("{name}, {}", run.origin.id)
         } else {
             name.clone()
         }
     };
-    names.iter().zip(runs).map(told).collect()
+    names.iter().zip(runs).map(with_id).collect()
 }
 
-/// A kernel as it was asked for, without the directories of a path: those are of the machine that ran the lab.
+/// A kernel as requested, without directories, which are those of the machine that ran the lab.
 fn of_kernel(spec: &str) -> String {
     let is_path = spec.contains('/') && !spec.starts_with("debian:");
     if !is_path {

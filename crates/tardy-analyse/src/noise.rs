@@ -1,7 +1,7 @@
-//! What took the CPUs away: how much of the time, by which sources, and what these probably are.
+//! OS noise: how much of the time was taken, by which sources, and their probable causes.
 //!
-//! Periods are found among the gaps whose times were kept (tardy-record, `gaps`): all of them at the beginning of the run,
-//! some windows of it later, and the longest of the whole run. A source's share is that of the stretch that it was found in.
+//! Periods are found among the gaps whose times were kept (tardy-record, `gaps`): all gaps at the beginning of the run, some
+//! later windows, and the longest of the whole run. A source's share refers to the stretch that it was found in.
 
 mod cause;
 mod sources;
@@ -13,14 +13,14 @@ use tardy_record::{Run, Series};
 pub use cause::{Cause, Certainty};
 pub use sources::Source;
 
-/// What a phase of the noise probe came to.
+/// The noise of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoisePhase {
     /// Index of the phase.
     pub phase: usize,
     /// Its label.
     pub label: String,
-    /// Whether what stood still is a pin that a loop drives, and not the loop alone.
+    /// Whether a pin driven by a loop stood still, instead of the loop alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub of_pin: bool,
     /// Each CPU.
@@ -38,30 +38,30 @@ pub struct CpuNoise {
     pub cpu: u32,
     /// The share of the time that was taken, from 0 to 1.
     pub share: f64,
-    /// Gaps.
+    /// Number of gaps.
     pub gaps: u64,
-    /// Gaps a second.
+    /// Gaps per second.
     pub gaps_per_second: f64,
-    /// The longest gap, in ns; absent where there was none.
+    /// The longest gap, in ns; `None` if there was none.
     pub longest_ns: Option<u64>,
-    /// When that was, in ns from the start of the run.
+    /// When it was, in ns from the start of the run.
     pub longest_at_ns: Option<u64>,
     /// Shorter gaps did not count, in ns.
     pub threshold_ns: u64,
-    /// A turn of the loop, in ns, on average.
+    /// Mean duration of an iteration of the loop, in ns.
     pub loop_ns: Option<f64>,
-    /// The share of the time in which gaps were written down and none could be seen.
+    /// The share of the time in which gaps were recorded and none could be seen.
     pub blind_share: f64,
-    /// By how much the counter's rate over the run differs from that before it, in parts per million; absent where it
-    /// was measured only once.
+    /// The difference of the counter's rate over the run from that before it, in parts per million; `None` if it was
+    /// measured only once.
     pub rate_error_ppm: Option<f64>,
-    /// What takes the CPU again and again, what takes most of it first.
+    /// Periodic sources, the largest share first.
     pub sources: Vec<Source>,
-    /// The share of the noise that belongs to none of the sources; absent where no times were kept.
+    /// The share of the noise without a known source; `None` if no times were kept.
     pub rest_share: Option<f64>,
 }
 
-/// What took the CPUs in each phase that looked for it.
+/// The noise of each phase that looked for it.
 pub fn of(run: &Run) -> Vec<NoisePhase> {
     let phase = |(index, phase): (usize, &tardy_record::run::Phase)| {
         let cpus: Vec<CpuNoise> = (run.series.iter().enumerate())

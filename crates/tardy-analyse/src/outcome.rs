@@ -1,13 +1,13 @@
-//! What a run came to, in one line for each thing that it measured: a wake method under a load at a level, all CPUs and
-//! rounds together.
+//! The outcomes of a run, one for each thing that it measured: a wake method under a load at a level, all CPUs and rounds
+//! together.
 //!
-//! Finer than [`crate::wakes`] and [`crate::levels`], which each leave one of these distinctions out: a published result
-//! is held against exactly one experiment, and a summary of many runs has no room for tables of each kind.
+//! This is finer than [`crate::wakes`] and [`crate::levels`]: a published result is compared with exactly one experiment,
+//! and a summary of many runs has no room for several tables.
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
 use tardy_record::pins::{AnswerBy, Point};
-use tardy_record::plan::{ProbePlan, Wake};
+use tardy_record::plan::{ProbeKind, ProbePlan, Wake};
 use tardy_record::series::{Level, Quantity, TraceSource};
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Knowable, Run, Series};
@@ -15,47 +15,47 @@ use tardy_record::{Knowable, Run, Series};
 use crate::quantile;
 use crate::row::{self, Row};
 
-/// One thing that a run measured, and what it came to.
+/// One thing that a run measured, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// What tells it from the run's others, such as `nanosleep, doload`; the wake method where it is the only one.
+    /// What distinguishes it from the run's others, such as `nanosleep, doload`; the wake method if it is the only one.
     pub label: String,
-    /// Which it is.
+    /// What was measured.
     #[serde(flatten)]
     pub key: Key,
     /// Indices of its series.
     pub series: Vec<usize>,
     /// Time from one deadline to the next, in ns, ascending: one for each distinct one.
     pub intervals_ns: Vec<u64>,
-    /// For how long it was measured, in ns, all rounds.
+    /// How long it was measured, in ns, all rounds.
     pub measured_ns: u64,
-    /// Readings of one CPU, all rounds; the fewest where CPUs differ.
+    /// Readings of one CPU, all rounds; the fewest if CPUs differ.
     pub recorded_per_cpu: u64,
     /// All CPUs and rounds.
     pub row: Row,
 }
 
-/// What is measured together.
+/// What distinguishes an outcome.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Key {
-    /// The loads meanwhile, as the person wrote them.
+    /// The loads, as given on the command line.
     pub loads: Vec<LoadSpec>,
-    /// How the thread waited; absent where none waited for a timer, or nobody knows how.
+    /// How the thread waited; `None` if none waited for a timer, or if it is unknown.
     pub wake: Option<Wake>,
-    /// Whether it waited for a timer in a way that nobody knows: another tool's file does not say it.
+    /// Whether it waited for a timer in an unknown way: another tool's file may not state it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wake_unknown: bool,
-    /// What measured, by its name in recipes.
-    pub probe: &'static str,
-    /// Who wrote the trace that it comes from; absent for a thread that no trace watched.
+    /// The probe.
+    pub probe: ProbeKind,
+    /// The source of the trace; `None` for an untraced thread.
     pub source: Option<TraceSource>,
-    /// How the thread learnt of the edges that it answered; absent where it answered none.
+    /// How the thread was notified of edges; `None` if it answered none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
-    /// Whether it is what a logic analyser saw, which knows no thread.
+    /// Whether a logic analyser captured it, which knows no thread.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub captured: bool,
-    /// From one edge to the next, in ns, of a pin that is wiggled; absent of all else.
+    /// From one edge to the next, in ns, of a pin that is driven high and low; `None` for all else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_every_ns: Option<u64>,
     /// At which level.
@@ -69,7 +69,7 @@ impl Key {
     }
 }
 
-/// What `run` came to, in the order in which it was measured, lower levels first. Noise is no latency and not in it.
+/// The outcomes of `run` in order, lower levels first. Noise is not a latency and is not included.
 pub fn of(run: &Run) -> Vec<Outcome> {
     let mut groups: Vec<(Key, Vec<usize>)> = Vec::new();
     for (index, series) in run.series.iter().enumerate() {
@@ -79,8 +79,8 @@ pub fn of(run: &Run) -> Vec<Outcome> {
             None => groups.push((key, vec![index])),
         }
     }
-    // Of one experiment the levels stand below each other; experiments stay in their order.
-    let experiments: Vec<(Vec<LoadSpec>, &str)> =
+    // The levels of one experiment follow each other; experiments stay in their order.
+    let experiments: Vec<(Vec<LoadSpec>, ProbeKind)> =
         groups.iter().map(|(key, _)| (key.loads.clone(), key.probe)).collect();
     groups.sort_by_key(|(key, members)| {
         let first = experiments.iter().position(|(loads, probe)| (loads, *probe) == (&key.loads, key.probe));
@@ -100,11 +100,11 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         return None;
     }
     let reaction = series.reaction();
-    // Where nothing says when the edge was, nothing says how long the whole way took.
+    // Without the time of the edge the whole span is unknown.
     if reaction.is_some_and(|reaction| reaction.from == Point::Running) {
         return None;
     }
-    // Of the wire, what an oscilloscope shows; inside, the whole way.
+    // On the wire, what an oscilloscope shows; inside, the whole span.
     if reaction.is_some_and(|reaction| reaction.beside && reaction.from != Point::Due) {
         return None;
     }
@@ -115,13 +115,13 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
         (ProbePlan::Foreign(foreign), None) if foreign.is_co_kernels() => Some(TraceSource::CoKernel),
         _ => None,
     };
-    // timerlat wakes a thread of its own, in a way of its own.
+    // timerlat wakes its own thread in its own way.
     let wake = if source == Some(TraceSource::Timerlat) { None } else { waited(&plan.probe) };
     Some(Key {
         loads: plan.loads.clone(),
         wake: wake.and_then(|wake| wake.get()),
         wake_unknown: wake == Some(Knowable::Unknown),
-        probe: plan.probe.name(),
+        probe: plan.probe.kind(),
         source,
         answer_by: reaction.map(|reaction| reaction.answer_by),
         captured: series.capture().is_some(),
@@ -133,7 +133,7 @@ fn key(run: &Run, series: &Series) -> Option<Key> {
     })
 }
 
-/// How the thread of `probe` waited for its timer; absent where it waited for none.
+/// How the thread of `probe` waited for its timer; `None` if it waited for none.
 fn waited(probe: &ProbePlan) -> Option<Knowable<Wake>> {
     match probe {
         ProbePlan::Foreign(foreign) => foreign.wake,
@@ -171,7 +171,7 @@ fn interval_ns(series: &Series) -> Option<u64> {
         .or_else(|| series.foreign().and_then(|foreign| foreign.interval_ns.get()))
 }
 
-/// What tells each of `keys` from the others: of level, source, wake method and loads those that are not all the same.
+/// What distinguishes `keys`: those of level, source, wake method and loads that are not nevertheless.
 pub fn labels(keys: &[&Key]) -> Vec<String> {
     let differ = |part: &dyn Fn(&Key) -> String| keys.iter().any(|key| part(key) != part(keys[0]));
     let loads = |key: &Key| under(&key.loads);
@@ -186,10 +186,11 @@ pub fn labels(keys: &[&Key]) -> Vec<String> {
         key.edge_every_ns.map_or_else(String::new, |ns| format!("an edge every {}", format_duration_ns(ns)))
     };
     let parts: [&dyn Fn(&Key) -> String; 6] = [&level, &source, &wake, &edge, &answer, &loads];
-    let telling: Vec<&dyn Fn(&Key) -> String> = parts.into_iter().filter(|part| differ(*part)).collect();
+    let distinguishing: Vec<&dyn Fn(&Key) -> String> =
+        parts.into_iter().filter(|part| differ(*part)).collect();
     let label = |key: &&Key| {
         let texts: Vec<String> =
-            telling.iter().map(|part| part(key)).filter(|text| !text.is_empty()).collect();
+            distinguishing.iter().map(|part| part(key)).filter(|text| !text.is_empty()).collect();
         match (texts.is_empty(), key.wake) {
             (false, _) => texts.join(", "),
             (true, Some(wake)) => wake.name().to_owned(),
@@ -199,13 +200,13 @@ pub fn labels(keys: &[&Key]) -> Vec<String> {
     keys.iter().map(label).collect()
 }
 
-/// Loads as people read them.
+/// Loads as text.
 pub fn under(loads: &[LoadSpec]) -> String {
     if loads.is_empty() { "no load".to_owned() } else { loads.join(" + ") }
 }
 
 impl Outcome {
-    /// The quantile of that name; absent where there are too few values.
+    /// The quantile of that name; `None` if there are too few values.
     pub fn quantile(&self, name: &str) -> Option<quantile::Value> {
         self.row.quantiles.iter().find(|quantile| quantile.level == name)?.value
     }

@@ -1,8 +1,8 @@
 //! Which phases and series of two runs belong together, and which of them can be compared at all.
 //!
 //! Runs of one recipe have the same names for the same things. Other tools' files do not: what one calls `cpu 0` is
-//! `thread 0` to another, and a capture names its phases after channels. Where names do not pair, what is left is paired as
-//! far as it can only be meant one way, and it is said.
+//! `thread 0` to another, and a capture names its phases after channels. If names do not pair, the rest is paired
+//! as far as it is unambiguous, with a note.
 
 use tardy_record::plan::PhasePlan;
 use tardy_record::series::{Level, Quantity};
@@ -15,15 +15,14 @@ use crate::name::Readings;
 pub(crate) struct Paired {
     /// Indices into the phases of the base and of the candidate, in the base's order.
     pub(crate) phases: Vec<(usize, usize)>,
-    /// What was paired although it has other names, and why.
+    /// What was paired under different names, and why.
     pub(crate) notes: Vec<String>,
-    /// Whether a person said which, so that all others are left out on purpose.
+    /// Whether the user named the phases, so that all others are left out on purpose.
     pub(crate) asked: bool,
 }
 
-/// Pairs the phases: the only ones; else those with the same wake method, loads and round, of several such the first with
-/// the first; then by their labels; then one that is left with the only one of the other's that counts the same at the same
-/// level.
+/// Pairs the phases: the only ones; else those with the same wake method, loads and round, in order; then by their labels;
+/// then a remaining phase with the only one of the other run that counts the same at the same level.
 pub(crate) fn phases(base: &Run, candidate: &Run) -> Paired {
     let mut paired = Paired::default();
     if let ([one], [other]) = (&base.phases[..], &candidate.phases[..]) {
@@ -55,10 +54,10 @@ pub(crate) fn phases(base: &Run, candidate: &Run) -> Paired {
     paired
 }
 
-/// Pairs the phases that a person says, each as `BASE=CANDIDATE`, by label or by number from 1.
+/// Pairs the phases that the user named, each as `BASE=CANDIDATE`, by label or by number from 1.
 ///
 /// # Errors
-/// In words, where there is no such phase, or where the two count different things.
+/// A message for the user if there is no such phase, or if the two count different things.
 pub(crate) fn asked(base: &Run, candidate: &Run, pairs: &[String]) -> Result<Paired, String> {
     let mut paired = Paired { asked: true, ..Paired::default() };
     for pair in pairs {
@@ -81,7 +80,7 @@ fn one_asked(base: &Run, candidate: &Run, pair: &str) -> Result<(usize, usize), 
             "'{pair}': give two phases, BASE=CANDIDATE, each by its name or its number from 1"
         ));
     }
-    // A name may have an equals sign of its own.
+    // A name may contain an equals sign.
     let found = splits.iter().find_map(|(a, b)| Some((named(base, a)?, named(candidate, b)?)));
     found.ok_or_else(|| {
         let (ours, theirs) = (all_of(base), all_of(candidate));
@@ -89,7 +88,7 @@ fn one_asked(base: &Run, candidate: &Run, pair: &str) -> Result<(usize, usize), 
     })
 }
 
-/// The phase that `text` means: by its label, else by its number from 1.
+/// The phase that `text` names: by its label, else by its number from 1.
 fn named(run: &Run, text: &str) -> Option<usize> {
     let text = text.trim();
     run.phases.iter().position(|phase| phase.label == text).or_else(|| {
@@ -98,7 +97,7 @@ fn named(run: &Run, text: &str) -> Option<usize> {
     })
 }
 
-/// The phases of a run, for people.
+/// The phases of a run, for a message.
 pub(crate) fn all_of(run: &Run) -> String {
     let labels: Vec<String> = run
         .phases
@@ -116,7 +115,7 @@ impl Paired {
             .collect()
     }
 
-    /// Of what is left: a phase that has only one counterpart, and is the only one to it.
+    /// Pairs each remaining phase that has exactly one counterpart, which has no other.
     fn add_only_ones(&mut self, base: &Run, candidate: &Run) {
         let left: Vec<usize> = (0..base.phases.len())
             .filter(|index| self.phases.iter().all(|(taken, _)| taken != index))
@@ -139,7 +138,7 @@ impl Paired {
     }
 }
 
-/// The level of a phase: of its first series that is no other's.
+/// The level of a phase: that of its first own series.
 fn level(run: &Run, phase: usize) -> Option<Level> {
     run.own_series().find(|series| series.phase == phase).map(|series| series.level)
 }
@@ -149,7 +148,7 @@ fn same_plan(base: &Run, phase: usize, candidate: &Run, other: usize) -> bool {
     match (base.plan.phases.get(phase), candidate.plan.phases.get(other)) {
         (Some(a), Some(b)) => {
             let wake = |plan: &PhasePlan| plan.probe.timer().map(|timer| timer.wake);
-            // Another tool's levels are phases of one plan, told apart by nothing else.
+            // The levels of another tool are phases of one plan; nothing else distinguishes them.
             let foreign = a.probe.foreign().is_some();
             (a.probe.name(), wake(a), &a.loads, a.round) == (b.probe.name(), wake(b), &b.loads, b.round)
                 && (!foreign || labels.0 == labels.1)
@@ -158,7 +157,7 @@ fn same_plan(base: &Run, phase: usize, candidate: &Run, other: usize) -> bool {
     }
 }
 
-/// Why two phases have nothing to be compared by, although both hold something: they count different things.
+/// Why two phases with readings are not comparable: they count different things.
 pub(crate) fn why_not(base: &Run, phase: usize, candidate: &Run, other: usize) -> Option<String> {
     let (ours, theirs) = (series_of(base, phase), series_of(candidate, other));
     let none_alike = !ours.iter().any(|one| theirs.iter().any(|their| alike(one, their)));
@@ -174,22 +173,21 @@ pub(crate) fn why_not(base: &Run, phase: usize, candidate: &Run, other: usize) -
     })
 }
 
-/// The series of a phase that are measurements of their own.
+/// The own series of a phase.
 pub(crate) fn series_of(run: &Run, phase: usize) -> Vec<&Series> {
     run.own_series().filter(|series| series.phase == phase).collect()
 }
 
-/// Whether the numbers of two series mean the same kind of thing: both how late something was, or both how much time was
-/// taken away, told in the same way.
+/// Whether the numbers of two series are of the same kind: both latencies, or both noise in the same form.
 pub(crate) fn alike(one: &Series, other: &Series) -> bool {
-    let told = (Readings::of(one), Readings::of(other));
-    told.0 == told.1
+    let readings = (Readings::of(one), Readings::of(other));
+    readings.0 == readings.1
         || one.quantity == other.quantity
             && one.quantity != Quantity::Spacing
-            && ![told.0, told.1].contains(&Readings::Gaps)
+            && ![readings.0, readings.1].contains(&Readings::Gaps)
 }
 
-/// The series of two phases that belong together: by their labels; if none has the other's, the only ones.
+/// The series of two phases that belong together: by their labels; if no labels agree, the only ones.
 pub(crate) fn series<'a, 'b>(ours: &[&'a Series], theirs: &[&'b Series]) -> Vec<(&'a Series, &'b Series)> {
     let same = |one: &&'a Series| {
         let found = theirs.iter().find(|other| other.label == one.label && alike(one, other))?;

@@ -1,13 +1,13 @@
-//! Periodic sources among events, such as the gaps that a noise probe saw: fundamentals, not harmonics, several at once.
+//! Periodic sources among events, such as the gaps of a noise probe: fundamentals, not harmonics, several at once.
 //!
 //! An event is a moment. Of its spectrum (the events binned, the bins transformed) the strongest line above chance is
-//! taken; narrow pulses make all harmonics strong, and now and then one of them outranks the fundamental, so the line
-//! is divided down: the period is the one whose comb has the most events on its teeth and hardly a tooth without one.
-//! The comb is fitted by least squares, its events are taken out, and the search begins again. The statistics are those
+//! taken. Narrow pulses make all harmonics strong, and sometimes one of them outranks the fundamental, so the line is
+//! divided down: the period is the one whose comb has the most events on its teeth and almost no tooth without one.
+//! The comb is fitted by least squares, its events are removed, and the search begins again. The statistics are those
 //! of de Jager and Büsching, A&A 517 (2010) L9: the power 2|X|²/N of N events without a period is χ² with two degrees of
 //! freedom, so among `n` frequencies one exceeds 2 ln(n/α) with probability α.
 //!
-//! The road not taken: an autocorrelation shows a period as well, but its peaks at multiples are no fainter than the first,
+//! Alternative not used: an autocorrelation shows a period as well, but its peaks at multiples are no fainter than the first,
 //! and two sources hide each other in it.
 
 mod comb;
@@ -17,27 +17,27 @@ use serde::Serialize;
 
 use comb::Comb;
 
-/// Fewer events than this say nothing about a period.
+/// Fewer events than this do not determine a period.
 pub const EVENT_MIN: usize = 30;
-/// No more sources than this are looked for.
+/// At most so many sources are looked for.
 const SOURCE_MAX: usize = 8;
 /// The share of teeth that must have an event for a comb to be a source's.
 const TEETH_HIT_MIN: f64 = 0.6;
-/// So many standard deviations more than by chance must lie on a comb.
+/// The events on a comb must exceed chance by so many standard deviations.
 const CHANCE_SIGMA: f64 = 8.0;
-/// As many times its own frequency may a line of a source be.
+/// A line of a source is at most so many times its frequency.
 const HARMONIC_MAX: u32 = 64;
 
-/// An event on a source's comb is another's if it is longer than this many times what nine in ten of its events are: a stop
-/// of 50 ms that swallowed a tick of 3 us is no tick, and its length must not be the tick's.
+/// An event on a comb does not belong to its source if it is so many times longer than nine in ten of its events: a stop of
+/// 50 ms that covers a tick of 3 us is not a tick.
 const OWN_LENGTH_MAX: u64 = 8;
 
 /// Something that took the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in ns.
+    /// When it began, in ns.
     pub at_ns: u64,
-    /// For how long, in ns.
+    /// Its length, in ns.
     pub length_ns: u64,
 }
 
@@ -50,9 +50,9 @@ pub struct Period {
     pub period_error_ns: f64,
     /// Standard deviation of its events about the comb, in ns.
     pub jitter_ns: f64,
-    /// By how much the period grows, in parts per million a second, if that is more than chance.
+    /// How much the period grows, in parts per million per second, if that exceeds chance.
     pub drift_ppm_per_s: Option<f64>,
-    /// Its events.
+    /// Number of its events.
     pub events: u64,
     /// Teeth of the comb with no event, from the first to the last.
     pub missing: u64,
@@ -62,18 +62,18 @@ pub struct Period {
     pub length_ns: u64,
     /// The longest of its events, in ns.
     pub longest_ns: u64,
-    /// All of its events together, in ns.
+    /// The sum of the lengths of its events, in ns.
     pub total_ns: u64,
 }
 
-/// The periodic sources among `events`, which are in ascending order, the one with the most events first. Of a longer
-/// time than four seconds, their beginning decides which there are.
+/// The periodic sources among `events`, which are in ascending order; the source with the most events comes first. Only
+/// the first four seconds determine which sources there are.
 pub fn find(events: &[Event]) -> Vec<Period> {
     find_with(events, spectrum::BIN_NS)
 }
 
-/// The same for events that come seldom over a long time, such as the longest gaps of a run: all of it decides, and
-/// periods shorter than about a hundred-thousandth of it are not seen.
+/// The same for rare events over a long time, such as the longest gaps of a run: all of the time is searched, and periods
+/// shorter than about a hundred-thousandth of it are not found.
 pub fn find_slow(events: &[Event]) -> Vec<Period> {
     let span_ns = events.first().zip(events.last()).map_or(0, |(first, last)| last.at_ns - first.at_ns);
     find_with(events, spectrum::slow_bin_ns(span_ns))
@@ -94,7 +94,7 @@ fn find_with(events: &[Event], bin_ns: u64) -> Vec<Period> {
     found
 }
 
-/// Up to which length the events on a comb are its source's own.
+/// The length up to which the events on a comb belong to its source.
 fn longest_own_ns(comb: &Comb, events: &[Event]) -> u64 {
     let mut lengths: Vec<u64> =
         events.iter().filter(|event| comb.takes(event.at_ns)).map(|event| event.length_ns).collect();
@@ -102,15 +102,15 @@ fn longest_own_ns(comb: &Comb, events: &[Event]) -> u64 {
     lengths.get(lengths.len() * 9 / 10).map_or(u64::MAX, |usual| usual.saturating_mul(OWN_LENGTH_MAX))
 }
 
-/// Whether so many events on a comb are a source's, where chance would put `expected` there. What is left once a source's
-/// events were taken out has holes where they were, which is a period too; but nothing lies on its teeth.
+/// Whether so many events on a comb are those of a source, if chance would put `expected` there. Removing the events of a
+/// source leaves holes, which are periodic too, but nothing lies on their teeth.
 fn is_more_than_chance(on: usize, expected: f64) -> bool {
     let on = on as f64;
     on >= EVENT_MIN as f64 / 2.0 && on > 2.0 * expected && on - expected > CHANCE_SIGMA * expected.sqrt()
 }
 
-/// The comb of the strongest line whose comb is above chance. Where a source was taken out the strongest lines are those of
-/// its holes, which have none.
+/// The comb of the strongest line whose comb is above chance. After a source was removed, the strongest lines may be those
+/// of its holes, whose combs are empty.
 fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
     let times: Vec<u64> = events.iter().map(|event| event.at_ns).collect();
     let window = spectrum::window(&times, bin_ns);
@@ -118,7 +118,7 @@ fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
         let fundamentals = (1..=HARMONIC_MAX).map(|divisor| line.frequency_hz / f64::from(divisor));
         let combs = fundamentals.filter_map(|frequency_hz| Comb::fit(window, 1e9 / frequency_hz));
         let sound = combs.filter(|comb| comb.hit_share() >= TEETH_HIT_MIN);
-        // Of combs with the same events the one with the longest period has the fewest teeth to miss.
+        // Of combs with the same events, the one with the longest period has the fewest empty teeth.
         let best = sound.max_by(|a, b| a.merit().total_cmp(&b.merit()))?;
         Some(best.extended(&times))
     });

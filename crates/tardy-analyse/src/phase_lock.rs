@@ -1,9 +1,9 @@
-//! Timers in step with a periodic source of noise: they meet it each time at the same few phases, or never, and what they
-//! measure says nothing about the phases between.
+//! Timers in step with a periodic source of noise: they meet it at the same few phases every time, or never, so their
+//! measurements say nothing about the phases in between.
 //!
 //! A timer of interval I and a source of period P are in step as p/q if q·I = p·P for small whole p and q: then the wake-ups
 //! fall on q phases of the source, P/q apart. They stay there as long as the difference |q·I − p·P|, which adds up with every
-//! q-th wake-up, has not grown to a whole P/q by the end of the run: so the run's length says how exactly they must agree.
+//! q-th wake-up, has not grown to a whole P/q by the end of the run: so the run's length determines how exactly they must agree.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -12,9 +12,9 @@ use tardy_record::plan::{Plan, ProbePlan, TimerPlan, Wake};
 
 use crate::noise::NoisePhase;
 
-/// Whole numbers beyond this are not small: so many phases leave little between them.
+/// Larger whole numbers do not count as small: so many phases are close together.
 const TURNS_MAX: u32 = 10;
-/// An error of a period is allowed for so many times.
+/// A period may be off by so many times its error.
 const ERRORS: f64 = 3.0;
 /// An interval longer by this factor is in step with nothing for small whole numbers (a tenth of the golden ratio's part).
 const OUT_OF_STEP: f64 = 1.0618;
@@ -26,14 +26,14 @@ pub struct InStep {
     pub interval_ns: u64,
     /// What it is in step with.
     pub with: Vec<Source>,
-    /// What to ask for instead.
+    /// What to use instead.
     pub instead: Instead,
 }
 
 /// A source that a timer is in step with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Source {
-    /// What it is; absent where that is not known.
+    /// Its name; `None` if it is unknown.
     pub name: Option<String>,
     /// Its period, in ns.
     pub period_ns: f64,
@@ -43,13 +43,13 @@ pub struct Source {
     pub intervals: u32,
 }
 
-/// What takes a timer out of step.
+/// What brings a timer out of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Instead {
-    /// Putting each deadline off by up to this, in ns: the wake-ups then fall on all phases.
+    /// Delaying each deadline by up to this, in ns, so that wake-ups fall on all phases.
     DitherNs(u64),
-    /// Another interval, in ns, for ways to wait whose period is the kernel's and cannot be dithered.
+    /// Another interval, in ns, for wake methods whose period the kernel keeps, which cannot be dithered.
     IntervalNs(u64),
 }
 
@@ -59,14 +59,14 @@ struct Periodic {
     name: Option<String>,
     period_ns: f64,
     error_ns: f64,
-    /// Phases closer together than this are as good as all: the source's jitter, or for how long it takes the CPU.
+    /// Phases closer together than this cover everything: the source's jitter, or how long it takes the CPU.
     blur_ns: f64,
-    /// The CPU that it was found on; absent where it is on all.
+    /// The CPU that it was found on; `None` if it is on all.
     cpu: Option<u32>,
 }
 
-/// What is known before a measurement: the kernel's tick, if its configuration is known. Nothing where the plan looks for
-/// noise itself, which tells more than that.
+/// What is known before a measurement: the kernel's tick, if its configuration is known. Empty if the plan looks for noise
+/// itself.
 pub fn beforehand(plan: &Plan, facts: &Facts) -> Vec<InStep> {
     if plan.phases.iter().any(|phase| matches!(phase.probe, ProbePlan::Noise(_))) {
         return Vec::new();
@@ -83,7 +83,7 @@ pub fn beforehand(plan: &Plan, facts: &Facts) -> Vec<InStep> {
     among(timers, &[tick])
 }
 
-/// The timers of `run` that were in step with what its own noise phases found.
+/// The timers of `run` that were in step with the noise that its own phases found.
 pub fn of(run: &Run, noise: &[NoisePhase]) -> Vec<InStep> {
     let cpus = noise.iter().flat_map(|phase| &phase.cpus);
     let periodic = |cpu: u32, source: &crate::noise::Source| Periodic {
@@ -115,7 +115,7 @@ fn among<'a>(timers: impl Iterator<Item = (&'a TimerPlan, u64)>, found: &[Period
     all
 }
 
-/// Adds a source to its interval's, unless it is there: a source of several CPUs is said once.
+/// Adds a source to those of its interval, unless it is known: a source of several CPUs is reported once.
 fn add(all: &mut Vec<InStep>, wake: Wake, interval_ns: u64, source: Source) {
     let instead = instead(wake, interval_ns, &source);
     let Some(known) = all.iter_mut().find(|known| known.interval_ns == interval_ns) else {
@@ -125,7 +125,7 @@ fn add(all: &mut Vec<InStep>, wake: Wake, interval_ns: u64, source: Source) {
     let same = |other: &Source| (other.period_ns / source.period_ns - 1.0).abs() < 1e-3;
     if !known.with.iter().any(same) {
         known.with.push(source);
-        // The larger dither does for both.
+        // The larger dither suffices for both.
         if let (Instead::DitherNs(most), Instead::DitherNs(more)) = (&mut known.instead, instead) {
             *most = (*most).max(more);
         }
@@ -133,7 +133,7 @@ fn add(all: &mut Vec<InStep>, wake: Wake, interval_ns: u64, source: Source) {
 }
 
 fn in_step(timer: &TimerPlan, interval_ns: u64, duration_ns: f64, source: &Periodic) -> Option<Source> {
-    // Without a schedule every wake-up puts off all that follow.
+    // Without a schedule every late wake-up delays all that follow.
     if !timer.wake.has_schedule() {
         return None;
     }
@@ -156,7 +156,7 @@ fn ratio(interval: f64, duration_ns: f64, source: &Periodic) -> Option<(u32, u32
         let (p, q) = (f64::from(periods), f64::from(intervals));
         let apart = (q * interval - p * source.period_ns).abs();
         let slip = (apart - ERRORS * p * source.error_ns).max(0.0);
-        // Never by more than chance could hide in a long run: a tenth of what would be another ratio.
+        // At most a tenth of the distance to the next ratio.
         let close = apart < 0.1 * source.period_ns.min(interval);
         close && slip * (duration_ns / (q * interval)) < source.period_ns / q
     };
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_ratios_either_way_are_in_step() {
+    fn small_whole_ratios_are_in_step() {
         let minute = 60_000_000_000;
         let plain = |interval_ns| timer(Wake::ClockNanosleep, interval_ns, 0);
         let usb = || periodic(125_000.0, 0.001);
@@ -218,19 +218,16 @@ mod tests {
 
     /// 20 ppm off at 125 us: a phase of 125 us is crossed in 6.25 s.
     #[test]
-    fn a_longer_run_sees_a_smaller_difference() {
+    fn a_longer_run_resolves_a_smaller_difference() {
         let plain = timer(Wake::ClockNanosleep, 1_000_000, 0);
         let off = || periodic(125_002.5, 0.001);
         assert!(with(&plain, 5_000_000_000, off()).is_some());
         assert!(with(&plain, 8_000_000_000, off()).is_none());
-        assert!(
-            with(&plain, 8_000_000_000, periodic(125_002.5, 1.0)).is_some(),
-            "it may be 125 us after all"
-        );
+        assert!(with(&plain, 8_000_000_000, periodic(125_002.5, 1.0)).is_some(), "it may be 125 us");
     }
 
     #[test]
-    fn dither_and_relative_sleeps_are_out_of_step_and_kernel_periods_get_another_interval() {
+    fn dither_and_relative_sleeps_are_out_of_step_and_kernel_periods_need_another_interval() {
         let minute = 60_000_000_000;
         let usb = || periodic(125_000.0, 0.001);
         assert_eq!(with(&timer(Wake::ClockNanosleep, 1_000_000, 125_000), minute, usb()), None);

@@ -10,7 +10,7 @@ use tardy_record::{Histogram, Knowable, Series};
 pub enum Quoted {
     /// The one with missed periods filled in.
     Corrected,
-    /// What was measured and no more: there is no schedule, or no knowledge of it.
+    /// The measured one: there is no schedule, or it is unknown.
     Measured,
 }
 
@@ -24,17 +24,17 @@ impl Quoted {
 /// Several series added up.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// Which histograms were added up: corrected only where every series has one.
+    /// Which histograms were added up: corrected only if every series has one.
     pub quoted: Quoted,
     /// The sum of the quoted histograms.
     pub histogram: Histogram,
-    /// Attempts, where all are known.
+    /// Attempts, if all are known.
     pub attempted: Knowable<u64>,
     /// Wake-ups recorded.
     pub recorded: u64,
-    /// Deadlines missed, where all are known.
+    /// Deadlines missed, if all are known.
     pub missed: Knowable<u64>,
-    /// Readings dropped, where all are known.
+    /// Readings dropped, if all are known.
     pub dropped: Knowable<u64>,
     /// Lowest value recorded.
     pub min_ns: Option<i64>,
@@ -48,7 +48,10 @@ pub struct Pool {
     pub deviation_ns: Option<f64>,
 }
 
-/// Adds up `series`; fails where their bins do not fit each other.
+/// Adds up `series`.
+///
+/// # Errors
+/// If their bins do not fit each other.
 pub fn of(series: &[&Series]) -> Result<Pool, HistogramError> {
     let quoted =
         if series.iter().all(|one| one.corrected.is_some()) { Quoted::Corrected } else { Quoted::Measured };
@@ -77,12 +80,12 @@ pub fn of(series: &[&Series]) -> Result<Pool, HistogramError> {
 }
 
 fn sum_known(series: &[&Series], part: impl Fn(&Series) -> Knowable<u64>) -> Knowable<u64> {
-    // A hostile file's counts may not fit together; then their sum is not known.
+    // The counts of a hostile file may overflow; then their sum is unknown.
     series.iter().try_fold(0u64, |sum, one| sum.checked_add(part(one).get()?)).into()
 }
 
 fn mean(series: &[&Series], quoted: Quoted, count: u64) -> Option<f64> {
-    // Of another tool's series only the mean may be known, and of one that recorded nothing there is none to know.
+    // For another tool's series only the mean may be known; an empty series has none.
     let sum = |one: &&Series| match (one.sum_ns.get(), quoted) {
         (Some(sum), Quoted::Corrected) => Some(sum as f64 + one.missed_sum_ns as f64),
         (Some(sum), Quoted::Measured) => Some(sum as f64),

@@ -1,13 +1,13 @@
-//! A run beside the results that it repeats: the published figure, what was measured here, and, circumstance by
-//! circumstance, whether the two were measured under the same.
+//! A run next to the published results that it repeats: the figures of both and, circumstance by circumstance, whether they
+//! were measured under the same conditions.
 //!
-//! Nothing is judged by the figures. An article's maximum comes from another board and another length of looking, and
-//! "better than published" would be a statement about neither kernel. What is said is which circumstances are the
-//! same, which differ, and which nobody can know.
+//! The figures are not judged. An article's maximum comes from another board and another duration, and "better than
+//! published" would be a statement about neither kernel. The comparison lists which circumstances are the same, which
+//! differ, and which are unknown.
 
 mod circumstances;
 mod duration;
-mod shelf;
+mod placement;
 
 use serde::{Deserialize, Serialize};
 use tardy_record::Run;
@@ -16,12 +16,11 @@ use tardy_record::series::{Level, TraceSource};
 
 use crate::lab;
 use crate::outcome::{self, Outcome};
-use crate::wiggles;
 
 pub use circumstances::{Circumstance, Sameness, Value};
-pub use shelf::{Placed, PlacedRow, place, what};
+pub use placement::{Placed, PlacedRow, place, what};
 
-/// A result as an article gives it; what it does not say is absent. All fields as in `data/published.toml`.
+/// A result as an article states it; what it does not state is `None`. All fields as in `data/published.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)] // the names are the file's own, each with its unit, and the file explains them
@@ -79,23 +78,23 @@ impl PublishedResult {
         }
     }
 
-    /// What the article or its transcriber says about them.
+    /// Remarks by the article or its transcriber.
     pub fn remarks(&self) -> Vec<String> {
         let notes = [&self.max_note, &self.stimulus_note, &self.mode_note, &self.note];
         notes.into_iter().flatten().cloned().collect()
     }
 }
 
-/// A run beside the published results that its recipe repeats.
+/// A run next to the published results that its recipe repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct BesidePublished {
-    /// Those that are set beside it, in the recipe's order.
+pub struct PublishedMatches {
+    /// Those that it is compared with, in the recipe's order.
     pub matches: Vec<Match>,
-    /// Ids of those of the other kind of kernel, which belong beside the other run.
+    /// Ids of those of the other kind of kernel, to be compared with a run on that.
     pub of_the_other_kernel: Vec<String>,
-    /// Ids that the recipe names and nobody knows.
+    /// Unknown ids in the recipe.
     pub not_known: Vec<String>,
-    /// Why nothing is set beside them: the run's numbers may not be used, or mean nothing.
+    /// Why the run is not compared: its numbers may not be used, or mean nothing.
     pub withheld_because: Option<String>,
 }
 
@@ -108,10 +107,10 @@ pub struct Match {
     pub source: String,
     /// Its figures.
     pub published: Figures,
-    /// What the article or its transcriber says about them.
+    /// Remarks by the article or its transcriber.
     pub remarks: Vec<String>,
-    /// What corresponds to it; empty where this run measured nothing of the kind. Several, where the article does not
-    /// say which of several loads it was.
+    /// What corresponds to it; empty if this run measured nothing comparable. Several if the article does not state which
+    /// of several loads it used.
     pub ours: Vec<Ours>,
     /// Circumstance by circumstance.
     pub circumstances: Vec<Circumstance>,
@@ -126,51 +125,51 @@ pub struct Figures {
     pub avg_us: Option<f64>,
     /// Highest.
     pub max_us: Option<f64>,
-    /// The highest was at least this; given where the article has no more than that.
+    /// The highest was at least this; if the article states no more than that.
     pub max_at_least_us: Option<f64>,
-    /// Whether the article gives the highest as "about", "around" or "almost".
+    /// Whether the article states the highest as "about", "around" or "almost".
     pub max_is_approximate: bool,
 }
 
-/// What this run has beside a published result, in ns.
+/// What this run has next to a published result, in ns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ours {
-    /// What it is of, among the run's outcomes.
+    /// The label of the outcome.
     pub label: String,
-    /// Which of the run's outcomes, as an index into [`outcome::of`].
+    /// Index of the outcome in [`outcome::of`].
     pub outcome: usize,
     /// Least.
     pub min_ns: Option<i64>,
     /// Mean.
     pub mean_ns: Option<f64>,
-    /// 99.99 % quantile; absent where there are too few values.
+    /// 99.99 % quantile; `None` if there are too few values.
     pub p9999_ns: Option<i64>,
-    /// Whether that quantile lies beyond the histogram, so that it is this or more.
+    /// Whether that quantile lies beyond the histogram, so that it is a lower bound.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub p9999_at_least: bool,
     /// Highest.
     pub max_ns: Option<i64>,
 }
 
-/// `run` beside those of `published` that its plan names; nothing where it names none.
-pub fn of(run: &Run, published: &[PublishedResult]) -> Option<BesidePublished> {
+/// `run` next to those of `published` that its plan names; `None` if it names none.
+pub fn of(run: &Run, published: &[PublishedResult]) -> Option<PublishedMatches> {
     if run.plan.published.is_empty() {
         return None;
     }
-    let mut beside =
-        BesidePublished { withheld_because: withheld_because(run), ..BesidePublished::default() };
+    let mut compared =
+        PublishedMatches { withheld_because: withheld_because(run), ..PublishedMatches::default() };
     for id in &run.plan.published {
         match published.iter().find(|result| result.id == *id) {
-            None => beside.not_known.push(id.clone()),
-            // Its figures are a toggle's, which have a table of their own.
+            None => compared.not_known.push(id.clone()),
+            // Figures of toggles have a separate table.
             Some(result)
-                if wiggles::is_fastest(result) && run.series.iter().any(|one| one.edges().is_some()) => {}
-            Some(result) if !is_of_its_kind(run, result) => beside.of_the_other_kernel.push(id.clone()),
-            Some(_) if beside.withheld_because.is_some() => {}
-            Some(result) => beside.matches.push(match_of(run, result)),
+                if is_fastest_toggle(result) && run.series.iter().any(|one| one.edges().is_some()) => {}
+            Some(result) if !is_of_its_kind(run, result) => compared.of_the_other_kernel.push(id.clone()),
+            Some(_) if compared.withheld_because.is_some() => {}
+            Some(result) => compared.matches.push(match_of(run, result)),
         }
     }
-    Some(beside)
+    Some(compared)
 }
 
 fn withheld_because(run: &Run) -> Option<String> {
@@ -180,7 +179,7 @@ fn withheld_because(run: &Run) -> Option<String> {
     lab::meaningless_because(run).map(str::to_owned)
 }
 
-/// Whether `result` belongs beside `run`: not where one is known to be of a PREEMPT_RT kernel and the other not.
+/// Whether `result` can be compared with `run`: not if one is known to be of a PREEMPT_RT kernel and the other is not.
 pub fn is_of_its_kind(run: &Run, result: &PublishedResult) -> bool {
     match (result.preempt_rt, run.facts.kernel.real_time.get()) {
         (Some(published), Some(ours)) => published == *ours,
@@ -188,7 +187,7 @@ pub fn is_of_its_kind(run: &Run, result: &PublishedResult) -> bool {
     }
 }
 
-/// `run` beside one published result.
+/// `run` next to one published result.
 pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
     let outcomes = outcome::of(run);
     let chosen = corresponding(&outcomes, published);
@@ -215,22 +214,22 @@ pub fn match_of(run: &Run, published: &PublishedResult) -> Match {
     }
 }
 
-/// The outcomes that measured what `published` did: by the same probe, wake method and level; of several loads the one
-/// that is the same, else those of which nobody knows, else all. A wake method that another tool's file does not say may
-/// be the same: the table of circumstances has it as unknown.
+/// The outcomes that measured what `published` did: by the same probe, wake method and level; of several loads the same one,
+/// else the unknown ones, else all. A wake method that another tool's file does not state may be the same; the table of
+/// circumstances lists it as unknown.
 fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Vec<(usize, &'a Outcome)> {
     let Some(kind) = Kind::of(published) else { return Vec::new() };
     let mut chosen: Vec<(usize, &Outcome)> =
         outcomes.iter().enumerate().filter(|(_, one)| kind.fits(one)).collect();
-    // Where nobody watched the thread with a trace, its own readings are undisturbed by one.
+    // Readings of an untraced thread are not disturbed by tracing.
     if chosen.iter().any(|(_, one)| one.key.source.is_none()) {
         chosen.retain(|(_, one)| one.key.source.is_none());
     }
-    // tardy's own thread before timerlat's: it is the one whose other levels stand beside it.
+    // tardy's own thread is preferred to timerlat's: its other levels were measured too.
     if chosen.iter().any(|(_, one)| one.key.source == Some(TraceSource::Events)) {
         chosen.retain(|(_, one)| one.key.source == Some(TraceSource::Events));
     }
-    // Of a reaction what the wire shows, where something watched it: the articles had an oscilloscope.
+    // A reaction on the wire, if it was captured: the articles used an oscilloscope.
     if kind.reaction && chosen.iter().any(|(_, one)| one.key.level == Level::Wire) {
         chosen.retain(|(_, one)| one.key.level == Level::Wire);
     }
@@ -240,22 +239,27 @@ fn corresponding<'a>(outcomes: &'a [Outcome], published: &PublishedResult) -> Ve
     chosen
 }
 
-/// What kind of measurement a published result is of.
+/// Whether a published result is of a pin that was toggled as fast as possible.
+pub(crate) fn is_fastest_toggle(published: &PublishedResult) -> bool {
+    published.probe.as_deref() == Some("gpio-wiggle") && published.wake.as_deref() == Some("busy")
+}
+
+/// The kind of measurement of a published result.
 struct Kind {
-    /// Pins are answered, and no timer is waited for.
+    /// Answers on a pin.
     reaction: bool,
-    /// A pin is wiggled.
+    /// A pin that is driven high and low.
     wiggle: bool,
-    /// From one deadline to the next, where that tells results apart.
+    /// From one deadline to the next, if that distinguishes results.
     interval_ns: Option<u64>,
     wake: Option<Wake>,
     level: Level,
-    /// The levels of Xenomai's `latency` stand beside those of a traced thread.
+    /// The levels of Xenomai's `latency` correspond to those of a traced thread.
     traced: bool,
 }
 
 impl Kind {
-    /// Absent where tardy has nothing of the kind yet.
+    /// `None` if tardy has no such measurement.
     fn of(published: &PublishedResult) -> Option<Self> {
         match published.probe.as_deref() {
             None => {}
@@ -266,7 +270,7 @@ impl Kind {
             Some("gpio-reaction") => {
                 return Some(Self { reaction: true, level: Level::Wire, ..Self::default() });
             }
-            Some("gpio-wiggle") if !wiggles::is_fastest(published) => {
+            Some("gpio-wiggle") if !is_fastest_toggle(published) => {
                 let interval_ns = published.interval_us.map(|us| (us * 1000.0).round() as u64);
                 return Some(Self { wiggle: true, interval_ns, ..Self::default() });
             }
@@ -310,7 +314,7 @@ impl Default for Kind {
     }
 }
 
-/// The level of mainline's that stands beside one of Xenomai's `latency`.
+/// The level of mainline Linux that corresponds to one of Xenomai's `latency`.
 fn level(name: &str) -> Option<Level> {
     match name {
         "timer IRQ" => Some(Level::Irq),

@@ -1,4 +1,4 @@
-//! Quantiles of histograms, with what is known of them: the bin they lie in and the ranks that enclose them.
+//! Quantiles of histograms, with the bin that they lie in and the ranks that enclose them.
 
 use serde::Serialize;
 use tardy_record::Histogram;
@@ -38,7 +38,7 @@ impl Level {
         (u128::from(n) * u128::from(self.numerator)).div_ceil(u128::from(self.denominator)) as u64
     }
 
-    /// How many values it takes for one of them to lie beyond it.
+    /// How many values are needed for one of them to lie beyond it.
     pub fn least_count(self) -> u64 {
         self.denominator.div_ceil(self.denominator - self.numerator)
     }
@@ -49,9 +49,9 @@ impl Level {
 pub struct Quantile {
     /// Which one.
     pub level: &'static str,
-    /// Its value; absent where there are too few values for it to mean anything but the maximum.
+    /// Its value; `None` if there are so few values that it would be the maximum.
     pub value: Option<Value>,
-    /// How many values it takes.
+    /// How many values it needs.
     pub least_count: u64,
 }
 
@@ -60,24 +60,24 @@ pub struct Quantile {
 pub struct Value {
     /// Lower edge of the bin that holds it, in ns.
     pub lower_ns: i64,
-    /// First value beyond that bin; of a bin without an end the first beyond the maximum, where that is known.
+    /// First value beyond that bin; for a bin without an end the first beyond the maximum, if that is known.
     pub upper_ns: i64,
-    /// Whether that bin has no end, as the last one of a histogram that the values outgrew: then the quantile is at least
-    /// `lower_ns`, and how much more nobody knows.
+    /// Whether that bin has no end, like the last bin of a histogram whose range the values exceed: then the quantile is at
+    /// least `lower_ns`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Lower end of its 95 % confidence interval by order statistics: the lower edge of the bin of rank
     /// BinomInv(0.025; n, q). Assumes independent values.
     pub confidence_lower_ns: Option<i64>,
-    /// Upper end: upper edge of the bin of rank BinomInv(0.975; n, q) + 1; absent (not determined) where that rank
+    /// Upper end: upper edge of the bin of rank BinomInv(0.975; n, q) + 1; `None` (not determined) if that rank
     /// is beyond the last value, or lies in a bin without an end and the maximum is unknown.
     pub confidence_upper_ns: Option<i64>,
 }
 
 impl Value {
-    /// The one number to print: the bin's highest value, so that the quantile is never flattered. A bin of tardy's
-    /// is under 0.8 % wide. Of a bin without an end it is the least that the quantile can be, and must be printed as
-    /// such ([`Value::at_least`]).
+    /// The number to print: the bin's highest value, so that the quantile is never too low. A bin of tardy's histograms is
+    /// less than 0.8 % wide. For a bin without an end it is a lower bound, and must be printed as such
+    /// ([`Value::at_least`]).
     pub fn quoted_ns(&self) -> i64 {
         if self.at_least { self.lower_ns } else { self.upper_ns - 1 }
     }
@@ -85,7 +85,7 @@ impl Value {
 
 /// The quantile of `histogram` at `level`.
 ///
-/// `highest_ns` is the exact maximum where it is known: no quantile is quoted above it.
+/// `highest_ns` is the exact maximum if it is known: no quantile is quoted above it.
 pub fn of(histogram: &Histogram, level: Level, highest_ns: Option<i64>) -> Quantile {
     let n = histogram.total();
     let absent = Quantile { level: level.name, value: None, least_count: level.least_count() };
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_beyond_the_histogram_is_told_as_at_least_its_end() {
+    fn a_quantile_beyond_the_histogram_is_at_least_its_end() {
         let histogram =
             Histogram::from_bins(vec![(0, 1_000, 900).into(), (400_000, i64::MAX, 100).into()]).unwrap();
         for (highest_ns, upper_ns) in [(Some(12_000_000), 12_000_001), (None, i64::MAX)] {

@@ -1,4 +1,4 @@
-//! Reactions on pins: what each span of the way from the stimulus to the answer came to.
+//! Reactions on pins: each span from the stimulus to the answer.
 
 use serde::Serialize;
 use tardy_record::capture::Interval;
@@ -13,7 +13,7 @@ use crate::row::{self, Row};
 pub struct Reaction {
     /// Index of the phase.
     pub phase: usize,
-    /// How the thread learnt of edges; absent of what a logic analyser saw, which knows no thread.
+    /// How the thread was notified of edges; `None` for a logic analyser, which knows no thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<AnswerBy>,
     /// Where the span begins.
@@ -22,13 +22,13 @@ pub struct Reaction {
     pub to: Point,
     /// Inside, or on the wire.
     pub level: Level,
-    /// What it came to.
+    /// Its numbers.
     pub row: Row,
-    /// How far a log of the wire agrees with the thread, edge by edge; absent where nobody compared.
+    /// How far a log of the wire agrees with the thread, edge by edge; `None` if they were not compared.
     pub agreement: Option<Agreement>,
 }
 
-/// The spans of `run`, phase by phase: on the wire first, then inside, in each the whole way before its parts.
+/// The spans of `run`, phase by phase: on the wire first, then inside, each time the whole span before its parts.
 pub fn of(run: &Run) -> Vec<Reaction> {
     let mut all: Vec<Reaction> = run.series.iter().filter_map(of_series).collect();
     all.sort_by_key(|one| (one.phase, std::cmp::Reverse(one.level), one.from, std::cmp::Reverse(one.to)));
@@ -59,7 +59,7 @@ fn of_series(series: &Series) -> Option<Reaction> {
     })
 }
 
-/// All reactions of one phase, from the edge that an oscilloscope would be triggered on.
+/// All reactions of one phase, from the edge that would trigger an oscilloscope.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Overlay {
     /// Index of the series.
@@ -70,9 +70,9 @@ pub struct Overlay {
     pub to: String,
 }
 
-/// Of each phase that has reactions the series that is nearest to what an instrument on both pins would show: the wire's
-/// own, else the whole way from the writing of the stimulus, else from the kernel's time stamp of the edge. Where nothing
-/// says when the edge was, there is nothing to trigger on.
+/// For each phase with reactions, the series that is closest to what an instrument on both pins would show: that of the
+/// wire, else from the write of the stimulus, else from the kernel's time stamp of the edge. Without a time of the edge
+/// there is nothing to trigger on.
 pub fn overlays(run: &Run) -> Vec<Overlay> {
     let nearness = |series: &Series| match (series.reaction(), series.capture()) {
         (Some(reaction), _) => match (reaction.from, reaction.to) {

@@ -1,10 +1,9 @@
-//! Whether a machine is ready for real-time work, and what stands in the way.
+//! Whether a machine is ready for real-time work, and what prevents it.
 //!
-//! A pure function of the facts. Each finding says what, why that matters, how much, and one thing that changes it: a
-//! command that can be pasted into a root shell, an option to build a kernel with, or a boot parameter.
+//! A pure function of the facts. Each finding states the problem, its effect, its severity, and a remedy: a command for a
+//! root shell, a kernel option, or a boot parameter.
 //!
-//! What is unknown is never held against a machine, with one exception: a kernel of which nobody knows whether it is
-//! PREEMPT_RT does not count as one.
+//! Unknown facts are not findings, with one exception: a kernel that is not known to be PREEMPT_RT does not count as one.
 
 mod clock;
 mod cpu;
@@ -26,33 +25,33 @@ pub struct Readiness {
     pub real_time: Knowable<bool>,
     /// The same in a sentence, with the evidence.
     pub headline: String,
-    /// What stands in the way, the gravest first.
+    /// The findings, the most severe first.
     pub findings: Vec<Finding>,
 }
 
-/// Something that stands in the way.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// How grave it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What it is, in a few words.
+    /// The problem, in a few words.
     pub what: String,
     /// Why it matters, in a sentence.
     pub why: String,
-    /// Where it was seen.
+    /// The source of the fact.
     pub source: String,
-    /// The one thing that changes it.
+    /// The remedy.
     pub remedy: Remedy,
-    /// Other things that would do as well, the better ones first.
+    /// Alternative remedies, the better ones first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Remedy>,
 }
 
-/// How grave a finding is, the gravest first.
+/// Severity of a finding, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// No real-time guarantee can be had with it.
+    /// It prevents any real-time guarantee.
     Blocks,
     /// It makes wake-ups later, or would under some load.
     Hurts,
@@ -60,7 +59,7 @@ pub enum Severity {
     Note,
 }
 
-/// What changes something.
+/// A remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remedy {
     /// What to do with the text.
@@ -73,7 +72,7 @@ pub struct Remedy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RemedyKind {
-    /// Run it in a root shell; it lasts until the next boot, or for good where it installs something.
+    /// Run it in a root shell; it lasts until the next boot, or permanently if it installs something.
     Command,
     /// Build the kernel with it.
     KernelOption,
@@ -130,7 +129,7 @@ pub fn judge(facts: &Facts) -> Readiness {
     }
 }
 
-/// Major and minor version of the kernel, where its release says them.
+/// Major and minor version of the kernel, by its release.
 fn version(facts: &Facts) -> Option<(u32, u32)> {
     let mut numbers = facts.kernel.release.get()?.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -142,7 +141,7 @@ mod tests {
     use tardy_record::facts::{Fact, FairServer, IdleState, Preemption, UnownedParameter};
     use tardy_record::per_cpu::PerCpu;
 
-    /// A machine of which nothing is wrong.
+    /// A machine without problems.
     pub(super) fn ready() -> Facts {
         let mut facts = Facts::default();
         facts.kernel.release = Fact::known("6.12.43-rt".into(), "uname -r");
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_ready_has_nothing_to_be_told() {
+    fn a_machine_that_is_ready_has_no_findings() {
         let readiness = judge(&ready());
         assert!(readiness.ready, "{readiness:#?}");
         assert_eq!(readiness.findings, []);
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_with_an_rt_kernel_is_told_its_command() {
+    fn a_distribution_with_an_rt_kernel_gets_its_command() {
         let mut facts = ready();
         facts.kernel.real_time = Fact::known(false, "uname -v");
         facts.kernel.machine = Fact::known("aarch64".into(), "uname -m");
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_take_a_priority_is_told_what_to_grant_in_order() {
+    fn remedies_for_a_missing_priority_are_in_order() {
         let mut facts = ready();
         facts.scheduling.allowed_priority = Fact::known(0, "RLIMIT_RTPRIO");
         let readiness = judge(&facts);
@@ -223,7 +222,7 @@ mod tests {
         let mut facts = ready();
         facts.scheduling.rt_runtime_us = Fact::known(950_000, "/proc");
         facts.kernel.config = Fact::known(Default::default(), "/proc/config.gz");
-        assert!(judge(&facts).findings.is_empty(), "without RT_GROUP_SCHED nothing reads it any more");
+        assert!(judge(&facts).findings.is_empty(), "without RT_GROUP_SCHED nothing reads it");
         facts.scheduling.fair_server = Fact::known(
             PerCpu::from_iter([(0, FairServer { runtime_ns: 50_000_000, period_ns: 1_000_000_000 })]),
             "/sys",
@@ -250,7 +249,7 @@ mod tests {
         facts.cpu.hypervisor = Fact::known("KVM".into(), "DMI");
         facts.clock.source = Fact::known("hpet".into(), "/sys");
         let readiness = judge(&facts);
-        assert!(readiness.ready, "these hurt and do not block");
+        assert!(readiness.ready, "these hurt but do not block");
         assert_eq!(finding(&readiness, "governor").remedy.text, "cpupower frequency-set -g performance");
         assert!(finding(&readiness, "CPU 1").what.contains("powersave"));
         assert!(finding(&readiness, "C6").what.contains("133 us"));

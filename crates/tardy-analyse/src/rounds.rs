@@ -1,4 +1,4 @@
-//! Repetitions of the same phase: how much one run's maximum says about the next one's.
+//! Repetitions of the same phase: how much the maximum of one round predicts that of the next.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -6,7 +6,7 @@ use tardy_record::plan::PhasePlan;
 
 use crate::name;
 
-/// The maxima of a phase that was done several times.
+/// The maxima of a repeated phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rounds {
     /// Label of the phase, without the number of the round.
@@ -17,13 +17,13 @@ pub struct Rounds {
     pub maxima_ns: Vec<i64>,
     /// Lowest of the maxima.
     pub lowest_ns: i64,
-    /// Median of the maxima; the mean of the middle two where they are even in number, rounded down.
+    /// Median of the maxima; the mean of the middle two for an even number, rounded down.
     pub median_ns: i64,
     /// Highest of the maxima.
     pub highest_ns: i64,
 }
 
-/// The phases of `run` that were done more than once.
+/// The repeated phases of `run`.
 pub fn of(run: &Run) -> Vec<Rounds> {
     // The phases of another tool's file are levels of the same cycles.
     if run.is_imported() {
@@ -40,7 +40,7 @@ pub fn of(run: &Run) -> Vec<Rounds> {
         groups.into_iter().filter_map(|(first, phases)| spread(run, &first.label, &phases)).collect();
     let labels: Vec<String> = all.iter().map(|rounds| rounds.label.clone()).collect();
     let phases: Vec<usize> = all.iter().map(|rounds| rounds.phases[0]).collect();
-    for (rounds, label) in all.iter_mut().zip(name::told_apart(&labels, &phases)) {
+    for (rounds, label) in all.iter_mut().zip(name::distinct(&labels, &phases)) {
         rounds.label = label;
     }
     all

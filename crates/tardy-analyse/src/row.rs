@@ -1,4 +1,4 @@
-//! One line of a table: what a series, or several together, came to.
+//! A row of a table: the numbers of one series, or of several together.
 
 use serde::Serialize;
 use tardy_record::histogram::HistogramError;
@@ -8,24 +8,24 @@ use crate::name;
 use crate::pool::{self, Quoted};
 use crate::quantile::{self, LEVELS, Quantile};
 
-/// One line of a table. All values in ns.
+/// A row of a table. All values in ns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is of, such as `cpu 1`, `thread 1, unpinned` or `all`.
+    /// Its label, such as `cpu 1`, `thread 1, unpinned` or `all`.
     pub label: String,
-    /// The CPU, where it is of one: absent for a thread that was not pinned.
+    /// The CPU; `None` for an unpinned thread, a flow, a channel, or if it is unknown.
     pub cpu: Option<u32>,
     /// Which histogram the mean and the quantiles are quoted from.
     pub quoted: Quoted,
     /// How many values that histogram holds.
     pub quoted_count: u64,
-    /// How many readings there should have been.
+    /// Readings that were due.
     pub attempted: Knowable<u64>,
-    /// How many there were.
+    /// Readings that were recorded.
     pub recorded: u64,
-    /// Deadlines that passed behind late wake-ups.
+    /// Deadlines that passed during late wake-ups.
     pub missed: Knowable<u64>,
-    /// Readings taken and not kept.
+    /// Readings that were taken but not kept.
     pub dropped: Knowable<u64>,
     /// Lowest value recorded.
     pub min_ns: Option<i64>,
@@ -37,19 +37,19 @@ pub struct Row {
     pub quantiles: Vec<Quantile>,
     /// Highest value recorded.
     pub max_ns: Option<i64>,
-    /// When, in ns from the start of the run.
+    /// When it was recorded, in ns from the start of the run.
     pub max_at_ns: Option<u64>,
 }
 
 impl Row {
-    /// Missed deadlines as a table shows them; absent where they are not known, and where there is no schedule: then
-    /// the file's zero says only that none could be counted.
+    /// Missed deadlines as a table shows them; `None` if they are unknown, or if there is no schedule, whose zero only means
+    /// that none could be counted.
     pub fn missed_shown(&self) -> Option<u64> {
         self.missed.get().filter(|missed| *missed > 0 || self.quoted == Quoted::Corrected)
     }
 }
 
-/// The line of one series.
+/// The row of one series.
 pub fn of_series(series: &Series) -> Row {
     let pooled = of_several(&name::of(series), &[series]).expect("one histogram always fits itself");
     let roams = series.timer().is_some_and(|timer| !timer.pinned);
@@ -58,7 +58,10 @@ pub fn of_series(series: &Series) -> Row {
     Row { cpu: (!roams && !unknown && !of_none).then(|| series.cpu()), ..pooled }
 }
 
-/// The line of several series together; fails where their bins do not fit each other.
+/// The row of several series together.
+///
+/// # Errors
+/// If their bins do not fit each other.
 pub fn of_several(label: &str, series: &[&Series]) -> Result<Row, HistogramError> {
     let pool = pool::of(series)?;
     Ok(Row {

@@ -1,4 +1,4 @@
-//! How far two distributions lie apart, as descriptions without probabilities (statistics.md 3.3).
+//! How far two distributions are apart, as descriptions without probabilities (statistics.md 3.3).
 
 use serde::Serialize;
 use tardy_record::Histogram;
@@ -8,20 +8,20 @@ use tardy_record::Histogram;
 pub struct Shape {
     /// Kolmogorov–Smirnov distance: the largest difference of the two distribution functions at a bin's edge.
     pub kolmogorov_smirnov: f64,
-    /// Wasserstein distance ∫|F−G|, in ns: how far values moved on average, from bin middle to bin middle; absent where
-    /// some lie in a bin without an end, of which nobody knows how far they are.
+    /// Wasserstein distance ∫|F−G|, in ns: how far values moved on average, from bin middle to bin middle; `None` if
+    /// some lie in a bin without an end.
     pub wasserstein_ns: Option<f64>,
-    /// P(B > A) + ½ P(B = A) (Vargha–Delaney): how often a wake-up of the second is the later one of a pair; ½ is
+    /// P(B > A) + ½ P(B = A) (Vargha–Delaney): how often a wake-up of the second is the later one of a pair; ½ means
     /// no difference.
     pub later: f64,
 }
 
-/// Distances from `a` to `b`; absent where one is empty or has no distribution, or their layouts differ.
+/// Distances from `a` to `b`; `None` if one is empty or has no distribution, or if their layouts differ.
 pub fn between(a: &Histogram, b: &Histogram) -> Option<Shape> {
     if a.has_no_distribution() || b.has_no_distribution() {
         return None;
     }
-    // Histograms that end somewhere are looked at as far as both go.
+    // Histograms with an end are compared up to the lower end.
     let ends = [a, b].map(|one| one.bins().last().filter(|bin| bin.is_open()).map(|bin| bin.lower_ns));
     match ends.into_iter().flatten().min() {
         Some(end_ns) => between_bins(&a.open_from(end_ns), &b.open_from(end_ns)),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_a_histogram_has_no_distance() {
+    fn values_beyond_a_histogram_have_no_distance() {
         let open = |counts: [u64; 2]| {
             let [below, beyond] = counts;
             Histogram::from_bins(vec![(0, 1, below).into(), (1, i64::MAX, beyond).into()]).unwrap()
@@ -96,7 +96,7 @@ mod tests {
         let shape = between(&open([9, 1]), &open([5, 5])).unwrap();
         assert_eq!(shape.wasserstein_ns, None);
         assert!((shape.kolmogorov_smirnov - 0.4).abs() < 1e-12);
-        // One that ends earlier takes the other's end with it.
+        // The lower end applies to both.
         let longer = Histogram::from_bins(vec![(0, 1, 5).into(), (7, 8, 4).into(), (9, i64::MAX, 1).into()]);
         assert_eq!(between(&open([9, 1]), &longer.unwrap()), Some(shape));
         let only_a_count = Histogram::from_bins(vec![(0, i64::MAX, 3).into()]).unwrap();

@@ -1,28 +1,27 @@
-//! Wilcoxon's signed-rank test of paired differences, exactly, and the shift that goes with it.
+//! Wilcoxon's signed-rank test of paired differences, computed exactly, and the corresponding shift.
 //!
-//! Under the hypothesis that a change does nothing, every difference is as likely to have the one sign as the other. So
-//! with the sizes of the differences given, each of the 2^n assignments of signs is equally probable, and counting those
-//! whose sum of ranks is at least as extreme gives the p-value with no table and no assumption about the distribution.
-//! Differences of 0 say nothing and are left out (Wilcoxon 1945); equal sizes share their mean rank, and the counting is
-//! done with those shared ranks, so that it is exact with ties too.
+//! If a change has no effect, every difference is equally likely to have either sign. Given the sizes of the differences,
+//! each of the 2^n assignments of signs is equally probable, and counting those whose sum of ranks is at least as extreme
+//! gives the p-value without an assumption about the distribution. Differences of 0 are left out (Wilcoxon 1945); equal
+//! sizes share their mean rank, and counting uses those ranks, so the test is exact with ties too.
 //!
-//! The road not taken: a t-test. Maxima have no normal distribution, and one stalled round would decide it.
+//! A t-test is not suitable: maxima are not normally distributed, and a single stalled round would decide it.
 
-/// The test of some differences.
+/// The result of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
     /// How many differences are not 0.
     pub count: usize,
-    /// Two-sided p-value; 1 where there is nothing to test.
+    /// Two-sided p-value; 1 if there is nothing to test.
     pub p: f64,
 }
 
-/// The least number of differences with which a p-value of `alpha` can be reached at all: all of one sign have 2^(1−n).
+/// The least number of differences that can reach a p-value of `alpha`: all of one sign have 2^(1−n).
 pub fn least_count(alpha: f64) -> usize {
     (1..=1000u16).find(|n| 2f64.powi(1 - i32::from(*n)) <= alpha).map_or(1000, usize::from)
 }
 
-/// Tests whether `differences` lie around 0. Those that are no numbers are left out.
+/// Tests whether `differences` lie around 0. NaNs are left out.
 pub fn test(differences: &[f64]) -> SignedRank {
     let mut sizes: Vec<(f64, bool)> = differences
         .iter()
@@ -50,7 +49,7 @@ fn doubled_ranks(sorted: &[(f64, bool)]) -> Vec<usize> {
     ranks
 }
 
-/// The probability of each sum of the ranks above 0, when every sign is tossed for.
+/// The probability of each sum of positive ranks if signs are random.
 fn distribution(ranks: &[usize]) -> Vec<f64> {
     let mut probabilities = vec![0.0; ranks.iter().sum::<usize>() + 1];
     probabilities[0] = 1.0;
@@ -66,8 +65,8 @@ fn distribution(ranks: &[usize]) -> Vec<f64> {
     probabilities
 }
 
-/// Where the differences lie: the median of all means of two (Hodges and Lehmann 1963), and the interval of those shifts
-/// that the test would not reject at 1 − `confidence`. No interval where there are too few differences for one.
+/// The shift of the differences: the median of all means of two (Hodges and Lehmann 1963), and the interval of shifts that
+/// the test would not reject at 1 − `confidence`. No interval if there are too few differences.
 pub fn shift(differences: &[f64], confidence: f64) -> Option<(f64, Option<(f64, f64)>)> {
     let values: Vec<f64> = differences.iter().copied().filter(|value| value.is_finite()).collect();
     let mut means: Vec<f64> = (0..values.len())
@@ -95,8 +94,8 @@ pub fn shift(differences: &[f64], confidence: f64) -> Option<(f64, Option<(f64, 
     Some((median, interval))
 }
 
-/// Corrects p-values for there being `of` tests at once, of which these are some (Holm 1979): the chance that any change
-/// which does nothing is said to do something stays below the level, whatever the tests have to do with each other.
+/// Corrects p-values for `of` tests, of which these are some (Holm 1979): the probability that any change without an effect
+/// is reported stays below the level, whatever the dependence between tests.
 pub fn holm(p_values: &[f64], of: usize) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn p_values_are_those_that_can_be_counted_by_hand() {
+    fn p_values_agree_with_counting_by_hand() {
         near(test(&[]).p, 1.0);
         near(test(&[1.0]).p, 1.0);
         near(test(&[1.0, 2.0, 3.0, 4.0, 5.0]).p, 2.0 / 32.0);
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_count_is_the_first_that_can_tell() {
+    fn the_least_count_is_the_first_that_reaches_alpha() {
         assert_eq!(least_count(0.05), 6);
         for alpha in [0.05, 0.005, 0.0005] {
             let n = least_count(alpha);
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shift_is_the_middle_and_its_interval_agrees_with_the_test() {
+    fn the_interval_of_the_shift_agrees_with_the_test() {
         let values = [1.1, 0.9, 1.3, 0.8, 1.0, 1.2, 1.05, 0.95];
         let (median, interval) = shift(&values, 0.95).unwrap();
         assert!((0.95..1.1).contains(&median), "{median}");
@@ -151,12 +150,12 @@ mod tests {
         let p_at = |shift: f64| test(&values.map(|value| value - shift)).p;
         assert!(p_at(low - 1e-6) <= 0.05 && p_at(low + 1e-6) > 0.05, "{low}");
         assert!(p_at(high + 1e-6) <= 0.05 && p_at(high - 1e-6) > 0.05, "{high}");
-        assert_eq!(shift(&[1.0, 2.0], 0.95), Some((1.5, None)), "two values bound nothing");
+        assert_eq!(shift(&[1.0, 2.0], 0.95), Some((1.5, None)), "two values give no interval");
         assert_eq!(shift(&[], 0.95), None);
     }
 
     #[test]
-    fn the_correction_is_holms() {
+    fn the_correction_is_that_of_holm() {
         assert_eq!(holm(&[0.01, 0.04, 0.03], 3), [0.03, 0.06, 0.06]);
         assert_eq!(holm(&[0.01], 10), [0.1]);
         assert_eq!(holm(&[0.9, 0.001], 2), [0.9, 0.002]);

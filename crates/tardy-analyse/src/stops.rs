@@ -1,4 +1,4 @@
-//! Stops that the kernel imposes on a real-time thread that spins: what is measured then is the kernel's own rule.
+//! Stops that the kernel imposes on a spinning real-time thread, which are then all that is measured.
 
 use serde::Serialize;
 use tardy_record::plan::Wake;
@@ -6,14 +6,14 @@ use tardy_record::{Run, Series};
 
 use crate::readiness;
 
-/// A rule of the kernel's as it shows in a spinning thread's latencies.
+/// A rule of the kernel, as it shows in a spinning thread's latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stops {
     /// Which rule.
     pub by: StoppedBy,
-    /// For how long it stops the thread…
+    /// How long it stops the thread, in ns…
     pub stop_ns: u64,
-    /// …in this time.
+    /// …out of this time, in ns.
     pub period_ns: u64,
 }
 
@@ -23,11 +23,11 @@ pub struct Stops {
 pub enum StoppedBy {
     /// sched_rt_runtime_us.
     Throttle,
-    /// The fair server of Linux 6.12 and later, where other tasks wait for the CPU.
+    /// The fair server of Linux 6.12 and later, if other tasks wait for the CPU.
     FairServer,
 }
 
-/// The rule, where `run` has a real-time thread that spun under it and stood still for about as long as it stops one.
+/// The rule, if `run` has a spinning real-time thread that stood still for about as long as the rule stops one.
 pub fn of(run: &Run) -> Option<Stops> {
     let stops = throttle(run).or_else(|| {
         let (stop_ns, period_ns) = readiness::fair_share(&run.facts)?;

@@ -1,8 +1,8 @@
-//! What a run says about a limit: the worst seen, for how long one looked, and what that supports.
+//! The verdict on a limit: the worst value, the measured time, and the bound that they support.
 //!
-//! The bound is the highest of the series' own Clopper–Pearson bounds. The road not taken is to add up the CPUs'
-//! wake-ups: it gives a lower figure, and needs the CPUs to be late independently of each other, which one stall
-//! that stops them all refutes. The highest of valid bounds is a valid bound for the worst CPU without that.
+//! The bound is the highest of the series' own Clopper–Pearson bounds. Adding up the CPUs' wake-ups
+//! would give a lower bound, but assumes that CPUs are late independently of each other, which a stall that stops all
+//! of them refutes. The highest of valid bounds is a valid bound for the worst CPU without that assumption.
 
 use serde::Serialize;
 use tardy_record::{Run, Series};
@@ -11,26 +11,26 @@ use crate::name::{self, Readings};
 use crate::quantile::CONFIDENCE;
 use crate::{binomial, dependence, late};
 
-/// What a run says about a limit.
+/// The verdict on a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What is late or not.
+    /// What is counted.
     pub readings: Readings,
-    /// One later than this is too late.
+    /// The limit, in ns.
     pub limit_ns: u64,
-    /// The worst seen.
+    /// The highest value, in ns.
     pub worst_ns: i64,
     /// The same as a share of the limit; 1 is all of it.
     pub share_of_limit: f64,
-    /// The series and phase that it was seen in, as indices into the run.
+    /// Index of its series.
     pub worst_series: usize,
     /// Late wake-ups of all series, at least.
     pub late_at_least: u64,
     /// Late wake-ups of all series, at most.
     pub late_at_most: u64,
-    /// Wake-ups of all series, missed periods included where they are known.
+    /// Wake-ups of all series, known missed periods included.
     pub wakeups: u64,
-    /// For how long one looked, in ns: the measured time of all phases.
+    /// The measured time of all phases, in ns.
     pub looked_ns: u64,
     /// Confidence of every bound.
     pub confidence: f64,
@@ -38,7 +38,7 @@ pub struct Verdict {
     pub bound: ShareBound,
     /// Every series' bound, in the order of the run.
     pub bounds: Vec<ShareBound>,
-    /// How many wake-ups of each thread without a late one would support a share below one in a million.
+    /// How many wake-ups of each thread, none of them late, would support a share below one in a million.
     pub wakeups_for_one_in_a_million: u64,
 }
 
@@ -47,21 +47,21 @@ pub struct Verdict {
 pub struct ShareBound {
     /// Index of the series.
     pub series: usize,
-    /// What the series is called.
+    /// The name of the series.
     pub label: String,
-    /// Whether its thread was pinned to no CPU.
+    /// Whether its thread was unpinned.
     pub unpinned: bool,
     /// Late wake-ups, at most.
     pub late: u64,
     /// Wake-ups.
     pub wakeups: u64,
-    /// Dispersion of the late ones over blocks of time; absent where it is not known.
+    /// Dispersion of the late ones over blocks of time; `None` if it is unknown.
     pub dispersion: Option<f64>,
-    /// Clopper–Pearson upper bound on their share, counts divided by the dispersion where that is above 1.
+    /// Clopper–Pearson upper bound on their share, with counts divided by the dispersion if that is above 1.
     pub upper: f64,
 }
 
-/// What `run` says about `limit_ns`; nothing where nothing was recorded.
+/// The verdict of `run` on `limit_ns`; `None` if nothing was recorded.
 pub fn of(run: &Run, limit_ns: u64) -> Option<Verdict> {
     let recorded = |(_, series): &(usize, &Series)| series.is_of_wakeups() && series.max_ns.is_some();
     let (worst_series, worst_ns) = run

@@ -1,4 +1,4 @@
-//! Wake methods side by side, where a run has several.
+//! Wake methods, if a run has several.
 
 use serde::Serialize;
 use tardy_record::load_spec::LoadSpec;
@@ -13,15 +13,15 @@ use crate::row::{self, Row};
 pub struct WakeRow {
     /// The method.
     pub wake: Wake,
-    /// The loads meanwhile, as the person wrote them.
+    /// The loads, as given on the command line.
     pub loads: Vec<LoadSpec>,
-    /// Whether the method has a schedule; a relative one has none, and its missed periods are invisible.
+    /// Whether the method has a schedule. A relative sleep has none, and its missed periods are invisible.
     pub has_schedule: bool,
     /// Its numbers.
     pub row: Row,
 }
 
-/// The methods of `run` in the order in which they came; empty where there is only one.
+/// The methods of `run` in order; empty if there is only one.
 pub fn of(run: &Run) -> Vec<WakeRow> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for series in &run.series {
@@ -45,7 +45,7 @@ pub fn of(run: &Run) -> Vec<WakeRow> {
         let has_schedule = group.wake.has_schedule();
         Some(WakeRow { wake: group.wake, loads: group.loads.to_vec(), has_schedule, row })
     };
-    groups.into_iter().zip(name::told_apart(&labels, &phases)).filter_map(row).collect()
+    groups.into_iter().zip(name::distinct(&labels, &phases)).filter_map(row).collect()
 }
 
 /// Series of the same experiment.

@@ -1,5 +1,5 @@
-//! Pins that were made high and low: how far apart their edges are, as a loop wrote them that is as fast as it can or as they
-//! came back over a wire, and where the pin stood still, beside what was published of such.
+//! Pins that are driven high and low: the time between edges, as written by a loop or as read back over a wire, the holes,
+//! and the published results next to them.
 
 use serde::Serialize;
 use tardy_record::Run;
@@ -10,12 +10,12 @@ use crate::periods::Period;
 use crate::published::{self, PublishedResult};
 use crate::row::{self, Row};
 
-/// All such phases of a run, and what was published.
+/// All such phases of a run, and the published results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wiggles {
     /// Each phase.
     pub phases: Vec<Wiggle>,
-    /// What was published, in the order of the file.
+    /// The published results, in the order of the file.
     pub published: Vec<PublishedWiggle>,
 }
 
@@ -24,17 +24,17 @@ pub struct Wiggles {
 pub struct Wiggle {
     /// Index of the phase.
     pub phase: usize,
-    /// Who saw the edges.
+    /// How the edges were observed.
     pub seen: Seen,
-    /// How far apart they were.
+    /// The time between them.
     pub toggles: Row,
-    /// How many of them were holes; absent where nobody looked.
+    /// How many of them were holes; `None` if none were looked for.
     pub holes: Option<u64>,
-    /// The period that takes most of the time away; absent where there is none.
+    /// The period that takes most of the time; `None` if there is none.
     pub period: Option<Period>,
 }
 
-/// A published wiggle. What the article does not say is absent.
+/// A published result. What the article does not state is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PublishedWiggle {
     /// Its id in `data/published.toml`.
@@ -47,11 +47,11 @@ pub struct PublishedWiggle {
     pub period_us: Option<f64>,
     /// How long a hole was, in us.
     pub length_us: Option<f64>,
-    /// Keys of those of its figures that the article gives as "about".
+    /// Keys of its figures that the article states as "about".
     pub approx: Vec<String>,
 }
 
-/// What `run` has of such phases, with what `noise` says of their holes; nothing where there are none.
+/// The phases of `run`, with their holes from `noise`; `None` if there are none.
 pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Option<Wiggles> {
     let phases: Vec<Wiggle> = (run.series.iter())
         .filter_map(|series| {
@@ -69,9 +69,11 @@ pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Opt
             })
         })
         .collect();
-    // A wiggle at a period has none beside it: its echo is only that.
+    // Published results are of the fastest loops only.
     let is_fast = run.series.iter().any(|series| series.edges().is_some_and(|edges| !edges.beside));
-    let published = published.iter().filter(|one| is_fast && is_fastest(one) && one.toggle_ns.is_some());
+    let published = published
+        .iter()
+        .filter(|one| is_fast && published::is_fastest_toggle(one) && one.toggle_ns.is_some());
     let published = published.map(|one| PublishedWiggle {
         id: one.id.clone(),
         what: published::what(one),
@@ -81,11 +83,6 @@ pub fn of(run: &Run, noise: &[NoisePhase], published: &[PublishedResult]) -> Opt
         approx: one.approx.clone(),
     });
     (!phases.is_empty()).then(|| Wiggles { phases, published: published.collect() })
-}
-
-/// Whether a published result is of a pin that was wiggled as fast as it could be.
-pub(crate) fn is_fastest(published: &PublishedResult) -> bool {
-    published.probe.as_deref() == Some("gpio-wiggle") && published.wake.as_deref() == Some("busy")
 }
 
 #[cfg(test)]
@@ -161,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn toggles_their_holes_and_the_holes_period_stand_beside_the_published_ones() {
+    fn toggles_holes_and_their_period_are_next_to_the_published_ones() {
         let run = run();
         let published = [
             result("busy", Some("busy"), Some(250.0)),
@@ -179,9 +176,9 @@ mod tests {
         assert_eq!(ids, ["busy"]);
     }
 
-    /// A hole is a toggle too, and none of them is a wake-up that came late.
+    /// A hole is a toggle too, and neither is a late wake-up.
     #[test]
-    fn holes_stand_beside_their_toggles_and_neither_has_a_limit() {
+    fn holes_are_not_pooled_with_toggles_and_neither_has_a_limit() {
         let run = run();
         assert_eq!(run.own_series().map(|series| series.label.as_str()).collect::<Vec<_>>(), ["toggles"]);
         let found = findings::of(&run, &findings::Options { limit_ns: Some(1000), published: &[] });

@@ -1,4 +1,4 @@
-//! Published results beside a made-up run: what is the same, what differs, and what nobody can know.
+//! Published results next to a synthetic run: what is the same, what differs, and what is unknown.
 
 use tardy_analyse::published::{self, Match, PublishedResult, Sameness, Value};
 use tardy_record::Run;
@@ -42,13 +42,13 @@ fn sameness(found: &Match, name: &str) -> Sameness {
     found.circumstances.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name}")).sameness
 }
 
-/// What the circumstance comes to for `run` beside a result that has only this.
+/// The sameness of the circumstance for `run` next to a result that states nothing else.
 fn of(run: &Run, name: &str, set: impl FnOnce(&mut PublishedResult)) -> Sameness {
     sameness(&published::match_of(run, &published(set)), name)
 }
 
 #[test]
-fn what_is_not_given_is_unknown() {
+fn a_circumstance_that_is_not_stated_is_unknown() {
     let found = published::match_of(&run(), &published(|_| {}));
     for row in &found.circumstances {
         assert_eq!((row.sameness, row.published.len()), (Unknown, 0), "{}", row.name);
@@ -78,7 +78,7 @@ fn board() {
     assert_eq!(is("Raspberry Pi 3 Model B", "Raspberry Pi, armv6"), Different);
     let emulated = emulated(run(), LabClock::Instructions { shift: 1 });
     let board = |one: &mut PublishedResult| one.board = Some("Raspberry Pi 3 Model B".into());
-    assert_eq!(of(&emulated, "CPU and board", board), Different, "an emulated board is no board");
+    assert_eq!(of(&emulated, "CPU and board", board), Different, "an emulated board is not the board");
 }
 
 #[test]
@@ -181,9 +181,9 @@ fn wake_method_and_level() {
 }
 
 #[test]
-fn the_load_that_is_the_same_is_the_one_that_corresponds() {
+fn the_outcome_under_the_same_load_corresponds() {
     let mut run = run();
-    // The same experiment once more, idle.
+    // The same experiment again, idle.
     let (mut phase, mut plan) = (run.phases[0].clone(), run.plan.phases[0].clone());
     (phase.label, plan.label, plan.loads) = ("idle".into(), "idle".into(), Vec::new());
     run.phases.push(phase);
@@ -205,7 +205,7 @@ fn the_load_that_is_the_same_is_the_one_that_corresponds() {
 }
 
 #[test]
-fn a_run_stands_beside_results_of_its_own_kind_of_kernel() {
+fn a_run_is_compared_with_results_of_its_kind_of_kernel() {
     let result = |id: &str, rt| PublishedResult { id: id.into(), preempt_rt: rt, ..Default::default() };
     let known = [result("rt", Some(true)), result("standard", Some(false)), result("xenomai", None)];
     let mut run = run();
@@ -221,7 +221,7 @@ fn a_run_stands_beside_results_of_its_own_kind_of_kernel() {
 }
 
 #[test]
-fn numbers_that_do_not_count_are_set_beside_nothing() {
+fn invalid_numbers_are_not_compared() {
     let known = [PublishedResult { id: "rt".into(), ..Default::default() }];
     let mut run = run();
     run.plan.published = vec!["rt".into()];

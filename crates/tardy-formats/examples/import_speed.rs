@@ -1,7 +1,7 @@
-//! How fast a file is imported, and in how much memory (docs/performance.md).
+//! Measures the speed and memory of an import (docs/performance.md).
 //! usage: import_speed FILE us|ns [IN OUT]
 //!
-//! `/dev/stdin` is a file too: what is read is counted.
+//! FILE may be `/dev/stdin`: the bytes read are counted.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -27,7 +27,7 @@ fn main() {
     let mut content = Content::open(file).expect("the file can be read");
     let imported = import(&mut content, &path, None, &options).expect("the file can be imported");
     let wall = begun.elapsed().as_secs_f64();
-    // On a machine that others use too, only the time on the CPU says what importing costs (proc(5), schedstat).
+    // On a shared machine, only CPU time shows the cost of importing (proc(5), schedstat).
     let schedule = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let seconds =
         schedule.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(wall, |ns| ns / 1e9);
@@ -43,7 +43,7 @@ fn main() {
     );
 }
 
-/// Counts what is read.
+/// Counts the bytes read.
 struct Counted {
     file: File,
     count: Rc<Cell<usize>>,

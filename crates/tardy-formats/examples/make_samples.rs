@@ -1,7 +1,8 @@
-//! Makes a file of samples, for measuring the importers (docs/performance.md).
-//! usage: make_samples raw|text|vcd2|vcd8 COUNT > FILE
+//! Generates a file of samples for measuring importers (docs/performance.md).
+//! usage: make_samples raw|text|csv|vcd2|vcd8 COUNT > FILE
 //!
-//! `vcd2` has COUNT edges of two channels, a stimulus and its answers; `vcd8` as many of eight, in turns by chance.
+//! `vcd2` and `csv` have COUNT edges of two channels, a stimulus and its answers; `vcd8` has COUNT edges of eight random
+//! ones.
 
 use std::io::{self, BufWriter, Write};
 
@@ -10,7 +11,7 @@ fn main() -> io::Result<()> {
     let (Some(form), Some(count)) =
         (arguments.next(), arguments.next().and_then(|count| count.parse::<u64>().ok()))
     else {
-        eprintln!("usage: make_samples raw|text|vcd2|vcd8 COUNT > FILE");
+        eprintln!("usage: make_samples raw|text|csv|vcd2|vcd8 COUNT > FILE");
         std::process::exit(2);
     };
     let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
@@ -18,11 +19,15 @@ fn main() -> io::Result<()> {
         vcd(&mut out, channels, count)?;
         return out.flush();
     }
+    if form == "csv" {
+        csv(&mut out, count)?;
+        return out.flush();
+    }
     let mut state = 1u64;
     for cycle in 0..count / 2 {
         for thread in 0..2u32 {
             let random = random(&mut state);
-            // A body of some us, and one in a thousand later by up to the interval: a thread's time does not go back.
+            // Some us, and one in a thousand later by up to the interval, so that a thread's time does not go back.
             let value = 5 + random % 13 + if random % 1000 == 7 { (random >> 16) % 180 } else { 0 };
             if form == "raw" {
                 let at_ns = 5_000_000_000 + cycle * 200_000 + u64::from(thread) * 50_000 + value * 1000;
@@ -38,7 +43,7 @@ fn main() -> io::Result<()> {
     out.flush()
 }
 
-/// A linear congruential generator (Knuth, MMIX): the same file every time.
+/// A linear congruential generator (Knuth, MMIX), for the same file every time.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
@@ -74,6 +79,26 @@ fn vcd(out: &mut impl Write, channels: u8, count: u64) -> io::Result<()> {
         *level ^= 1;
         at_ns += 100 + (random >> 8) % 64;
         writeln!(out, "#{at_ns}\n{level}{}", code(channel))?;
+    }
+    Ok(())
+}
+
+/// Levels of two channels with `count` edges, as Saleae's Logic 2 writes them.
+fn csv(out: &mut impl Write, count: u64) -> io::Result<()> {
+    writeln!(out, "Time [s],Channel 0,Channel 1")?;
+    let mut row = |at_ns: u64, levels: [u8; 2]| {
+        let [stimulus, answer] = levels;
+        writeln!(out, "{}.{:09},{stimulus},{answer}", at_ns / 1_000_000_000, at_ns % 1_000_000_000)
+    };
+    row(0, [0, 0])?;
+    let (mut state, mut at_ns) = (1u64, 1_000_000u64);
+    for _ in 0..count / 4 {
+        let answered_ns = at_ns + 5000 + random(&mut state) % 1000;
+        row(at_ns, [1, 0])?;
+        row(answered_ns, [1, 1])?;
+        row(answered_ns + 2000, [0, 1])?;
+        row(answered_ns + 4000, [0, 0])?;
+        at_ns += 20_000;
     }
     Ok(())
 }

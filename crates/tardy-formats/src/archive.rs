@@ -1,37 +1,37 @@
-//! Compressed files and archives, opened as hostile: what comes out is bounded by what went in.
+//! Compressed files and archives. Input is hostile: the output is bounded by the size of the input.
 //!
-//! tar is read here in ninety lines, of which most say what is refused: names, owners and links of an archive mean
-//! nothing to an importer, which needs the bytes of its plain files, one after the other.
+//! tar is read here in ninety lines, most of which reject input. An importer needs the bytes of the plain files, one after
+//! the other; names, owners and links do not matter.
 
 use std::io::{self, Read};
 
 use crate::error::{ImportError, Result};
 
-/// How much may come out for each byte that went in: deflate makes at most 1032 of one, histograms of zeros about 200.
+/// The most output bytes per input byte. Deflate reaches 1032; histograms of zeros reach about 200.
 const EXPANSION_MAX: u64 = 2_000;
-/// Always allowed to come out, in bytes.
+/// Output that is always allowed, in bytes.
 const EXPANSION_FREE: u64 = 64 << 20;
-/// How deep compressions may lie in each other.
+/// The deepest nesting of compressions.
 const NESTING_MAX: usize = 3;
-/// Most members of an archive that are looked at.
+/// The most members of an archive that are read.
 pub const MEMBER_MAX: usize = 100_000;
 const HEAD_MAX: usize = 64 * 1024;
-/// What Windows' editors write before a text in UTF-8.
+/// The byte order mark that Windows editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const TAR_BLOCK: usize = 512;
 
-/// A file's content, with what was read of its beginning.
+/// A file's content, with its first bytes at hand.
 pub struct Content<'a> {
     head: Vec<u8>,
     at: usize,
     rest: Box<dyn Read + 'a>,
     given: u64,
-    /// Why it ends before its end, once that is known.
+    /// Why it ends early, once that is known.
     cut_off: Option<String>,
 }
 
 impl<'a> Content<'a> {
-    /// The content of `reader`, with its compressions taken off.
+    /// The decompressed content of `reader`.
     ///
     /// # Errors
     /// Where it cannot be read.
@@ -43,9 +43,7 @@ impl<'a> Content<'a> {
                 Some(compression) => Self::plain(compression.taken_off(content)?)?,
             };
         }
-        Err(ImportError::TooMuch(format!(
-            "is compressed more than {NESTING_MAX} times over; unpack it first"
-        )))
+        Err(ImportError::TooMuch(format!("is compressed more than {NESTING_MAX} times; unpack it first")))
     }
 
     fn plain(mut rest: Box<dyn Read + 'a>) -> Result<Self> {
@@ -60,30 +58,27 @@ impl<'a> Content<'a> {
         Ok(Self { given: head.len() as u64, head, at: 0, rest, cut_off })
     }
 
-    /// Why it ended before its end, and how much of it was there, as a sentence; nothing where it did not, or was not read
-    /// so far.
+    /// Why it ended early and how many bytes were read, as a sentence. `None` if it did not end early, or was not read that
+    /// far.
     pub fn cut_off(&self) -> Option<String> {
         let why = self.cut_off.as_ref()?;
-        Some(format!(
-            "{why}: {} bytes of the file in it are here, and what stood behind them is missing",
-            self.given
-        ))
+        Some(format!("{why} after {} bytes of content; the rest is missing", self.given))
     }
 
-    /// Its first bytes, at most 64 KiB, whether or not they were read.
+    /// Its first bytes, at most 64 KiB. They stay readable.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// What it is wrapped in that is not taken off here, and how a person does it.
+    /// A wrapping that is not removed here, and the command that removes it.
     pub(crate) fn wrapping(&self) -> Option<&'static str> {
         let wrappings: [(&[u8], &str); 6] = [
             (b"\xfd7zXZ\0", "is compressed with xz; unpack it first (xz -d)"),
             (b"BZh", "is compressed with bzip2; unpack it first (bzip2 -d)"),
             (b"7z\xbc\xaf", "is a 7z archive; unpack it first"),
-            (b"PK\x03\x04", "is a zip archive, and no capture of sigrok's; unpack it first (unzip)"),
-            (b"\xff\xfe", "is text in UTF-16; make UTF-8 of it first (iconv -f UTF-16 -t UTF-8)"),
-            (b"\xfe\xff", "is text in UTF-16; make UTF-8 of it first (iconv -f UTF-16 -t UTF-8)"),
+            (b"PK\x03\x04", "is a zip archive, but not a sigrok capture; unpack it first (unzip)"),
+            (b"\xff\xfe", "is UTF-16 text; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)"),
+            (b"\xfe\xff", "is UTF-16 text; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)"),
         ];
         if self.is_tar() {
             return Some("is an archive in an archive; unpack it first (tar -xf)");
@@ -120,12 +115,12 @@ impl Read for Content<'_> {
     }
 }
 
-/// What `error` says of something that ends too early; any other error as it is.
+/// The message of `error` if it is about an early end; any other error unchanged.
 fn why_cut_off(error: io::Error) -> io::Result<String> {
     if error.kind() == io::ErrorKind::UnexpectedEof { Ok(error.to_string()) } else { Err(error) }
 }
 
-/// The error for something that ends too early.
+/// The error for an early end.
 fn too_early(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, format!("{what} ends in the middle"))
 }
@@ -171,15 +166,15 @@ impl Compression {
     }
 }
 
-/// What was read of a compressed file.
+/// What was read from a compressed file.
 #[derive(Default)]
 struct Seen {
     bytes: std::cell::Cell<u64>,
-    /// Whether more was asked for than there is.
+    /// Whether a read reached the end.
     ended: std::cell::Cell<bool>,
 }
 
-/// Counts what is read through it.
+/// Counts the bytes read through it.
 struct Counted<R> {
     inner: R,
     seen: std::rc::Rc<Seen>,
@@ -194,7 +189,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Stops where more comes out than any measurement packs into so little.
+/// Fails if the output is larger than any measurement compresses to so little.
 struct Bounded<R> {
     unpacked: R,
     packed: std::rc::Rc<Seen>,
@@ -204,7 +199,7 @@ struct Bounded<R> {
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // A decoder that fails because there is no more has all that is whole behind it.
+        // A decoder that fails at the end of its input has returned everything that is whole.
         let count = self.unpacked.read(buffer).map_err(|error| match self.packed.ended.get() {
             true => too_early(self.name),
             false => error,
@@ -212,14 +207,14 @@ impl<R: Read> Read for Bounded<R> {
         self.given += count as u64;
         let allowed = self.packed.bytes.get().saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_FREE);
         if self.given > allowed {
-            let words = format!("more than {EXPANSION_MAX} bytes come out of each of it: unpack it by hand");
+            let words = format!("expands to more than {EXPANSION_MAX} bytes per byte; unpack it by hand");
             return Err(io::Error::new(io::ErrorKind::InvalidData, words));
         }
         Ok(count)
     }
 }
 
-/// A plain file of an archive.
+/// A plain file in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Its name in the archive.
@@ -228,13 +223,13 @@ pub struct Member {
     pub size: u64,
 }
 
-/// Reads a tar archive, member by member (tar(5): ustar, with GNU's and pax' long names passed over).
+/// Reads a tar archive, member by member (tar(5): ustar; the long names of GNU and pax are skipped).
 pub struct Tar<R> {
     reader: R,
     left: u64,
     padding: u64,
     members: usize,
-    /// The last member that was given.
+    /// The last member that was returned.
     name: String,
     has_end_mark: bool,
 }
@@ -245,20 +240,20 @@ impl<R: Read> Tar<R> {
         Self { reader, left: 0, padding: 0, members: 0, name: String::new(), has_end_mark: false }
     }
 
-    /// Whether the end was one, of zeros, and not only the end of what there is: that may be where the archive was cut off.
+    /// Whether the archive ended with its end mark of zeros. Without one it may have been cut off.
     pub fn has_end_mark(&self) -> bool {
         self.has_end_mark
     }
 
-    /// The next plain file; nothing at the end. What was not read of the one before is passed over.
+    /// The next plain file; `None` at the end. The unread rest of the previous one is skipped.
     ///
     /// # Errors
-    /// Where the archive is damaged or cut off.
+    /// If the archive is damaged or cut off.
     pub fn next_member(&mut self) -> Result<Option<Member>> {
         loop {
             let passed = io::copy(&mut (&mut self.reader).take(self.left + self.padding), &mut io::sink())?;
             if passed < self.left {
-                let reason = "the archive ends in the middle of it: what stood behind it is missing";
+                let reason = "the archive ends in the middle of it; the rest is missing";
                 return Err(ImportError::field(format!("member {}", self.name), reason));
             }
             (self.left, self.padding) = (0, 0);

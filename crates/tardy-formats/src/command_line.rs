@@ -1,18 +1,18 @@
-//! What a tool's command line says of its measurement.
+//! What a tool's command line reveals about its measurement.
 //!
-//! Options are read as the tool's getopt would: short ones may stand together and have their value behind them or in the
-//! next word. An option that is not known here is passed over, since most of them change nothing that a run records.
+//! Options are read like getopt does: short ones may be combined and have their value attached or in the next word. Unknown
+//! options are skipped, since most of them change nothing that a run records.
 
 use tardy_record::plan::{Policy, Wake};
 
 use crate::imported::Unit;
 
-/// What cyclictest's command line says (cyclictest.8, rt-tests 2.x).
+/// cyclictest's command line (cyclictest.8, rt-tests 2.x).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cyclictest {
     pub(crate) unit: Option<Unit>,
     pub(crate) interval_ns: Option<u64>,
-    /// What each thread's interval exceeds the one before by.
+    /// By how much each thread's interval exceeds the previous thread's.
     pub(crate) distance_ns: u64,
     pub(crate) priority: Option<u32>,
     pub(crate) policy: Option<Policy>,
@@ -22,10 +22,10 @@ pub(crate) struct Cyclictest {
     sleep: Sleep,
 }
 
-/// The options that say how cyclictest waits.
+/// The options that decide how cyclictest waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sleep {
-    /// -n, or -S or -U, which say it too.
+    /// -n, or -S or -U, which imply it.
     nanosleep: bool,
     /// -x.
     posix_timers: bool,
@@ -36,9 +36,9 @@ struct Sleep {
 }
 
 impl Cyclictest {
-    /// How its threads waited. Up to rt-tests 1.1 they did so by POSIX timers unless -n said otherwise; from 1.2 on by
-    /// clock_nanosleep unless -x did (`use_nanosleep` in cyclictest.c). `default_is_nanosleep` says which it was, where
-    /// that is known; where it is not, only an option tells.
+    /// How its threads waited. Up to rt-tests 1.1, POSIX timers were the default and -n changed it; from 1.2 on, it is
+    /// clock_nanosleep and -x (`use_nanosleep` in cyclictest.c). `default_is_nanosleep` is `None` if the version is
+    /// unknown; then only an option decides.
     pub(crate) fn wake(&self, default_is_nanosleep: Option<bool>) -> Option<Wake> {
         let Sleep { nanosleep, posix_timers, system, relative } = self.sleep;
         let nanosleep = match (posix_timers, nanosleep) {
@@ -55,10 +55,10 @@ impl Cyclictest {
     }
 }
 
-/// Options that take a value, so that the value is not read as options.
+/// Options that take a value, which must not be read as options.
 const WITH_VALUE: &str = "AbcCdDFhHilopqtTaRW";
 
-/// Reads `command`; nothing if it is not cyclictest's.
+/// Reads `command`. `None` if it is not cyclictest's.
 pub(crate) fn cyclictest(command: &str) -> Option<Cyclictest> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let tool = words.iter().position(|word| word.rsplit('/').next() == Some("cyclictest"))?;
@@ -128,7 +128,7 @@ pub(crate) fn cyclictest(command: &str) -> Option<Cyclictest> {
             Policy::Other
         });
     }
-    // -S implies -a -t; the distance is 500 us unless a histogram is made (rt-tests 2.4, cyclictest.c).
+    // -S implies -a -t. The distance is 500 us unless a histogram is made (rt-tests 2.4, cyclictest.c).
     found.pinned_in_order = (smp || affinity) && !affinity_list;
     found.distance_ns = if histogram { 0 } else { distance.unwrap_or(500_000) };
     Some(found)
@@ -138,7 +138,7 @@ fn is_list(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The options of a word such as `-Sp90`, each with the value that stands in the same word.
+/// The options in a word such as `-Sp90`, each with the value in the same word.
 fn short_options(word: &str) -> Vec<(char, Option<&str>)> {
     let mut options = Vec::new();
     let mut rest = &word[1..];
@@ -199,9 +199,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_a_thread_waits_is_as_the_options_and_the_version_say() {
+    fn options_and_version_decide_how_a_thread_waits() {
         let of = |command: &str, default: Option<bool>| cyclictest(command).unwrap().wake(default);
-        // The articles' command lines, of rt-tests before 1.2.
+        // Command lines from the articles, with rt-tests before 1.2.
         for (command, expected) in [
             ("cyclictest -m -a -t -n -p99", Wake::ClockNanosleep),
             ("cyclictest -m -a -t -p99", Wake::TimerSettime),
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(
             of("cyclictest -Sp90", None),
             Some(Wake::ClockNanosleep),
-            "-S has -n in it, or it is the default"
+            "-S implies -n, or it is the default"
         );
         assert_eq!(of("cyclictest -t -p99", Some(true)), Some(Wake::ClockNanosleep));
         assert_eq!(of("cyclictest -t -r -p99", Some(true)), Some(Wake::Nanosleep));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn command_lines_of_articles_are_read() {
+    fn command_lines_from_articles_are_read() {
         let osadl = cyclictest("cyclictest -l100000000 -m -Sp90 -i200 -h400 -q").unwrap();
         assert_eq!((osadl.interval_ns, osadl.priority, osadl.distance_ns), (Some(200_000), Some(90), 0));
         assert_eq!(

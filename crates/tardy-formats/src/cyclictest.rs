@@ -1,49 +1,49 @@
-//! What cyclictest prints and writes, to the blank: the lines of threads, the histogram, the JSON (rt-tests 2.4, print_stat,
-//! print_hist and rt_write_json). What tardy exports and what its stand-in for cyclictest prints come from here.
+//! cyclictest's output, exact to the blank: thread lines, histogram and JSON (rt-tests 2.4, print_stat, print_hist and
+//! rt_write_json). tardy's exports and its replacement for cyclictest use it.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// The least that cyclictest says before there is any reading (its `stat->min` to begin with).
+/// The minimum that cyclictest prints before the first reading (the initial `stat->min`).
 pub const MIN_OF_NONE: u64 = 1_000_000;
 
-/// One thread. Values are in the unit of the results, us or ns, cut off to whole ones.
+/// One thread. Values are in the unit of the results, us or ns, truncated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// A name that cyclictest does not give its threads.
+    /// A name. cyclictest itself does not name its threads.
     pub label: Option<String>,
-    /// The kernel's id of it; 0 where it is not known.
+    /// Its thread id; 0 if unknown.
     pub tid: u32,
-    /// Real-time priority; 0 for none, and where it is not known.
+    /// Real-time priority; 0 if it has none or it is unknown.
     pub priority: u32,
-    /// From one wake-up to the next, in us; 0 where it is not known.
+    /// The interval between wake-ups in us; 0 if unknown.
     pub interval_us: u64,
-    /// Its CPU; -1 where it has none of its own; absent where nobody knows.
+    /// Its CPU; -1 if it is not pinned; `None` if unknown.
     pub cpu: Option<i64>,
-    /// Its CPU's memory node; -1 where that was not asked for.
+    /// Its CPU's memory node; -1 if it was not requested.
     pub node: Option<i64>,
-    /// How many readings there were.
+    /// The number of readings.
     pub cycles: u64,
-    /// The lowest; [`MIN_OF_NONE`] where there is none.
+    /// The lowest reading; [`MIN_OF_NONE`] if there is none.
     pub min: u64,
-    /// The highest; 0 where there is none.
+    /// The highest reading; 0 if there is none.
     pub max: u64,
-    /// The lowest and the highest in ns, where they are known more exactly than in whole units.
+    /// The lowest and the highest reading in ns, if they are known more exactly than in whole units.
     pub exact_ns: Option<(i64, i64)>,
-    /// The last one; absent where it was not kept.
+    /// The last reading. `None` if it was not kept.
     pub last: Option<u64>,
-    /// The mean, readings beyond the rows with it, 0 of none; absent where it is not known.
+    /// The mean, readings beyond the rows included; 0 without readings. `None` if unknown.
     pub mean: Option<f64>,
-    /// How often each value was, those that never were left out.
+    /// The values that occurred, with their counts.
     pub rows: BTreeMap<u64, u64>,
-    /// How many were beyond the rows.
+    /// The number of readings beyond the rows.
     pub overflows: u64,
-    /// The first of their cycles, as far as they were kept.
+    /// The first of their cycle numbers, as many as were kept.
     pub overflow_cycles: Vec<u64>,
 }
 
-/// `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`. What is not known is 0 there.
+/// `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`. Unknown values are 0.
 pub fn summary_line(number: usize, thread: &Thread, in_ns: bool) -> String {
     let Thread { tid, priority, interval_us, cycles, min, max, .. } = thread;
     let (last, mean) = (thread.last.unwrap_or(0), thread.mean.unwrap_or(0.0) as u64);
@@ -54,8 +54,9 @@ pub fn summary_line(number: usize, thread: &Thread, in_ns: bool) -> String {
     )
 }
 
-/// What `-h` and `-H` print: up to rt-tests 2.6 `every_row` below that; without it those that have a count, and those beside them. With `all_column`
-/// a column of all threads, unless there is only one, which is its own sum. A line of means is there where all are known.
+/// What `-h` and `-H` print. With `every_row` (rt-tests up to 2.6) all rows; without it the rows with a count and their
+/// neighbours. With `all_column`, a column of sums, unless there is only one thread. A line of means follows if all means
+/// are known.
 pub fn histogram(threads: &[Thread], every_row: Option<u64>, all_column: bool) -> String {
     let sum_column = all_column && threads.len() > 1;
     let mut text = "# Histogram\n".to_owned();
@@ -103,9 +104,8 @@ pub fn histogram(threads: &[Thread], every_row: Option<u64>, all_column: bool) -
     text
 }
 
-/// The rows that have a count, and those beside them, which have none: gnuplot's `histeps` draws a row as far as halfway to the
-/// next one, and one late reading would look like hundreds. Where readings lie `beyond` the rows, the last one says how far
-/// the histogram goes, and nothing follows it.
+/// The rows with a count and their empty neighbours: gnuplot's `histeps` draws a row halfway to the next one, and one late
+/// reading would look like hundreds. If readings are `beyond` the rows, the last row marks how far the histogram reaches.
 pub(crate) fn rows_to_plot(counts: &[&BTreeMap<u64, u64>], beyond: bool) -> Vec<u64> {
     let occupied = || counts.iter().flat_map(|rows| rows.keys().copied());
     let last = occupied().max().filter(|_| beyond);
@@ -122,16 +122,16 @@ fn sum(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// What the JSON says of the run beside the threads.
+/// The JSON's description of the run, without the threads.
 #[derive(Clone, Debug, Default)]
 pub struct Circumstances {
-    /// The words that it was called with.
+    /// The command line.
     pub command_line: String,
-    /// The version of rt-tests whose format it is, or whose it is instead.
+    /// The version of rt-tests whose format it is, or the program that replaces it.
     pub version: String,
-    /// When it began, as RFC 2822 has it; absent where that is not known.
+    /// The start as in RFC 2822. `None` if unknown.
     pub start_time: Option<String>,
-    /// When it ended.
+    /// The end.
     pub end_time: Option<String>,
     /// The machine.
     pub system: System,
@@ -141,19 +141,19 @@ pub struct Circumstances {
     pub return_code: u8,
 }
 
-/// `sysinfo`; what is empty is not known, and left out.
+/// `sysinfo`. Empty values are unknown and left out.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct System {
-    /// The kernel's name.
+    /// The name of the kernel.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sysname: String,
-    /// The machine's.
+    /// The name of the machine.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nodename: String,
     /// The kernel's release.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub release: String,
-    /// And its version.
+    /// The kernel's version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// The architecture.
@@ -203,8 +203,8 @@ struct JsonThread<'a> {
     node: Option<i64>,
 }
 
-/// What `--json` writes: the same keys, two of them with the colons that cyclictest gives them, and always valid JSON. A key
-/// whose value is not known is left out.
+/// What `--json` writes: cyclictest's keys, with its colon in two of them, but always valid JSON. A key with an unknown
+/// value is left out.
 pub fn json(threads: &[Thread], of: &Circumstances) -> String {
     let all = Json {
         file_version: 1,
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_reading_is_one_row_and_not_all_up_to_the_next() {
+    fn a_late_reading_is_drawn_as_one_row() {
         let one = BTreeMap::from([(0, 5), (3, 1), (90, 1)]);
         let other = BTreeMap::from([(4, 1)]);
         assert_eq!(rows_to_plot(&[&one, &other], false), [0, 1, 2, 3, 4, 5, 89, 90, 91]);

@@ -1,7 +1,7 @@
-//! Which format a file is in, told by its content: names of files lie, and pipes have none.
+//! Recognises a file's format by its content: file names can be wrong, and pipes have none.
 //!
-//! One table for all that is known of a format. The first entry that recognises the beginning of a file has it, so that
-//! those with an unmistakable mark stand before those that are only likely.
+//! One table has everything about a format. The first entry that recognises the beginning of a file wins, so unmistakable
+//! formats come before likely ones.
 
 use std::io::Read;
 
@@ -12,9 +12,9 @@ use crate::imported::Imported;
 
 /// A format that can be imported.
 pub struct Format {
-    /// What `--as` calls it.
+    /// Its name for `--as`.
     pub name: &'static str,
-    /// What it is, for people.
+    /// A description for the user.
     pub about: &'static str,
     recognises: fn(&Head<'_>) -> bool,
     pub(crate) import: fn(&mut dyn Read, &ImportOptions) -> Result<Imported>,
@@ -24,7 +24,7 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     Format {
         name: "vcd",
-        about: "VCD, a capture of a logic analyser or a simulator",
+        about: "VCD, a capture from a logic analyser or a simulator",
         recognises: |head| {
             head.text.trim_start().starts_with('$')
                 && ["$timescale", "$var", "$enddefinitions"].iter().any(|keyword| head.has(keyword))
@@ -33,19 +33,19 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "sigrok",
-        about: "sigrok's session file (.sr): a capture of a logic analyser",
+        about: "sigrok's session file (.sr): a capture from a logic analyser",
         recognises: |head| import::sigrok::recognises(head.bytes),
         import: import::sigrok::import,
     },
     Format {
         name: "saleae-binary",
-        about: "Saleae's binary export of digital channels (Logic 2): digital_0.bin and those beside it",
+        about: "Saleae's binary export of digital channels (Logic 2): digital_0.bin and its siblings",
         recognises: |head| head.bytes.starts_with(import::saleae_binary::MAGIC),
         import: import::saleae_binary::import,
     },
     Format {
         name: "rt-tests-json",
-        about: "cyclictest, oslat and the others of rt-tests, --json",
+        about: "cyclictest, oslat and other rt-tests, --json",
         recognises: |head| head.is_json() && (head.has("rt_test_version") || head.has("\"cmdline:\"")),
         import: import::rt_tests_json::import,
     },
@@ -126,7 +126,7 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "stress-ng-yaml",
-        about: "stress-ng --yaml: the machine; the latencies are in its log",
+        about: "stress-ng --yaml: the machine (the latencies are in the log)",
         recognises: |head| head.lines().any(|line| line.trim_start().starts_with("stress-ng-version:")),
         import: import::stress_ng::import_yaml,
     },
@@ -146,7 +146,7 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "cyclictest",
-        about: "cyclictest's text: histogram (-h, -H, --histfile) and threads' lines, quiet or live",
+        about: "cyclictest's text: histogram (-h, -H, --histfile) and thread lines, quiet or live",
         recognises: |head| {
             head.lines().any(|line| line.starts_with("# Histogram")) || head.lines().any(is_thread_line)
         },
@@ -154,7 +154,7 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "level-csv",
-        about: "levels over time as CSV: Saleae's Logic 2, sigrok's, or any with times and columns of 0 and 1",
+        about: "levels over time as CSV: Saleae's Logic 2, sigrok, or any file with times and columns of 0 and 1",
         recognises: |head| import::level_csv::recognises(&head.text),
         import: import::level_csv::import,
     },
@@ -207,7 +207,7 @@ impl Head<'_> {
         let numbers = |word: &str| word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit());
         let mut rows = 0;
         let mut before = None;
-        // The last line may be cut off by the end of the head.
+        // The end of the head may cut off the last line.
         let lines: Vec<&str> =
             self.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         let whole = if self.bytes.ends_with(b"\n") { lines.len() } else { lines.len().saturating_sub(1) };

@@ -1,4 +1,4 @@
-//! Why a file cannot be imported, or a run not exported.
+//! Errors of imports and exports.
 
 use thiserror::Error;
 
@@ -8,53 +8,53 @@ pub enum ImportError {
     /// The disk, or the compression.
     #[error("cannot be read: {0}")]
     Read(#[from] std::io::Error),
-    /// Content that no importer knows.
+    /// No importer recognises the content.
     #[error(
-        "is in no format that tardy knows; 'tardy import --list' names them, and --as says which it is where its \
-         beginning was cut off. What stands before the tool's own lines, such as time stamps and colours, has to go first"
+        "has no format that tardy knows; 'tardy import --list' lists them. If its beginning was cut off, name the format \
+         with --as. Remove anything before the tool's own text in each line, such as time stamps or colours"
     )]
     NoFormat,
-    /// Content in a wrapping that is not taken off.
+    /// Content in a wrapping that is not removed.
     #[error("{0}")]
     Wrapped(
-        /// What it is, and what to do.
+        /// The wrapping and what to do.
         &'static str,
     ),
     /// The file is empty.
-    #[error("is empty: there is nothing to import; a tool that was killed before its end writes nothing")]
+    #[error("is empty; the tool may have been killed before it wrote its results")]
     Empty,
-    /// The file does not say its unit.
+    /// The file does not state its unit.
     #[error(
-        "{format} does not say whether its numbers are microseconds or nanoseconds; say --unit us (what the tool does \
-         by itself) or --unit ns, or give its command line with --command"
+        "{format} does not state its unit; use --unit us (the tool's default) or --unit ns, or give the tool's command line \
+         with --command"
     )]
     UnitUnknown {
         /// The format's description.
         format: &'static str,
     },
-    /// A file of a capture that is spread over several, and not the one that stands for it.
-    #[error("is not of the channel with the stimulus: the capture is imported as {0}, beside it")]
+    /// One of several files of a capture, but not the one to import.
+    #[error("is not the channel with the stimulus; import {0} from the same directory")]
     OtherChannel(
-        /// The file that is.
+        /// The file to import.
         String,
     ),
-    /// Content that makes no sense, or contradicts itself.
+    /// Content that is malformed or contradicts itself.
     #[error("{place}: {reason}")]
     At {
-        /// Where: a line and a column's name, or a field's path.
+        /// The place: a line and a column's name, or a field's path.
         place: String,
-        /// What is wrong there, and what to do.
+        /// What is wrong and what to do.
         reason: String,
     },
-    /// Content that was cut off in its compression or archive, and makes no sense without its end.
+    /// Compressed or archived content that was cut off and cannot be read without its end.
     #[error("{how}; {error}")]
     CutOff {
         /// Where it was cut off.
         how: String,
-        /// What is wrong with what is there.
+        /// The error in the part that could be read.
         error: Box<ImportError>,
     },
-    /// More than is read.
+    /// A bound is exceeded.
     #[error("{0}")]
     TooMuch(String),
 }
@@ -71,14 +71,14 @@ impl ImportError {
     }
 }
 
-/// What importers give.
+/// The result of importers.
 pub(crate) type Result<T> = std::result::Result<T, ImportError>;
 
-/// Why a run cannot be written in a format.
+/// Why a run cannot be exported.
 #[derive(Debug, Error)]
 pub enum ExportError {
-    /// The format has no place for what the run holds.
-    #[error("{format} has no place for {what}; {instead}")]
+    /// The format cannot hold the run.
+    #[error("{format} cannot hold {what}; {instead}")]
     NoPlace {
         /// The format.
         format: &'static str,

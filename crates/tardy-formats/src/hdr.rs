@@ -1,7 +1,7 @@
 //! HdrHistogram's encoding, version 2: counts of a log-linear layout as zigzag LEB128, deflated, in base64.
 //!
-//! By hand, since the crate allocates what a file's header asks for, up to gigabytes, and needs no less of what is written
-//! here to be told what the bins were. A test holds this to values that HdrHistogram itself encoded.
+//! Written by hand: the crate allocates what a file's header requests, up to gigabytes, and its users need most of this
+//! code anyway to get at the bins. A test checks it with values that HdrHistogram encoded.
 
 use std::io::{Read, Write};
 
@@ -9,23 +9,23 @@ use crate::error::{ImportError, Result};
 
 const COOKIE: u32 = 0x1c84_9303;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304;
-/// The mantissa that a word's size stands in: V2 sets it to 1 (ZigZag encoding).
+/// The bits of the cookie that hold the word size: V2 sets them to 1 (ZigZag encoding).
 const WORD_SIZE: u32 = 0x10;
 const HEADER: usize = 40;
-/// Most bytes of a decoded histogram: 64 octaves of 2^17 counts of 9 bytes would be more than anybody wrote.
+/// The most bytes of a decoded histogram. 64 octaves of 2^17 counts of 9 bytes would be more.
 const PAYLOAD_MAX: u64 = 64 << 20;
 
-/// The layout of a histogram: how many bins of which width.
+/// The layout of a histogram: number and width of its bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// A bin of the lowest octave has this many units, as a power of two.
+    /// The width of a bin in the lowest octave, as a power of two.
     unit_magnitude: u32,
-    /// Half of the bins of an octave, as a power of two.
+    /// Half the number of bins in an octave, as a power of two.
     half_magnitude: u32,
 }
 
 impl Layout {
-    /// A layout whose bins are no wider than this many significant digits of their value allow, from `lowest` on.
+    /// A layout with this many significant `digits` for values from `lowest` on.
     pub(crate) fn new(lowest: u64, digits: u32) -> Option<Self> {
         if !(1..=5).contains(&digits) || lowest == 0 {
             return None;
@@ -45,7 +45,7 @@ impl Layout {
         (((u64::from(octave) + 1) << self.half_magnitude) + sub - (1 << self.half_magnitude)) as usize
     }
 
-    /// The values in bin `index`: from, up to.
+    /// The values in bin `index`: from (inclusive), to (exclusive).
     pub(crate) fn edges(self, index: usize) -> Option<(u64, u64)> {
         let half = 1u64 << self.half_magnitude;
         let index = index as u64;
@@ -57,12 +57,12 @@ impl Layout {
     }
 }
 
-/// A decoded histogram: bins from, up to, count.
+/// A decoded histogram: bins with from, to and count.
 pub(crate) fn decode(text: &str, place: &str) -> Result<Vec<(u64, u64, u64)>> {
     let wrong = |reason: &str| ImportError::field(place, reason.to_owned());
-    let bytes = from_base64(text).ok_or_else(|| wrong("is not base64"))?;
+    let bytes = from_base64(text).ok_or_else(|| wrong("it is not base64"))?;
     let word = |bytes: &[u8], at: usize| -> Result<u32> {
-        let four = bytes.get(at..at + 4).ok_or_else(|| wrong("ends in its header: it is cut off"))?;
+        let four = bytes.get(at..at + 4).ok_or_else(|| wrong("it ends in its header"))?;
         Ok(u32::from_be_bytes([four[0], four[1], four[2], four[3]]))
     };
     let cookie = word(&bytes, 0)?;
@@ -71,29 +71,31 @@ pub(crate) fn decode(text: &str, place: &str) -> Result<Vec<(u64, u64, u64)>> {
         flate2::read::ZlibDecoder::new(&bytes[8.min(bytes.len())..])
             .take(PAYLOAD_MAX + 1)
             .read_to_end(&mut payload)
-            .map_err(|error| wrong(&format!("cannot be inflated: {error}")))?;
+            .map_err(|error| wrong(&format!("decompression failed: {error}")))?;
         payload
     } else {
         bytes
     };
     if payload.len() as u64 > PAYLOAD_MAX {
-        return Err(wrong("is larger than any histogram"));
+        return Err(wrong("it is larger than any histogram"));
     }
     if word(&payload, 0)? & !0xf0 != COOKIE {
-        return Err(wrong("is not a histogram of version 2"));
+        return Err(wrong("it is not a version 2 histogram"));
     }
     let length = word(&payload, 4)? as usize;
     let ratio = f64::from_bits(u64::from(word(&payload, 32)?) << 32 | u64::from(word(&payload, 36)?));
     if word(&payload, 8)? != 0 || ratio != 1.0 {
-        return Err(wrong("is shifted or scaled (normalising offset, double ratio), which is not read"));
+        return Err(wrong(
+            "it is shifted or scaled (normalising offset, double ratio), which is not supported",
+        ));
     }
     let digits = word(&payload, 12)?;
     let lowest = u64::from(word(&payload, 16)?) << 32 | u64::from(word(&payload, 20)?);
-    let layout =
-        Layout::new(lowest, digits).ok_or_else(|| wrong("has digits or a lowest value that cannot be"))?;
+    let layout = Layout::new(lowest, digits)
+        .ok_or_else(|| wrong("its digits or its lowest value are not possible"))?;
     let counts = payload.get(HEADER..).unwrap_or_default();
-    let counts = counts.get(..length).ok_or_else(|| wrong("is shorter than its header says"))?;
-    bins(layout, counts).ok_or_else(|| wrong("has counts that cannot be"))
+    let counts = counts.get(..length).ok_or_else(|| wrong("it is shorter than its header states"))?;
+    bins(layout, counts).ok_or_else(|| wrong("its counts are not possible"))
 }
 
 fn bins(layout: Layout, mut counts: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
@@ -117,7 +119,7 @@ fn bins(layout: Layout, mut counts: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
     Some(bins)
 }
 
-/// A number of at most 9 bytes, seven bits in each and eight in the ninth.
+/// A number of at most 9 bytes, with seven bits in each and eight in the ninth.
 fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
     let mut number = 0u64;
     for at in 0..9 {
@@ -225,8 +227,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_line_of_hdrhistograms_own_log_is_read() {
-        // From the tests of HdrHistogram's own readers, whose log gives 2.769 ms as this interval's maximum.
+    fn a_line_of_a_log_by_hdrhistogram_is_read() {
+        // From the tests of HdrHistogram's readers. The log gives 2.769 ms as the maximum of this interval.
         const LINE: &str = "HISTFAAAAEV42pNpmSzMwMCgyAABTBDKT4GBgdnNYMcCBvsPEBEJISEuATEZMQ4uASkhIR4nrxg9v2lMaxhvMekI\
                             LGZkKmcCAEf2CsI=";
         let bins = decode(LINE, "x").unwrap();
@@ -269,7 +271,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_an_error_and_no_panic(text in "[A-Za-z0-9+/]{0,200}") {
+        fn random_bytes_are_an_error(text in "[A-Za-z0-9+/]{0,200}") {
             let _ = decode(&text, "x");
         }
     }

@@ -1,4 +1,4 @@
-//! What an importer found in a file, before it is a run: the tool's own numbers, and what it said of itself.
+//! The content of an imported file, before it becomes a run: the tool's numbers and its own description of them.
 
 use tardy_record::foreign::LatePeriods;
 use tardy_record::plan::{Policy, Wake};
@@ -17,7 +17,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// How many ns it has.
+    /// Its length in ns.
     pub fn ns(self) -> i64 {
         match self {
             Self::Us => 1000,
@@ -34,7 +34,7 @@ impl Unit {
     }
 }
 
-/// A unit of times that a capture gives as numbers.
+/// The unit of a capture's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds.
@@ -62,38 +62,38 @@ impl TimeUnit {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Imported {
     pub(crate) tool: String,
     pub(crate) version: Option<String>,
     pub(crate) command: Option<String>,
-    /// From what to what the numbers reach.
+    /// Where each measured interval begins and ends.
     pub(crate) measures: &'static str,
     pub(crate) late_periods: LatePeriods,
-    /// How the tool's thread waited for its timer; absent where none did.
+    /// How the tool's thread waited for its timer. `None` if no thread did.
     pub(crate) wake: Option<Knowable<Wake>>,
     /// In seconds since 1970.
     pub(crate) started: Option<i64>,
     pub(crate) duration_ns: Option<u64>,
-    /// Whether interval and duration are of the measurement alone, so that cycles that are missing were skipped.
-    pub(crate) may_tell_skipped: bool,
+    /// Whether interval and duration describe the measurement alone, so that missing cycles were skipped.
+    pub(crate) duration_is_exact: bool,
     pub(crate) system: System,
     pub(crate) phases: Vec<ImportedPhase>,
-    /// What limits what may be concluded.
+    /// What limits the conclusions.
     pub(crate) remarks: Vec<String>,
-    /// Where the file contradicts itself without its numbers being unreadable.
+    /// Contradictions in the file that leave its numbers readable.
     pub(crate) contradictions: Vec<String>,
-    /// Whether the file ended before it was over.
+    /// Whether the file was cut off.
     pub(crate) cut_short: bool,
-    /// The line that it ended in, of a text.
+    /// The last line of a text.
     pub(crate) last_line: Option<u64>,
-    /// Where a capture says the unit of its times, and which it is, as a sentence; absent where it does not.
-    pub(crate) time_unit_said: Option<String>,
+    /// Where a capture states the unit of its times and which unit it is, as a sentence. `None` if it does not.
+    pub(crate) time_unit_stated: Option<String>,
     pub(crate) used: Used,
 }
 
-/// Which of the options changed anything.
+/// Which options had an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// `--unit`.
@@ -109,7 +109,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// What was of use to this file or that.
+    /// The options that had an effect on either file.
     pub fn add(&mut self, other: Self) {
         self.unit |= other.unit;
         self.command |= other.command;
@@ -119,14 +119,14 @@ impl Used {
     }
 }
 
-/// What a tool says of the machine.
+/// The machine, as the tool describes it.
 #[derive(Debug, Default)]
 pub(crate) struct System {
     pub(crate) host: Option<String>,
     pub(crate) release: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) machine: Option<String>,
-    /// /sys/kernel/realtime as the tool read it; 0 stands for its absence too.
+    /// /sys/kernel/realtime as the tool read it; 0 also if the file is absent.
     pub(crate) realtime: Option<u64>,
     pub(crate) command_line: Option<String>,
     pub(crate) clock_source: Option<String>,
@@ -145,7 +145,7 @@ pub(crate) struct ImportedPhase {
 pub(crate) struct Stream {
     pub(crate) thread: u32,
     pub(crate) cpu: Option<u32>,
-    /// Its name, where it is called neither after its CPU nor after its thread.
+    /// Its name, if it is not named after its CPU or its thread.
     pub(crate) label: Option<String>,
     pub(crate) level: Level,
     pub(crate) quantity: Quantity,
@@ -157,7 +157,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// A thread that measures how late it wakes, of which nothing else is known.
+    /// A thread that measures its wake-up latency; nothing else is known about it.
     pub(crate) fn of_thread(thread: u32, readings: Readings) -> Self {
         Self {
             thread,
@@ -182,14 +182,14 @@ impl Stream {
     }
 }
 
-/// What a stream came to.
+/// The readings of a stream.
 #[derive(Clone, Debug)]
 pub(crate) enum Readings {
     /// Counts that the tool made.
     Counts(Box<Counts>),
-    /// Samples that were counted here.
+    /// Samples that the importer counted.
     Samples(Box<Series>),
-    /// A logic analyser's, with a kind of their own.
+    /// From a logic analyser, as a separate kind of series.
     Captured(Box<Series>),
 }
 
@@ -203,19 +203,20 @@ pub(crate) struct Counts {
     pub(crate) max_ns: Option<i64>,
     pub(crate) mean_ns: Option<f64>,
     pub(crate) deviation_ns: Option<f64>,
-    /// Periods that passed without a reading, where the tool counts them.
+    /// Periods that passed without a reading, if the tool counts them.
     pub(crate) missed: Option<u64>,
-    /// Readings that are in no bin and have no value.
+    /// Readings without a bin and a value.
     pub(crate) dropped: Option<u64>,
     pub(crate) resolution_ns: u64,
-    /// Whether rows may lie above their readings, as in what tardy exports: a bin wider than a unit counts at its end.
+    /// Whether rows may be above their readings, as in tardy's exports, where a bin wider than a unit counts at its upper
+    /// end.
     pub(crate) rounded_up: bool,
-    /// Maxima of blocks of a second.
+    /// The maximum of each second.
     pub(crate) second_maxima_ns: Vec<i64>,
 }
 
 impl Counts {
-    /// What is known where there are only a count and extremes: so many values, somewhere between them.
+    /// Counts for a file with only a count and extremes: one bin from the minimum to the maximum.
     pub(crate) fn extremes(count: u64, min_ns: i64, max_ns: i64, resolution_ns: u64) -> Self {
         let lower_ns = min_ns.min(0);
         Self {
@@ -230,13 +231,13 @@ impl Counts {
     /// How many values there are.
     ///
     /// # Errors
-    /// Where they are more than 2^64.
+    /// If they add up to more than 2^64.
     pub(crate) fn total(&self, place: &str) -> Result<u64> {
         let sum = self.bins.iter().try_fold(0u64, |sum, bin| sum.checked_add(bin.count));
         sum.ok_or_else(|| ImportError::field(place, "the counts add up to more than 2^64"))
     }
 
-    /// Adds the values that the tool's histogram had no bin for, as a last bin without an end.
+    /// Adds the values beyond the tool's histogram as a last bin without an upper end.
     pub(crate) fn add_overflows(&mut self, from_ns: i64, count: u64) {
         self.overflows = Some(count);
         if count > 0 {
@@ -245,7 +246,7 @@ impl Counts {
         }
     }
 
-    /// Opens the last bin where the maximum lies beyond it: the tool put into it whatever was higher.
+    /// Opens the last bin if the maximum is beyond it: the tool counted all higher values there.
     pub(crate) fn open_last_for_maximum(&mut self) {
         if let (Some(last), Some(max)) = (self.bins.last_mut(), self.max_ns)
             && max >= last.upper_ns
@@ -254,7 +255,7 @@ impl Counts {
         }
     }
 
-    /// Holds the extremes to the bins; `place` names them in an error.
+    /// Checks the extremes against the bins; `place` names them in an error.
     pub(crate) fn check(&self, place: &str) -> Result<()> {
         if self.bins.is_empty() {
             return Ok(());
@@ -262,7 +263,7 @@ impl Counts {
         let (Some(min), Some(max)) = (self.min_ns, self.max_ns) else {
             return Err(ImportError::field(
                 place,
-                "there are readings, but no minimum or no maximum of them",
+                "there are readings, but the minimum or the maximum is missing",
             ));
         };
         let us = |ns: i64| format!("{} us", ns as f64 / 1000.0);
@@ -290,8 +291,8 @@ impl Counts {
         self.check_mean(min, max, place)
     }
 
-    /// What is wrong with the mean where the bins rule it out: it is not below that of their lower ends, nor above that of
-    /// their upper ends, where the maximum is the outermost; a unit to either side may have been cut off.
+    /// The contradiction between the mean and the bins, if any: the mean must be between the mean of the lower ends and
+    /// that of the upper ends, of which the maximum is the last. One unit is allowed on either side for cutting off.
     pub(crate) fn mean_contradiction(&self) -> Option<String> {
         let (mean, max) = (self.mean_ns?, self.max_ns?);
         if self.rounded_up || self.bins.is_empty() {
@@ -308,7 +309,7 @@ impl Counts {
         let (least, most) = (least / count, most / count);
         (!(least - unit..=most + unit).contains(&mean)).then(|| {
             format!(
-                "the mean, {} us, is none that its histogram may have: {:.3} us to {:.3} us",
+                "the mean, {} us, is not possible with its histogram: {:.3} us to {:.3} us",
                 mean / 1000.0,
                 least / 1000.0,
                 most / 1000.0
@@ -316,8 +317,8 @@ impl Counts {
         })
     }
 
-    /// Holds mean and standard deviation to the extremes, as far as the cutting off to whole units allows: of values from
-    /// `min` to `max` no deviation is more than half of the distance, times n ÷ (n − 1) where it was estimated so.
+    /// Checks mean and standard deviation against the extremes, with one unit of tolerance for cutting off. For values from
+    /// `min` to `max` a deviation is at most half the distance, times n ÷ (n − 1) if it was estimated so.
     fn check_mean(&self, min: i64, max: i64, place: &str) -> Result<()> {
         let (least, most) = (min as f64, max as f64);
         let unit = (self.resolution_ns as f64).max(1.0);
@@ -336,7 +337,7 @@ impl Counts {
             && !(0.0..=most - least + unit).contains(&deviation)
         {
             let reason = format!(
-                "the standard deviation, {} us, is none of values from {} us to {} us",
+                "the standard deviation, {} us, is not possible for values from {} us to {} us",
                 deviation / 1000.0,
                 least / 1000.0,
                 most / 1000.0
@@ -350,10 +351,10 @@ impl Counts {
 /// `value` of `unit` in ns.
 ///
 /// # Errors
-/// Where that is more than 292 years.
+/// If that is more than 292 years.
 pub(crate) fn in_ns(value: i64, unit: Unit, place: &str) -> Result<i64> {
     value
         .checked_mul(unit.ns())
         .filter(|ns| *ns < i64::MAX / 4 && *ns > i64::MIN / 4)
-        .ok_or_else(|| ImportError::field(place, format!("{value} is longer than any measurement")))
+        .ok_or_else(|| ImportError::field(place, format!("{value} is longer than a measurement can be")))
 }

@@ -1,4 +1,4 @@
-//! JSON from outside: bounded in size and depth before it is parsed, and asked for fields by their paths.
+//! Untrusted JSON: bounded in size and depth before it is parsed, with fields that know their paths.
 
 use std::io::Read;
 
@@ -8,34 +8,34 @@ use serde_json::{Map, Value};
 
 use crate::error::{ImportError, Result};
 
-/// Largest JSON or XML document that is read, in bytes: a million bins of each of 64 threads are less.
+/// The largest JSON or XML document that is read, in bytes. A million bins for each of 64 threads are less.
 pub(crate) const DOCUMENT_MAX: u64 = 256 << 20;
-/// Deepest nesting; every format here has at most six.
+/// The deepest nesting. The formats here have at most six levels.
 const DEPTH_MAX: usize = 32;
 
-/// All of `reader`, which must not be longer than [`DOCUMENT_MAX`].
+/// Reads `reader` to its end. An error if it is longer than [`DOCUMENT_MAX`].
 pub(crate) fn whole(reader: &mut dyn Read) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     reader.take(DOCUMENT_MAX + 1).read_to_end(&mut text)?;
     if text.len() as u64 > DOCUMENT_MAX {
         return Err(ImportError::TooMuch(format!(
-            "is longer than {} MiB, which no such document is",
+            "is longer than {} MiB, the most that is read",
             DOCUMENT_MAX >> 20
         )));
     }
     Ok(text)
 }
 
-/// Parses `text`, which must not be nested deeper than any format is.
+/// Parses `text`. An error if it is nested deeper than any format.
 pub(crate) fn parse(text: &[u8]) -> Result<Value> {
     check_depth(text)?;
     serde_json::from_slice::<Distinct>(text).map(|distinct| distinct.0).map_err(|error| {
         let what = if error.is_eof() {
-            "the document ends in the middle: it was cut off, or the tool was killed while it wrote. JSON that is cut off \
-             has no part that is whole"
+            "the document ends in the middle: it was cut off, or the tool was killed while writing. Incomplete JSON \
+             cannot be imported"
                 .to_owned()
         } else {
-            // serde_json puts the place behind it, which stands in front here.
+            // serde_json puts the place at the end; here it comes first.
             let words = error.to_string();
             let words = words.split(" at line ").next().unwrap_or(&words);
             if error.is_data() { words.to_owned() } else { format!("not JSON: {words}") }
@@ -44,7 +44,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value> {
     })
 }
 
-/// A value in whose objects no key is there twice: which of the two holds, nobody knows.
+/// A value whose objects have no duplicate keys, since it would be unclear which one holds.
 struct Distinct(Value);
 
 impl<'de> Deserialize<'de> for Distinct {
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for DistinctVisitor {
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
                 let shown: String = key.chars().filter(|c| !c.is_control()).take(40).collect();
-                return Err(A::Error::custom(format!("the key '{shown}' is there twice in one object")));
+                return Err(A::Error::custom(format!("the key '{shown}' appears twice in one object")));
             }
             let Distinct(value) = entries.next_value()?;
             map.insert(key, value);
@@ -119,7 +119,7 @@ fn check_depth(text: &[u8]) -> Result<()> {
                 depth += 1;
                 if depth > DEPTH_MAX {
                     return Err(ImportError::TooMuch(format!(
-                        "is JSON nested more than {DEPTH_MAX} deep, which no format is"
+                        "is JSON with more than {DEPTH_MAX} levels of nesting, which no known format has"
                     )));
                 }
             }
@@ -130,7 +130,7 @@ fn check_depth(text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A JSON object and the path to it, so that an error can name what it is about.
+/// A JSON object with its path, for errors.
 #[derive(Clone)]
 pub(crate) struct Object<'a> {
     path: String,

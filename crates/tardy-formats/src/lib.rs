@@ -1,16 +1,17 @@
 //! Other tools' files.
 //!
-//! Importing goes in three steps: [`archive`] takes compressions off, [`detect`] finds out which format a file is in, and
-//! the importer of that format gives what is there, from which a run is made that says what the file did not. All input is
-//! hostile: lines, documents, expansions and counts are bounded, and what contradicts itself is an error that names the
-//! place, or a run that is marked invalid with the reason.
+//! Importing has three steps: [`archive`] decompresses, [`detect`] recognises the format, and the importer of that format
+//! returns the content, from which a run is made. The run names what the file does not contain. All input is hostile:
+//! lines, documents, expansions and counts are bounded, and a contradiction is an error that names the place, or a run that
+//! is marked invalid with the reason.
 //!
-//! The road not taken: one reader that guesses columns, as plot scripts do. Every format here has a trap that such a reader
-//! falls into (docs/formats.md lists them), and a wrong number is worse than none.
+//! The road not taken: one reader that guesses columns, as plot scripts do. Every format here has a trap for such a reader
+//! (docs/formats.md lists them), and a wrong number is worse than none.
 
 pub mod archive;
 mod capture;
 mod command_line;
+mod csv_records;
 pub mod cyclictest;
 mod dates;
 pub mod detect;
@@ -32,30 +33,29 @@ use std::io::Read;
 use tardy_record::Run;
 
 use archive::Content;
-pub use dates::rfc2822_of;
 pub use detect::{FORMATS, Format};
 pub use error::{ExportError, ImportError};
 pub use export::{EXPORTS, ExportFormat, ExportOptions, Part, export, what_is_lost};
 pub use import::ImportOptions;
 pub use imported::{TimeUnit, Unit, Used};
 
-/// A file that was imported.
+/// An imported file.
 #[derive(Debug)]
 pub struct ImportedRun {
-    /// The run that it makes.
+    /// The run made from it.
     pub run: Run,
-    /// The format that it was in.
+    /// The file's format.
     pub format: &'static str,
-    /// Which of the options were of use.
+    /// Which options had an effect.
     pub used: Used,
-    /// Where a capture says the unit of its times, and which it is, as a sentence; absent where it does not.
-    pub time_unit_said: Option<String>,
+    /// Where a capture states the unit of its times and which unit it is, as a sentence. `None` if it does not.
+    pub time_unit_stated: Option<String>,
 }
 
-/// Imports what `content` holds, which is of the file called `name`, in `format` or the one that its content has.
+/// Imports `content`, from the file `name`, as `format`. Without `format`, the content decides.
 ///
 /// # Errors
-/// Where it cannot be read, is in no known format, or makes no sense; the error says where.
+/// If it cannot be read, its format is unknown or it is inconsistent. The error names the place.
 pub fn import(
     content: &mut Content<'_>,
     name: &str,
@@ -78,13 +78,13 @@ pub fn import(
         imported.cut_short = true;
         imported.remarks.push(how);
     }
-    let (used, time_unit_said) = (imported.used, imported.time_unit_said.take());
+    let (used, time_unit_stated) = (imported.used, imported.time_unit_stated.take());
     let run = run::of(imported, format.name, name)?;
-    Ok(ImportedRun { run, format: format.name, used, time_unit_said })
+    Ok(ImportedRun { run, format: format.name, used, time_unit_stated })
 }
 
-/// The unit that a file beside `path` tells, for a format that leaves it to another file: jitterdebugger's samples have
-/// theirs in the results beside them.
+/// The unit from another file next to `path`, for formats that keep it there: the unit of jitterdebugger's samples is in
+/// results.json.
 pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
     if path.file_name()? != "samples.raw" {
         return None;
@@ -95,7 +95,7 @@ pub fn unit_beside(path: &std::path::Path) -> Option<Unit> {
     import::jitterdebugger::unit(&root.object("sysinfo").ok()??).ok()
 }
 
-/// The same of bytes in memory.
+/// Imports bytes in memory.
 ///
 /// # Errors
 /// As [`import()`].

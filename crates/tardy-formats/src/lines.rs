@@ -1,11 +1,11 @@
-//! Lines of a text, one by one, in memory that does not grow with the file or with a line.
+//! Lines of a text, one by one, in memory that grows neither with the file nor with a line.
 
 use std::io::Read;
 
 use crate::error::{ImportError, Result};
 use crate::read_more::read_more;
 
-/// A line's longest part that is kept, in bytes: a histogram's row of 4096 CPUs has half of that.
+/// The most bytes of a line that are kept. A histogram row of 4096 CPUs has half of that.
 pub const LINE_MAX: usize = 64 * 1024;
 const BLOCK: usize = 256 * 1024;
 
@@ -14,7 +14,7 @@ const BLOCK: usize = 256 * 1024;
 pub struct Line<'a> {
     /// Its number, from 1.
     pub number: u64,
-    /// Its text without the end of the line; of a line longer than [`LINE_MAX`], its beginning.
+    /// Its text without the line end. For a line longer than [`LINE_MAX`], its beginning.
     pub text: &'a str,
     /// Whether it was longer.
     pub cut: bool,
@@ -23,10 +23,10 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The whole line; an error where it was too long to be kept.
+    /// The whole line. An error if it was too long to be kept.
     pub(crate) fn whole(self) -> Result<&'a str> {
         if self.cut {
-            let reason = format!("it is longer than {LINE_MAX} bytes, which no line of this format is");
+            let reason = format!("it is longer than {LINE_MAX} bytes; no line of this format is");
             return Err(ImportError::line(self.number, "whole line", reason));
         }
         Ok(self.text)
@@ -49,15 +49,15 @@ impl<R: Read> Lines<R> {
         Self { reader, buffer: vec![0; BLOCK], start: 0, end: 0, number: 0, ended: false }
     }
 
-    /// How many lines were read.
+    /// The number of lines read.
     pub(crate) fn read_lines(&self) -> u64 {
         self.number
     }
 
-    /// The next line; nothing at the end.
+    /// The next line; `None` at the end.
     ///
     /// # Errors
-    /// Where it cannot be read, or is not text.
+    /// If it cannot be read or is not UTF-8.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>> {
         let mut searched = self.start;
         loop {
@@ -87,7 +87,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Reads on behind what is there. Whether anything came.
+    /// Reads more into the buffer. Returns whether there was more.
     fn fill(&mut self) -> Result<bool> {
         if !self.ended {
             let count = read_more(&mut self.reader, &mut self.buffer[self.end..])?;
@@ -97,7 +97,7 @@ impl<R: Read> Lines<R> {
         Ok(!self.ended)
     }
 
-    /// A line that does not fit: its beginning is kept, and the rest passed over.
+    /// A line that does not fit: its beginning is kept and the rest skipped.
     fn long_line(&mut self) -> Result<Line<'_>> {
         self.number += 1;
         let kept: Vec<u8> = self.buffer[self.start..self.start + LINE_MAX].to_vec();
@@ -114,7 +114,7 @@ impl<R: Read> Lines<R> {
                 break;
             }
         }
-        // The text is lent from the buffer: what was kept goes in front of what follows, which is moved behind it.
+        // The text is borrowed from the buffer, so the kept part goes in front of what follows.
         let rest = self.end - self.start;
         let mut buffer = vec![0; BLOCK + LINE_MAX];
         buffer[..LINE_MAX].copy_from_slice(&kept);
@@ -133,14 +133,14 @@ impl<R: Read> Lines<R> {
         Ok(Line { number: self.number, text, cut, unended })
     }
 
-    /// `bytes` as text; where they were cut off, a character may have been cut in two.
+    /// `bytes` as text. If they are `cut` off, the last character may be incomplete.
     fn text<'a>(&self, bytes: &'a [u8], cut: bool) -> Result<&'a str> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(text),
             Err(error) if cut && error.valid_up_to() + 4 > bytes.len() => {
                 Ok(std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default())
             }
-            Err(_) => Err(ImportError::line(self.number, "whole line", "it is not text")),
+            Err(_) => Err(ImportError::line(self.number, "whole line", "it is not UTF-8 text")),
         }
     }
 }
@@ -160,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_says_so() {
+    fn a_line_without_an_end_is_marked() {
         assert_eq!(all(b"a\r\nb"), [(1, "a".into(), false, false), (2, "b".into(), false, true)]);
         assert_eq!(all(b""), []);
     }
 
     #[test]
-    fn a_long_line_is_cut_and_what_follows_is_there() {
+    fn a_long_line_is_cut_and_the_next_lines_follow() {
         for length in [LINE_MAX - 1, LINE_MAX, LINE_MAX + 1, 3 * BLOCK + 7] {
             let text = format!("first\n{}\nlast\n", "x".repeat(length));
             let lines = all(text.as_bytes());

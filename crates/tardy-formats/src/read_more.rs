@@ -1,8 +1,8 @@
-//! Reading that a signal does not end.
+//! Reading that continues after a signal.
 
 use std::io::{ErrorKind, Read, Result};
 
-/// Reads into `buffer`; how many bytes came, 0 at the end. A read that a signal interrupts is begun again.
+/// Reads into `buffer`. Returns the number of bytes, 0 at the end. A read interrupted by a signal is repeated.
 #[inline]
 pub(crate) fn read_more(reader: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> Result<usize> {
     loop {
@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_read_is_begun_again() {
+    fn an_interrupted_read_is_repeated() {
         let (mut reader, mut buffer) = (Interrupted(b"ab", false), [0; 4]);
         assert_eq!(read_more(&mut reader, &mut buffer).unwrap(), 1);
         assert_eq!(read_more(&mut reader, &mut buffer[1..]).unwrap(), 1);
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn another_error_is_one() {
+    fn other_errors_are_returned() {
         struct Broken;
         impl Read for Broken {
             fn read(&mut self, _buffer: &mut [u8]) -> Result<usize> {

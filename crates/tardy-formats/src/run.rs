@@ -1,4 +1,4 @@
-//! From what a file holds to a run.
+//! From a file's content to a run.
 
 use tardy_record::block_maxima::{BLOCK_COUNT, BlockMaxima};
 use tardy_record::facts::{Fact, Facts};
@@ -16,19 +16,21 @@ use crate::skipped;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The run that `imported` makes, of the file called `name`, which was read as `format`.
+/// The run made from `imported`, which is the content of file `name`, read as `format`.
 pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Result<Run> {
     for phase in &mut imported.phases {
         tell_apart(&mut phase.streams);
-        // Before bins are opened: an open one says less of the mean.
+        // Before bins are opened, since an open bin bounds the mean less.
         for stream in &phase.streams {
             let Readings::Counts(counts) = &stream.readings else { continue };
             let name = stream.name();
-            imported.contradictions.extend(counts.mean_contradiction().map(|told| format!("{name}: {told}")));
+            imported
+                .contradictions
+                .extend(counts.mean_contradiction().map(|reason| format!("{name}: {reason}")));
         }
         align_open_bins(&mut phase.streams);
     }
-    let how = format!("the {} file does not say", imported.tool);
+    let how = format!("the {} file does not state it", imported.tool);
     let facts = facts(&imported.system, &imported.tool, &how);
     let periods: Vec<u64> = streams(&imported).filter_map(|stream| stream.interval_ns).collect();
     let plan = ForeignPlan {
@@ -68,10 +70,10 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     let mut run = Run::begun(origin, all, facts);
     run.progress.state = if imported.cut_short { State::CutShort } else { State::Complete };
     let remarks = remarks(&imported);
-    let (duration_ns, told_ns) = (imported.duration_ns.unwrap_or(0), told_ns(&imported));
+    let (duration_ns, checked_ns) = (imported.duration_ns.unwrap_or(0), checked_duration_ns(&imported));
     for (index, phase) in imported.phases.into_iter().enumerate() {
         for stream in phase.streams {
-            run.series.push(series(stream, index, duration_ns, told_ns)?);
+            run.series.push(series(stream, index, duration_ns, checked_ns)?);
         }
         let longest = run.series.iter().filter(|one| one.phase == index).map(|one| one.counted_ns).max();
         run.phases.push(Phase {
@@ -83,14 +85,14 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
         });
     }
     if run.series.is_empty() {
-        let nothing = "the file holds no latency: there is nothing in it that could be looked at".to_owned();
+        let nothing = "the file contains no latency".to_owned();
         match run.phases.first_mut() {
             Some(phase) => phase.spoilt_by.push(nothing),
             None => return Err(ImportError::field("the file", nothing)),
         }
     }
     run.refresh_progress();
-    // All phases of a file were measured at once: they are levels of the same cycles.
+    // All phases of a file were measured at the same time: they are levels of the same cycles.
     run.progress.measured_ns = run.series.iter().map(|one| one.counted_ns).max().unwrap_or(0);
     run.progress.planned_ns = 0;
     run.progress.cycles_planned = None;
@@ -100,8 +102,8 @@ pub(crate) fn of(mut imported: Imported, format: &'static str, name: &str) -> Re
     Ok(run)
 }
 
-/// Lets the open bins of all streams begin where the highest of their histograms ends: a tool gives its threads histograms
-/// of one reach, and only bins that begin alike can be added up.
+/// Lets the open bins of all streams begin at the end of the longest histogram: a tool's threads have histograms of the
+/// same length, and only bins with the same lower edge can be added up.
 fn align_open_bins(streams: &mut [Stream]) {
     let is_open = |bin: &Bin| bin.upper_ns == i64::MAX;
     let counts = |stream: &Stream| match &stream.readings {
@@ -126,7 +128,7 @@ fn align_open_bins(streams: &mut [Stream]) {
     }
 }
 
-/// Gives streams that would be called the same the number of their thread besides.
+/// Adds the thread number to the names of streams that would have the same name.
 fn tell_apart(streams: &mut [Stream]) {
     let names: Vec<String> = streams.iter().map(Stream::name).collect();
     for (stream, name) in streams.iter_mut().zip(&names) {
@@ -140,24 +142,24 @@ fn streams(imported: &Imported) -> impl Iterator<Item = &Stream> {
     imported.phases.iter().flat_map(|phase| &phase.streams)
 }
 
-/// What a reader must know, the weightiest first.
+/// What the reader must know, most important first.
 fn remarks(imported: &Imported) -> Vec<String> {
     let mut remarks: Vec<String> = imported.late_periods.warning(&imported.tool).into_iter().collect();
     for stream in streams(imported) {
         let Readings::Counts(counts) = &stream.readings else { continue };
-        let Some(share) = skipped_share(stream, counts, told_ns(imported)) else { continue };
+        let Some(share) = skipped_share(stream, counts, checked_duration_ns(imported)) else { continue };
         remarks.push(format!("{}: {}", stream.name(), skipped::sentence(share)));
     }
     if let Some(line) = imported.last_line.filter(|_| imported.cut_short) {
-        remarks.push(format!("the file ends in the middle, in line {line}: what stood behind it is missing"));
+        remarks.push(format!("the file ends in the middle, in line {line}; the rest is missing"));
     }
     remarks.extend(imported.remarks.iter().cloned());
     remarks
 }
 
-/// The duration that cycles may be held against.
-fn told_ns(imported: &Imported) -> Option<u64> {
-    imported.duration_ns.filter(|_| imported.may_tell_skipped)
+/// The duration against which cycles can be checked.
+fn checked_duration_ns(imported: &Imported) -> Option<u64> {
+    imported.duration_ns.filter(|_| imported.duration_is_exact)
 }
 
 fn skipped_share(stream: &Stream, counts: &Counts, duration_ns: Option<u64>) -> Option<(f64, f64)> {
@@ -165,7 +167,7 @@ fn skipped_share(stream: &Stream, counts: &Counts, duration_ns: Option<u64>) -> 
         return None;
     }
     let recorded = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
-    // A duration that a tool gives in whole seconds is right to a second at either end.
+    // A duration in whole seconds is exact to a second on either side.
     let duration_ns = duration_ns?;
     let range = (duration_ns.saturating_sub(SECOND_NS), duration_ns.saturating_add(SECOND_NS));
     skipped::share(recorded, stream.interval_ns?, range)
@@ -183,29 +185,29 @@ fn facts(system: &System, tool: &str, how: &str) -> Facts {
     facts.kernel.command_line = fact(&system.command_line, "/proc/cmdline");
     facts.clock.source = fact(&system.clock_source, "the clock source");
     facts.cpu.model = fact(&system.cpu_model, "the CPU's model");
-    let version_says = system.version.as_ref().filter(|version| version.starts_with('#')).map(|version| {
+    let by_version = system.version.as_ref().filter(|version| version.starts_with('#')).map(|version| {
         let words = || version.split_whitespace();
         let rt = |word: &str| {
             matches!(word, "PREEMPT_RT" | "PREEMPT_RT_FULL" | "RT") || word.starts_with("PREEMPT_{RT")
         };
         words().any(rt)
     });
-    facts.kernel.real_time = match (system.realtime, version_says) {
+    facts.kernel.real_time = match (system.realtime, by_version) {
         (Some(1), _) => Fact::known(true, format!("/sys/kernel/realtime, as {tool} wrote it")),
-        // Where the file is absent, tools write 0; real-time kernels without it exist.
-        (_, Some(says)) => Fact::known(says, format!("uname -v, as {tool} wrote it")),
+        // Tools write 0 if the file is absent, and there are real-time kernels without it.
+        (_, Some(real_time)) => Fact::known(real_time, format!("uname -v, as {tool} wrote it")),
         _ => Fact::unknown(how),
     };
     facts
 }
 
-/// A name that says where the run comes from, and differs where its numbers do.
+/// An id from the file's name and a hash of the run.
 fn id(run: &Run, name: &str) -> String {
     let file = name.rsplit('/').next().unwrap_or(name);
     let plain: String =
         file.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' }).collect();
     let plain: String = plain.chars().take(64).collect();
-    // FNV-1a (Fowler, Noll, Vo), of everything that was read: it tells runs apart, and guards nothing.
+    // FNV-1a (Fowler, Noll, Vo) of the run: it distinguishes runs and is not a security feature.
     let text = file::to_text(run);
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -213,7 +215,7 @@ fn id(run: &Run, name: &str) -> String {
     format!("{}-{:08x}", plain.trim_start_matches('.'), hash >> 32)
 }
 
-fn series(stream: Stream, phase: usize, duration_ns: u64, told_ns: Option<u64>) -> Result<Series> {
+fn series(stream: Stream, phase: usize, duration_ns: u64, checked_ns: Option<u64>) -> Result<Series> {
     let label = stream.name();
     let foreign = |resolution_ns: u64| ForeignSeries {
         cpu: stream.cpu.into(),
@@ -250,7 +252,7 @@ fn series(stream: Stream, phase: usize, duration_ns: u64, told_ns: Option<u64>) 
                 stated_mean_ns: counts.mean_ns.filter(|_| recorded > 0),
                 stated_deviation_ns: counts.deviation_ns,
                 overflows: counts.overflows.into(),
-                skipped_share: skipped_share(&stream, counts, told_ns),
+                skipped_share: skipped_share(&stream, counts, checked_ns),
                 ..foreign(counts.resolution_ns)
             };
             let attempted =
@@ -287,7 +289,7 @@ fn series(stream: Stream, phase: usize, duration_ns: u64, told_ns: Option<u64>) 
     }
 }
 
-/// Maxima of seconds, merged in pairs until there is room for them.
+/// Maxima of seconds, merged in pairs until they fit.
 fn block_maxima(seconds: &[i64]) -> BlockMaxima {
     let mut maxima_ns: Vec<Option<i64>> = seconds.iter().map(|ns| Some(*ns)).collect();
     let mut block_ns = SECOND_NS;

@@ -1,11 +1,11 @@
-//! How many periods a tool skipped, as far as interval, cycles and duration tell.
+//! The share of periods that a tool skipped, from interval, cycles and duration.
 //!
-//! cyclictest counts the periods that passed during a late wake-up nowhere, but they are missing from its cycles: of a run
-//! of D at an interval of I there should be D/I of them. What that gives is a range, since durations are known to a
-//! second or a minute, and it says nothing where the range reaches from none to some.
+//! cyclictest does not count the periods that pass during a late wake-up, but they are missing from its cycles: a run of
+//! length D with an interval of I should have D/I cycles. The result is a range, since durations are known to a second or a
+//! minute. A range that includes zero gives no result.
 
-/// The share of periods that were skipped, from 0 to 1, at least and at most; nothing where that cannot be told from
-/// none, as with a short run whose duration is known to a second.
+/// The lowest and highest possible share of skipped periods, from 0 to 1. `None` if it may be zero, as in a short run whose
+/// duration is known to a second.
 pub fn share(cycles: u64, interval_ns: u64, duration_ns: (u64, u64)) -> Option<(f64, f64)> {
     let of = |duration_ns: u64| 1.0 - cycles as f64 * interval_ns as f64 / duration_ns as f64;
     let (shortest, longest) = duration_ns;
@@ -13,20 +13,20 @@ pub fn share(cycles: u64, interval_ns: u64, duration_ns: (u64, u64)) -> Option<(
         return None;
     }
     let (low, high) = (of(shortest), of(longest));
-    // More cycles than there was time for: the interval or the duration is not what it is taken for.
+    // More cycles than the time allows: the interval or the duration is wrong.
     if high < 0.0 || low <= 0.0 {
         return None;
     }
     Some((low, high.min(1.0)))
 }
 
-/// The same in words.
+/// A message for the user.
 pub(crate) fn sentence((low, high): (f64, f64)) -> String {
     let per_cent = |share: f64| format!("{:.1}", share * 100.0);
     let (low, high) = (per_cent(low), per_cent(high));
     let range = if low == high { low } else { format!("{low} to {high}") };
     format!(
-        "{range} % of the periods have no reading (from interval, cycles and duration): they passed while a wake-up was late"
+        "{range} % of the periods have no reading (from interval, cycles and duration); they passed during late wake-ups"
     )
 }
 
@@ -34,9 +34,9 @@ pub(crate) fn sentence((low, high): (f64, f64)) -> String {
 mod tests {
     use super::*;
 
-    /// The standard kernels of the AT91SAM article: 1 ms, and durations to the minute.
+    /// The standard kernels of the AT91SAM article: an interval of 1 ms, durations to the minute.
     #[test]
-    fn a_fifth_of_the_periods_of_the_articles_standard_kernels_is_missing() {
+    fn a_fifth_of_the_periods_is_missing_in_the_articles_standard_kernels() {
         let minutes = |hours: u64, minutes: u64| (hours * 60 + minutes) * 60_000_000_000;
         for (cycles, duration_ns, expected) in
             [(31_919_110, minutes(11, 9), 20.5), (30_618_980, minutes(11, 2), 22.9)]
@@ -50,12 +50,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_from_none_is_not_told() {
+    fn a_share_that_may_be_zero_is_not_reported() {
         let second = 1_000_000_000;
         assert_eq!(share(49_730, 200_000, (9 * second, 11 * second)), None);
         assert_eq!(share(0, 200_000, (second, second)), None);
         assert_eq!(share(10, 0, (second, second)), None);
         assert_eq!(share(10, 200_000, (0, second)), None);
-        assert_eq!(share(60_000, 200_000, (second, second)), None, "more cycles than there was time for");
+        assert_eq!(share(60_000, 200_000, (second, second)), None, "more cycles than the time allows");
     }
 }

@@ -1,6 +1,6 @@
-//! As much of XML as rteval writes: elements, attributes and text, with no entities but the five.
+//! The part of XML that rteval writes: elements, attributes, text and the five predefined entities.
 //!
-//! Nothing is expanded, fetched or nested without end, which is why no library is asked: the smallest there is does more.
+//! Nothing is expanded, fetched or nested without a bound. That is why no library is used: the smallest one does more.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::error::{ImportError, Result};
 
 const DEPTH_MAX: usize = 32;
 
-/// What comes next in a document.
+/// An event in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// An element begins; one without content ends at once.
+    /// The begin of an element. An empty element is followed by its end.
     Start(String, BTreeMap<String, String>),
-    /// Text that is not blank.
+    /// Text that is not only blanks.
     Text(String),
-    /// An element ends.
+    /// The end of an element.
     End(String),
 }
 
@@ -37,12 +37,12 @@ impl<'a> Xml<'a> {
         self.line
     }
 
-    /// Whether the document ended with elements open.
+    /// Whether the document ended inside an element.
     pub(crate) fn is_cut_off(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// What comes next; nothing at the end.
+    /// The next event; `None` at the end.
     pub(crate) fn next_event(&mut self) -> Result<Option<Event>> {
         if let Some(name) = self.pending_end.take() {
             return Ok(Some(Event::End(name)));
@@ -66,7 +66,7 @@ impl<'a> Xml<'a> {
                 continue;
             }
             let Some(end) = self.rest.find('>') else {
-                // Cut off in a tag: what was open stays open.
+                // Cut off in a tag: its elements stay open.
                 self.take(self.rest.len());
                 self.open.push(String::new());
                 return Ok(None);
@@ -92,7 +92,7 @@ impl<'a> Xml<'a> {
                 _ => Err(ImportError::line(
                     line,
                     "element",
-                    format!("</{}> closes what is not open", short(name)),
+                    format!("</{}> closes an element that is not open", short(name)),
                 )),
             };
         }
@@ -108,7 +108,7 @@ impl<'a> Xml<'a> {
             let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\''));
             let value = quote.and_then(|quote| after[1..].split_once(quote));
             let Some((value, after)) = value else {
-                return Err(ImportError::line(line, short(key).as_str(), "has a value without quotes"));
+                return Err(ImportError::line(line, short(key).as_str(), "its value has no quotation marks"));
             };
             attributes.insert(key.trim().to_owned(), unescaped(value));
             rest = after.trim_start();
@@ -118,7 +118,9 @@ impl<'a> Xml<'a> {
         } else {
             self.open.push(name.to_owned());
             if self.open.len() > DEPTH_MAX {
-                return Err(ImportError::TooMuch(format!("is XML nested more than {DEPTH_MAX} deep")));
+                return Err(ImportError::TooMuch(format!(
+                    "is XML with more than {DEPTH_MAX} levels of nesting"
+                )));
             }
         }
         Ok(Event::Start(name.to_owned(), attributes))

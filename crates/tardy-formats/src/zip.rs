@@ -1,7 +1,7 @@
-//! zip, read from front to back: an archive inside another has no end to begin at, and one that was cut off has none at all.
+//! zip, read from front to back: the directory at the end is out of reach in an outer archive and missing after a cut.
 //!
-//! Names, times and permissions mean nothing here; what is needed are the bytes of members, stored or deflated, and
-//! whether their check sums are right (APPNOTE.TXT 6.3, sections 4.3 to 4.5).
+//! Names, times and permissions do not matter. Needed are the bytes of members, stored or deflated, and whether their
+//! checksums are right (APPNOTE.TXT 6.3, sections 4.3 to 4.5).
 
 use std::io::{self, Read};
 
@@ -15,7 +15,7 @@ const LOCAL: u32 = 0x0403_4b50;
 const CENTRAL: u32 = 0x0201_4b50;
 const CENTRAL_END: u32 = 0x0605_4b50;
 const DESCRIPTOR: u32 = 0x0807_4b50;
-/// The tag of the extra field with sizes of 64 bits.
+/// The tag of the extra field with 64-bit sizes.
 const ZIP64: u16 = 1;
 
 /// A member.
@@ -26,7 +26,7 @@ pub(crate) struct Member {
     crc: u32,
     packed: u64,
     size: u64,
-    /// Whether check sum and sizes stand behind the bytes instead.
+    /// Whether checksum and sizes follow the bytes instead.
     described: bool,
     zip64: bool,
 }
@@ -34,9 +34,9 @@ pub(crate) struct Member {
 /// How a member ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// As it should.
+    /// Complete and correct.
     Whole,
-    /// With something that does not fit what the archive says of it.
+    /// With bytes that do not match the archive's description.
     Damaged(String),
     /// In the middle: the file was cut off.
     CutOff,
@@ -56,18 +56,18 @@ impl<R: Read> Zip<R> {
         }
     }
 
-    /// The next member; nothing behind the last one. `Ok(Err(()))` where the file ends before the archive does.
+    /// The next member; `None` after the last one. `Ok(Err(()))` if the file ends before the archive does.
     ///
     /// # Errors
-    /// Where it makes no sense, or is packed in a way that is not read.
+    /// If it is damaged or uses an unsupported compression.
     pub(crate) fn next_member(&mut self) -> Result<std::result::Result<Option<Member>, ()>> {
         let Some(signature) = self.number(4)? else { return Ok(Err(())) };
         match signature as u32 {
             LOCAL => {}
             CENTRAL | CENTRAL_END => return Ok(Ok(None)),
             _ => {
-                let place = format!("zip, behind member {}", self.members);
-                return Err(ImportError::field(place, "there is no further member: the archive is damaged"));
+                let place = format!("zip, after member {}", self.members);
+                return Err(ImportError::field(place, "expected another member; the archive is damaged"));
             }
         }
         self.members += 1;
@@ -95,7 +95,9 @@ impl<R: Read> Zip<R> {
         let deflated = match method {
             0 => false,
             8 => true,
-            other => return wrong(format!("it is packed by method {other}, and only deflate is read")),
+            other => {
+                return wrong(format!("its compression method is {other}; only deflate (8) is supported"));
+            }
         };
         let described = flags & 8 != 0;
         if described && !deflated {
@@ -114,10 +116,10 @@ impl<R: Read> Zip<R> {
         Ok(Ok(Some(member)))
     }
 
-    /// Hands the bytes of `member`, which must be the one that came last, to `take`, piece by piece.
+    /// Passes the bytes of `member`, which must be the last one returned, to `take`, piece by piece.
     ///
     /// # Errors
-    /// Where `take` has one, or the file cannot be read.
+    /// If `take` fails or the file cannot be read.
     pub(crate) fn content(
         &mut self,
         member: &Member,
@@ -126,7 +128,7 @@ impl<R: Read> Zip<R> {
         let mut sum = flate2::Crc::new();
         let mut piece = vec![0; 64 * 1024];
         let mut given = 0u64;
-        // What is described behind the bytes has no size yet: its packing says where it ends.
+        // With the size after the bytes, only the compression knows where they end.
         let packed = if member.described { u64::MAX } else { member.packed };
         let mut limited = Limited { inner: &mut self.reader, left: packed };
         let outcome = if member.deflated {
@@ -147,14 +149,14 @@ impl<R: Read> Zip<R> {
         }
         let ended = self.reader.is_at_end();
         if let Some(error) = outcome? {
-            let reason = format!("{}: its bytes cannot be unpacked: {error}", member.name);
+            let reason = format!("{}: decompression failed: {error}", member.name);
             return Ok(if ended { End::CutOff } else { End::Damaged(reason) });
         }
         if left > 0 && !member.described {
             if ended {
                 return Ok(End::CutOff);
             }
-            // Deflate's end came before that of the member.
+            // Deflate ended before the member did.
             let reader = &mut self.reader;
             io::copy(&mut Limited { inner: reader, left }, &mut io::sink())?;
         }
@@ -168,7 +170,7 @@ impl<R: Read> Zip<R> {
         };
         if (size, crc) != (given, sum.sum()) {
             return Ok(End::Damaged(format!(
-                "{}: the archive says {size} bytes with check sum {crc:08x}, and there are {given} with {:08x}",
+                "{}: expected {size} bytes with checksum {crc:08x}, found {given} with {:08x}",
                 member.name,
                 sum.sum()
             )));
@@ -176,10 +178,10 @@ impl<R: Read> Zip<R> {
         Ok(End::Whole)
     }
 
-    /// Check sum and size behind a member; nothing where the file ends.
+    /// Checksum and size after a member; `None` if the file ends.
     fn descriptor(&mut self, zip64: bool) -> Result<Option<(u32, u64)>> {
         let Some(first) = self.number(4)? else { return Ok(None) };
-        // Its signature is usual and may be left out.
+        // Its signature is common but optional.
         let crc = if first as u32 == DESCRIPTOR { self.number(4)? } else { Some(first) };
         let width = if zip64 { 8 } else { 4 };
         let sizes = (self.number(width)?, self.number(width)?);
@@ -204,7 +206,7 @@ impl<R: Read> Zip<R> {
 }
 
 impl Member {
-    /// Takes sizes of 64 bits from the extra fields, where those of 32 are full.
+    /// Reads 64-bit sizes from the extra fields if the 32-bit ones are full.
     fn wide_sizes(&mut self, mut extra: &[u8]) {
         while let [a, b, c, d, rest @ ..] = extra {
             let (tag, length) = (u16::from_le_bytes([*a, *b]), usize::from(u16::from_le_bytes([*c, *d])));
@@ -225,7 +227,7 @@ impl Member {
     }
 }
 
-/// Hands on what can be read; the error that reading ended with, if any.
+/// Passes on everything that can be read. Returns the error that ended it, if any.
 fn pieces(
     reader: &mut impl Read,
     piece: &mut [u8],
@@ -240,7 +242,7 @@ fn pieces(
     }
 }
 
-/// Reads on in blocks, and keeps the error of a disk apart from those of an unpacker.
+/// Reads in blocks. Keeps read errors apart from those of the decompressor.
 struct Buffered<R> {
     reader: R,
     buffer: Vec<u8>,
@@ -261,9 +263,9 @@ impl<R: Read> io::BufRead for Buffered<R> {
             match read_more(&mut self.reader, &mut self.buffer) {
                 Ok(count) => (self.at, self.end) = (0, count),
                 Err(error) => {
-                    let told = io::Error::new(error.kind(), error.to_string());
+                    let copy = io::Error::new(error.kind(), error.to_string());
                     self.last_error = Some(error);
-                    return Err(told);
+                    return Err(copy);
                 }
             }
         }
@@ -283,7 +285,7 @@ impl<R: Read> Read for Buffered<R> {
     }
 }
 
-/// The next bytes of a reader, and no more.
+/// A bounded part of a reader.
 struct Limited<'a, R> {
     inner: &'a mut R,
     left: u64,

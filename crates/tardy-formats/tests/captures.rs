@@ -1,4 +1,4 @@
-//! Captures of logic analysers: the same signals in every format, what is wrong with a file, and sigrok-cli as a witness.
+//! Logic analyser captures: the same signals in every format, defective files, and sigrok-cli as a reference.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,12 +10,12 @@ use tardy_record::capture::{Edge, Interval, ResolvedBy};
 use tardy_record::run::State;
 use tardy_record::{Run, Series};
 
-/// What sigrok-cli does for files that it reads, where it is installed.
+/// The conversions of sigrok-cli, if it is installed.
 const SIGROK: &str = "sigrok-cli";
 
-/// Edges of two channels, in ticks: an answer to nearly each stimulus, widths and distances from a generator.
+/// Edges of two channels in ticks: an answer to almost every stimulus, with random widths and distances.
 struct Signals {
-    /// When, which channel, and its level from then on.
+    /// Time, channel, and the channel's level from then on.
     edges: Vec<(u64, usize, bool)>,
     end: u64,
 }
@@ -24,7 +24,7 @@ impl Signals {
     fn made(seed: u64, stimuli: u64) -> Self {
         let mut state = seed;
         let mut random = |below: u64| {
-            // Knuth's multiplier (MMIX), of which the high bits are good.
+            // Knuth's multiplier (MMIX); only its high bits are random enough.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
@@ -42,7 +42,7 @@ impl Signals {
         Self { edges, end: at + 5000 }
     }
 
-    /// As a VCD of ticks of a microsecond, with as many channels besides as make no difference.
+    /// As a VCD with ticks of one microsecond and additional channels, which must not matter.
     fn vcd(&self) -> String {
         let mut text =
             "$timescale 1 us $end\n$scope module m $end\n$var wire 1 ! D0 $end\n$var wire 1 \" D1 $end\n\
@@ -73,7 +73,7 @@ impl Signals {
         stimuli.iter().zip(ends).filter_map(answer).map(|ticks| ticks as i64 * 1000).collect()
     }
 
-    /// What each interval of a channel came to, in ns, ascending.
+    /// The intervals of a channel, in ns, ascending.
     fn widths(&self, channel: usize, high: bool) -> Vec<i64> {
         let edges: Vec<(u64, bool)> =
             self.edges.iter().filter(|edge| edge.1 == channel).map(|edge| (edge.0, edge.2)).collect();
@@ -106,7 +106,7 @@ fn series<'a>(run: &'a Run, channel: &str, interval: Interval) -> &'a Series {
     run.series.iter().find(is_it).unwrap_or_else(|| panic!("{channel} has no {interval:?}"))
 }
 
-/// All that a series says of its values: as many, as low and high, and the same sums of them and of their squares.
+/// Checks that a series has these values: count, extremes, sum and sum of squares.
 fn agrees(series: &Series, values: &[i64]) {
     let label = &series.label;
     assert_eq!(series.tally.recorded, values.len() as u64, "{label}");
@@ -118,7 +118,7 @@ fn agrees(series: &Series, values: &[i64]) {
     assert_eq!(series.sum_ns.get(), Some(values.iter().sum()), "{label}");
     let squares = values.iter().map(|value| u128::from(value.unsigned_abs()).pow(2)).sum();
     assert_eq!(series.sum_of_squares_ns2.get(), Some(squares), "{label}");
-    // The times of the worst are those of the edges, so that the order is the file's too.
+    // The times of the worst readings are those of the edges, which also checks their order.
     let mut worst: Vec<i64> = values.to_vec();
     worst.sort_unstable_by(|a, b| b.cmp(a));
     worst.truncate(series.worst.len());
@@ -133,8 +133,8 @@ fn agrees_with(run: &Run, signals: &Signals) {
     }
 }
 
-/// sigrok-cli reads our VCD and writes its own formats; each of them gives the same edges to the sample. What tardy and sigrok
-/// both read is read by each for itself: a mistake in one of them is a difference.
+/// sigrok-cli reads our VCD and writes its own formats; each has the same edges, exact to the sample. tardy and sigrok read
+/// files independently: a mistake in one of them shows as a difference.
 #[test]
 fn sigrok_sees_the_same_edges() {
     if Command::new(SIGROK).arg("--version").output().is_err() {
@@ -185,7 +185,7 @@ fn names_in_scopes_and_bits_of_vectors_are_channels() {
     let text = format!("{HEAD}{body}");
     let one = |name: &str| ImportOptions { output: Some(name.to_owned()), ..ImportOptions::default() };
     let error = refused(text.as_bytes(), "vcd", &one("a"));
-    assert!(error.contains("several channels are called that: top.a, top.cpu.a"), "{error}");
+    assert!(error.contains("several channels have this name: top.a, top.cpu.a"), "{error}");
     let error = refused(text.as_bytes(), "vcd", &one("bus"));
     assert!(error.contains("4 bits wide") && error.contains("bus[0]"), "{error}");
     let error = refused(text.as_bytes(), "vcd", &one("bus[4]"));
@@ -216,11 +216,11 @@ fn every_scale_of_a_vcd_is_exact() {
         agrees(series(&run, "d", Interval::High), &[high_ns]);
     }
     for (scale, expected) in [
-        ("2 ns", "no scale"),
-        ("1 h", "no scale"),
-        ("0 ns", "no scale"),
-        ("", "no scale"),
-        ("1 us $end $timescale 1 ns", "and this line says 1ns"),
+        ("2 ns", "is not a time scale"),
+        ("1 h", "is not a time scale"),
+        ("0 ns", "is not a time scale"),
+        ("", "is not a time scale"),
+        ("1 us $end $timescale 1 ns", "but this line has 1ns"),
     ] {
         let text = format!("$timescale {scale} $end $var wire 1 ! d $end $enddefinitions $end #0 0! #1\n");
         let error = refused(text.as_bytes(), "vcd", &ImportOptions::default());
@@ -234,17 +234,17 @@ fn every_scale_of_a_vcd_is_exact() {
 }
 
 #[test]
-fn what_is_wrong_with_a_vcd_names_the_line() {
+fn errors_in_a_vcd_name_the_line() {
     let head = "$timescale 1 us $end\n$var wire 1 ! d $end\n$enddefinitions $end\n";
     for (body, expected) in [
-        ("#0\n0!\n#20\n1!\n#19\n0!\n", "line 8, time: 19 lies before 20"),
-        ("#0\n0!\n#x\n", "line 6, time: '#x' is no time"),
+        ("#0\n0!\n#20\n1!\n#19\n0!\n", "line 8, time: 19 is before 20"),
+        ("#0\n0!\n#x\n", "line 6, time: '#x' is not a time"),
         ("#0\n0!\n#99999999999999999999\n", "line 6, time"),
-        ("#0\n0!\n#18446744073709551\n1!\n", "further from 0 than any capture"),
-        ("#0\n?!\n", "line 5, value: '?!' is no change"),
+        ("#0\n0!\n#18446744073709551\n1!\n", "further from 0 than a capture"),
+        ("#0\n?!\n", "line 5, value: '?!' is not a value change"),
         ("#0\n1 !\n", "line 5, value: '1' is a value without a code"),
         ("#0\n$dump\n", "line 5, keyword"),
-        ("1!\n", "no time in it"),
+        ("1!\n", "no time stamp"),
     ] {
         let error = refused(format!("{head}{body}").as_bytes(), "vcd", &ImportOptions::default());
         assert!(error.contains(expected), "{body}: {error}");
@@ -262,7 +262,7 @@ fn limits(run: &Run) -> String {
 }
 
 #[test]
-fn scales_below_a_nanosecond_are_kept_in_whole_ones() {
+fn scales_below_a_nanosecond_are_truncated_to_whole_ns() {
     for (scale, high_ns, resolution_ps, is_told) in
         [("1 fs", 1, 1000, true), ("10 ps", 15_000, 1000, true), ("1 ns", 1_500_000, 1000, false)]
     {
@@ -272,17 +272,17 @@ fn scales_below_a_nanosecond_are_kept_in_whole_ones() {
         let run = imported(text.as_bytes(), &ImportOptions::default());
         agrees(series(&run, "d", Interval::High), &[high_ns]);
         assert_eq!(series(&run, "d", Interval::High).capture().unwrap().resolution_ps, resolution_ps);
-        assert_eq!(limits(&run).contains("readings are kept in whole ns"), is_told, "{}", limits(&run));
+        assert_eq!(limits(&run).contains("readings are truncated to whole ns"), is_told, "{}", limits(&run));
     }
 }
 
 #[test]
-fn changes_of_codes_that_were_not_declared_are_counted() {
+fn changes_of_undeclared_codes_are_counted() {
     let body = "#0 0! 0ab b0 #\n#10 1! 1% 1\" b1 abcd \n#15 0! 1ab 1zz\n#20\n";
     let d = ImportOptions { output: Some("same".to_owned()), ..ImportOptions::default() };
     let run = imported(format!("{HEAD}{body}").as_bytes(), &d);
     agrees(series(&run, "same", Interval::High), &[50]);
-    let told = "4 changes of values are of codes (the first is '%') that the file's head does not declare";
+    let told = "4 value changes have codes (the first is '%') that the header does not declare";
     assert!(limits(&run).contains(told), "{}", limits(&run));
     let run = imported(format!("{HEAD}#0 0! 0ab b0 #\n#10 1!\n#15 0!\n#20\n").as_bytes(), &d);
     assert!(!limits(&run).contains("declare"), "{}", limits(&run));
@@ -295,7 +295,7 @@ fn a_pulse_within_a_time_stamp_is_an_answer() {
     let run = imported(text.as_bytes(), &named("in", "out"));
     agrees(series(&run, "in", Interval::Reaction), &[5000, 7000]);
     assert!(limits(&run).contains("out: 1 pulse begins and ends at one time stamp"), "{}", limits(&run));
-    // As rows, whose last of a moment would hold alone.
+    // As rows, of which only the last one at a time would count.
     let rows = "time_us,in,out\n0,0,0\n10,1,0\n15,1,1\n15,1,0\n20,0,0\n30,1,0\n37,1,1\n40,1,0\n";
     let run = imported(rows.as_bytes(), &named("in", "out"));
     agrees(series(&run, "in", Interval::Reaction), &[5000, 7000]);
@@ -303,26 +303,26 @@ fn a_pulse_within_a_time_stamp_is_an_answer() {
 }
 
 #[test]
-fn a_unit_that_is_not_known_is_not_taken_for_seconds() {
+fn an_unknown_unit_is_not_read_as_seconds() {
     let rows = "0,0\n1,1\n3,0\n10,1\n";
     for head in ["Time [min]", "Time [h]", "Time [samples]", "Time [furlong]", "time_ticks", "ticks"] {
         let text = format!("{head},d\n{rows}");
         let error = refused(text.as_bytes(), "level-csv", &ImportOptions::default());
-        let expected = format!("line 1, head: '{head}' names no unit that is known");
+        let expected = format!("line 1, head: '{head}' does not name a known unit");
         assert!(error.contains(&expected) && error.contains("--time-unit"), "{error}");
         let in_us = ImportOptions { time_unit: Some(TimeUnit::Us), ..ImportOptions::default() };
         let run = import_bytes(text.as_bytes(), "c.csv", detect::by_name("level-csv"), &in_us).unwrap();
-        assert!(run.used.time_unit && run.time_unit_said.is_none());
+        assert!(run.used.time_unit && run.time_unit_stated.is_none());
         agrees(series(&run.run, "d", Interval::High), &[2000]);
     }
-    let assumed = "they were taken for seconds";
+    let assumed = "they are read as seconds";
     let run = imported(format!("Time,d\n{rows}").as_bytes(), &ImportOptions::default());
     agrees(series(&run, "d", Interval::High), &[2_000_000_000]);
     assert!(limits(&run).contains(assumed), "{}", limits(&run));
     let text = format!("Time [s],d\n{rows}");
     let said = import_bytes(text.as_bytes(), "c.csv", None, &ImportOptions::default()).unwrap();
     assert!(!limits(&said.run).contains(assumed), "{}", limits(&said.run));
-    assert_eq!(said.time_unit_said.as_deref(), Some("line 1 says 'Time [s]'"));
+    assert_eq!(said.time_unit_stated.as_deref(), Some("line 1 has 'Time [s]'"));
 }
 
 #[test]
@@ -340,11 +340,29 @@ fn csv_keeps_its_digits_and_its_unit() {
     agrees(series(&imported(heads.as_bytes(), &falling), "in", Interval::Reaction), &[0]);
     for (text, expected) in [
         ("time,d\n0,0\n2,1\n1,0\n", "line 4, time"),
-        ("time,d\n0,0\n2,7\n", "line 3, column 1: '7' is no level"),
+        ("time,d\n0,0\n2,7\n", "line 3, column 1: '7' is not a level"),
         ("time,d\n0,0\n2\n", "line 3, row: it has 1 columns"),
         ("time,d\n0,0\nnan,1\n", "line 3, time"),
         ("time,d\n0,0\n1e30,1\n", "line 3, time"),
         ("time,d\n", "no row"),
+    ] {
+        let error = refused(text.as_bytes(), "level-csv", &ImportOptions::default());
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn quoted_csv_cells_may_hold_commas_quotes_and_line_breaks() {
+    let text = "\"Time [s]\",\"in, the \"\"input\"\"\",\"out\nput\"\n\"0\",0,0\n0.000001,\"1\",\"0\"\n0.000004,1,\"1\"\n";
+    for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+        let run = import_bytes(text.as_bytes(), "c.csv", None, &named("in, the \"input\"", "output"))
+            .unwrap_or_else(|error| panic!("{text:?}: {error}"))
+            .run;
+        agrees(series(&run, "in, the \"input\"", Interval::Reaction), &[3000]);
+    }
+    for (text, expected) in [
+        ("time,d\n0,0\n1,\"0\n2,1\n", "line 3, record: a quotation mark is opened and not closed"),
+        ("time,\"d\ne\"\n0,0\n1,7\n", "line 4, column 1: '7' is not a level"),
     ] {
         let error = refused(text.as_bytes(), "level-csv", &ImportOptions::default());
         assert!(error.contains(expected), "{text}: {error}");
@@ -385,7 +403,7 @@ fn zip(members: &[(&str, &[u8], bool)], end: bool) -> Vec<u8> {
 const METADATA: &str = "[global]\nsigrok version=0.5.2\n[device 1]\ncapturefile=logic-1\ntotal probes=2\nsamplerate=1 MHz\n\
                         total analog=0\nprobe1=in\nprobe2=out\nunitsize=1\n";
 
-/// Rises at 10, is answered at 13, falls at 20; at 40, 41 and 50 again.
+/// Rises at 10, is answered at 13 and falls at 20; the same at 40, 41 and 50.
 fn samples() -> Vec<u8> {
     let level = |at: u32| match at % 30 {
         _ if at >= 60 => 0,
@@ -435,7 +453,7 @@ fn members_of_a_session_come_in_any_order() {
 }
 
 #[test]
-fn a_session_that_was_cut_off_gives_what_is_whole() {
+fn the_whole_part_of_a_cut_off_session_is_imported() {
     let samples = samples();
     let whole = zip(
         &[
@@ -446,7 +464,7 @@ fn a_session_that_was_cut_off_gives_what_is_whole() {
         ],
         true,
     );
-    // The end of the archive is gone, then some of the samples.
+    // First the end of the archive is missing, then some of the samples.
     for (length, expected) in
         [(whole.len() - 10, None), (whole.len() - 22, Some(80)), (whole.len() - 22 - 35, Some(45))]
     {
@@ -454,20 +472,17 @@ fn a_session_that_was_cut_off_gives_what_is_whole() {
         let is_cut = run.progress.state == State::CutShort;
         assert_eq!(is_cut, expected.is_some(), "{length}");
         if let Some(count) = expected {
-            let told = format!("the {count} samples before that are here");
+            let told = format!("the {count} samples before that are imported");
             assert!(run.validity.limits.iter().any(|limit| limit.contains(&told)), "{:?}", run.validity);
         }
         agrees(series(&run, "in", Interval::Reaction), &[3000, 1000]);
     }
     let error = refused(&whole[..40], "sigrok", &named("in", "out"));
-    assert!(
-        error.contains("metadata: there is none before the place where the archive was cut off"),
-        "{error}"
-    );
+    assert!(error.contains("metadata: it is missing in the part before the archive was cut off"), "{error}");
 }
 
 #[test]
-fn metadata_that_contradict_the_samples_are_refused() {
+fn metadata_that_contradict_the_samples_are_rejected() {
     let samples = samples();
     let with = |from: &str, to: &str| {
         assert!(METADATA.contains(from));
@@ -482,20 +497,20 @@ fn metadata_that_contradict_the_samples_are_refused() {
         )
     };
     for (from, to, expected) in [
-        ("samplerate=1 MHz", "samplerate=0 Hz", "samplerate: '0 Hz' is no sample rate"),
-        ("samplerate=1 MHz\n", "", "metadata, samplerate: there is none"),
-        ("unitsize=1", "unitsize=2", "logic-1-1: it ends with 1 bytes of a sample that has 2"),
-        ("unitsize=1", "unitsize=99999", "unitsize: '99999' is no number up to"),
-        ("total probes=2", "total probes=17", "unitsize: 1 bytes have no room for 17 channels"),
-        ("total probes=2", "total probes=1", "total probes: it says 1, but there is a probe2"),
-        ("probe1=in\nprobe2=out\n", "", "no channel of levels"),
+        ("samplerate=1 MHz", "samplerate=0 Hz", "samplerate: '0 Hz' is not a sample rate"),
+        ("samplerate=1 MHz\n", "", "metadata, samplerate: it is missing"),
+        ("unitsize=1", "unitsize=2", "logic-1-1: it ends with 1 of 2 bytes of a sample"),
+        ("unitsize=1", "unitsize=99999", "unitsize: '99999' is not a number up to"),
+        ("total probes=2", "total probes=17", "unitsize: 1 bytes are too few for 17 channels"),
+        ("total probes=2", "total probes=1", "total probes: it is 1, but there is a probe2"),
+        ("probe1=in\nprobe2=out\n", "", "no digital channel"),
     ] {
         let error = refused(&with(from, to), "sigrok", &ImportOptions::default());
         assert!(error.contains(expected), "{to}: {error}");
     }
     let version = zip(&[("version", b"3", false), ("metadata", METADATA.as_bytes(), true)], true);
-    assert!(refused(&version, "sigrok", &ImportOptions::default()).contains("'3' is no version"));
-    // A hole between members, and a wrong check sum, leave numbers that are not to be used.
+    assert!(refused(&version, "sigrok", &ImportOptions::default()).contains("version '3' is not supported"));
+    // A missing member and a wrong checksum make the run invalid.
     let hole = zip(
         &[
             ("metadata", METADATA.as_bytes(), true),
@@ -505,7 +520,11 @@ fn metadata_that_contradict_the_samples_are_refused() {
         true,
     );
     let run = imported(&hole, &named("in", "out"));
-    assert!(run.validity.spoilt_by.iter().any(|reason| reason.contains("hole")), "{:?}", run.validity);
+    assert!(
+        run.validity.spoilt_by.iter().any(|reason| reason.contains("between 1 and 3 are missing")),
+        "{:?}",
+        run.validity
+    );
     let mut damaged = zip(&[("metadata", METADATA.as_bytes(), true), ("logic-1-1", &samples, false)], true);
     let last = damaged.len() - 22 - 3;
     damaged[last] ^= 1;
@@ -513,14 +532,14 @@ fn metadata_that_contradict_the_samples_are_refused() {
     assert!(run.validity.spoilt_by.iter().any(|reason| reason.contains("check sum")), "{:?}", run.validity);
 }
 
-/// A gigabyte of samples in a megabyte of zip, of which none is kept.
+/// A gigabyte of samples in a megabyte of zip. No sample is kept in memory.
 #[test]
-fn a_bomb_is_counted_and_not_kept() {
+fn a_zip_bomb_is_counted_and_not_kept() {
     let zeros = vec![0u8; 64 << 20];
     let bomb = zip(&[("metadata", METADATA.as_bytes(), true), ("logic-1-1", &zeros, true)], true);
     let run = imported(&bomb, &named("in", "out"));
     assert!(!run.validity.valid, "no edge is no measurement");
-    // Out of order samples must be kept, and are bounded.
+    // Samples out of order must be kept, within a bound.
     let chunks: Vec<String> = (2..7).map(|number| format!("logic-1-{number}")).collect();
     let members: Vec<(&str, &[u8], bool)> =
         chunks.iter().map(|name| (name.as_str(), zeros.as_slice(), true)).collect();
@@ -539,7 +558,7 @@ fn saleae(begin: f64, end: f64, edges: &[f64]) -> Vec<u8> {
 }
 
 #[test]
-fn channels_of_saleae_lie_beside_each_other() {
+fn saleae_channels_are_files_in_one_directory() {
     let directory = tempfile::tempdir().unwrap();
     let path = |number: u32| directory.path().join(format!("digital_{number}.bin"));
     std::fs::write(path(0), saleae(-1e-3, 1e-2, &[0.0, 1e-4, 2e-3, 2.1e-3])).unwrap();
@@ -553,39 +572,39 @@ fn channels_of_saleae_lie_beside_each_other() {
     agrees(series(&run, "0", Interval::Reaction), &[12_500, 13_000]);
     let alone = of(3, ImportOptions::default()).unwrap().run;
     agrees(series(&alone, "3", Interval::High), &[87_500, 87_000]);
-    // The file of the answer stands for no capture of its own, so that a folder gives one run.
+    // The file of the answer is not imported as a capture, so that a directory gives one run.
     let error = of(3, named("0", "3")).unwrap_err();
     assert!(matches!(&error, ImportError::OtherChannel(file) if file == "digital_0.bin"), "{error}");
     let error = of(0, named("0", "1")).unwrap_err().to_string();
-    assert!(error.contains("there are 0, 3"), "{error}");
+    assert!(error.contains("the channels are 0, 3"), "{error}");
 }
 
 #[test]
-fn what_is_wrong_with_saleaes_files_is_said() {
+fn errors_in_saleae_files_are_reported() {
     let of = |bytes: &[u8]| import_bytes(bytes, "digital_0.bin", None, &ImportOptions::default());
     let whole = saleae(0.0, 1.0, &[0.1, 0.2, 0.3]);
     let cut = of(&whole[..whole.len() - 9]).unwrap().run;
     assert_eq!(cut.progress.state, State::CutShort);
     assert!(
-        cut.validity.limits.iter().any(|limit| limit.contains("it has 3 edges, and 1 are there")),
+        cut.validity.limits.iter().any(|limit| limit.contains("its header has 3 edges, but 1 are there")),
         "{:?}",
         cut.validity
     );
     for (bytes, expected) in [
-        (saleae(0.0, 1.0, &[0.1, 0.05]), "edge 2 lies before the one before it"),
-        (saleae(0.0, 1.0, &[0.1, 1.5]), "edge 2 lies before the one before it, or behind the end"),
-        (saleae(f64::NAN, 1.0, &[]), "NaN s is no time"),
-        (saleae(0.0, 1e300, &[]), "is no time that a capture has"),
+        (saleae(0.0, 1.0, &[0.1, 0.05]), "edge 2 is before the previous edge"),
+        (saleae(0.0, 1.0, &[0.1, 1.5]), "edge 2 is before the previous edge or after the end"),
+        (saleae(f64::NAN, 1.0, &[]), "NaN s is not a valid time"),
+        (saleae(0.0, 1e300, &[]), "is not a valid time"),
         (saleae(1.0, 0.0, &[]), "it ends before it begins"),
-        (whole[..20].to_vec(), "shorter than its head"),
+        (whole[..20].to_vec(), "shorter than its header"),
     ] {
         let error = of(&bytes).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
-    assert!(!limits(&of(&whole).unwrap().run).contains("behind the last edge"));
+    assert!(!limits(&of(&whole).unwrap().run).contains("after the last edge"));
     let surplus = of(&[whole.as_slice(), &[7; 13]].concat()).unwrap().run;
     assert_eq!((surplus.progress.state, surplus.series[0].tally.recorded), (State::Complete, 1));
-    let told = "the file: 13 bytes follow behind the last edge";
+    let told = "the file: 13 bytes follow after the last edge";
     assert!(limits(&surplus).contains(told), "{}", limits(&surplus));
     let mut analog = whole.clone();
     analog[12] = 1;

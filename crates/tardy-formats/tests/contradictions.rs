@@ -1,4 +1,4 @@
-//! Files of two measurements, files whose totals are none, and files that were cut off where it is easily overlooked.
+//! Files with two measurements, files with wrong totals, and files that were cut off at unobtrusive places.
 
 use tardy_formats::{ImportOptions, Unit, import_bytes};
 use tardy_record::Run;
@@ -16,12 +16,12 @@ fn import(text: &str) -> Result<Run, String> {
         .map_err(|error| error.to_string())
 }
 
-/// What is said against a file: an error, or why its run is invalid.
+/// The error of an import, or the reasons why the run is invalid.
 fn told(text: &str) -> String {
     import(text).map_or_else(|error| error, |run| run.validity.spoilt_by.join("; "))
 }
 
-/// A fixture with one thing changed, and what is said against it.
+/// The same for a fixture with one change.
 fn changed(name: &str, from: &str, to: &str) -> String {
     let text = fixture(name);
     assert!(text.contains(from), "{name}: {from}");
@@ -29,7 +29,7 @@ fn changed(name: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn another_measurement_behind_the_first_is_not_taken_for_its_end() {
+fn a_second_measurement_is_not_read_as_the_end_of_the_first() {
     for (name, from, to, expected) in [
         (
             "rtla-timerlat-top.txt",
@@ -47,7 +47,7 @@ fn another_measurement_behind_the_first_is_not_taken_for_its_end() {
         ("rtla-timerlat-top.txt", "00:01:00", "00:00:59", "line 9, duration: it goes back from 60 s to 59 s"),
         ("rtla-osnoise-top.txt", "          88", "          87", "line 10, max of CPU 1"),
         ("stress-ng-cyclic.log", "[12311]", "[12400]", "line 19, process: line 16 ends a run of stress-ng"),
-        ("stress-ng-cyclic.log", "7952", "7951", "line 19, samples: the same process has said another"),
+        ("stress-ng-cyclic.log", "7952", "7951", "line 19, samples: the same process printed another value"),
     ] {
         let first = fixture(name);
         assert_eq!(told(&(first.clone() + &first)), "", "{name}: a screen twice is one measurement");
@@ -57,7 +57,7 @@ fn another_measurement_behind_the_first_is_not_taken_for_its_end() {
     }
     let hwlatdetect = fixture("hwlatdetect.txt");
     let error = told(&hwlatdetect.repeat(2));
-    assert!(error.contains("line 18, hwlatdetect: a measurement has begun in line 1"), "{error}");
+    assert!(error.contains("line 18, hwlatdetect: a measurement began in line 1"), "{error}");
     let samples = &hwlatdetect[hwlatdetect.find("ts:").unwrap()..];
     assert_eq!(told(samples), "");
     let error = told(&samples.repeat(2));
@@ -73,15 +73,15 @@ fn another_measurement_behind_the_first_is_not_taken_for_its_end() {
 }
 
 #[test]
-fn totals_are_held_against_what_they_are_of() {
+fn totals_are_checked_against_their_parts() {
     for (name, from, to, expected) in [
         (
             "rtla-timerlat-top.txt",
             "#120001 e0",
             "#120002 e0",
-            "line 7, ALL, count: it says 120002, but the CPUs",
+            "line 7, ALL, count: it is 120002, but the CPUs",
         ),
-        ("rtla-timerlat-top.txt", "#120001 e0", "#120001 e1", "line 7, ALL, count: it says 120001e1"),
+        ("rtla-timerlat-top.txt", "#120001 e0", "#120001 e1", "line 7, ALL, count: it is 120001e1"),
         ("rtla-timerlat-top.txt", "#120001 e0", "#12000 e1", ""),
         ("rtla-timerlat-top.txt", "0         1        14 | ", "0         1        90 | ", "ALL, max of "),
         ("rtla-timerlat-top.txt", "3         7        51", "2         7        51", "ALL, min of "),
@@ -103,40 +103,40 @@ fn totals_are_held_against_what_they_are_of() {
             "rtla-timerlat-hist-3-columns.txt",
             "avg:       1250",
             "avg:       2250",
-            "it says 2250, but the columns have 1200 to 1300",
+            "it is 2250, but the columns have 1200 to 1300",
         ),
         (
             "rteval-summary.xml",
             "<samples>30",
             "<samples>31",
-            "line 11 ff., system, samples: it says 31, but the cores come to 30",
+            "line 11 ff., system, samples: it is 31, but the cores give 30",
         ),
         (
             "rteval-summary.xml",
             "<maximum unit=\"us\">14",
             "<maximum unit=\"us\">99",
-            "system, maximum: it says 99 us, but the cores come to 14 us",
+            "system, maximum: it is 99 us, but the cores give 14 us",
         ),
         (
             "rteval-summary.xml",
             "<minimum unit=\"us\">3",
             "<minimum unit=\"us\">2",
-            "system, minimum: it says 2 us",
+            "system, minimum: it is 2 us",
         ),
         ("rteval-summary.xml", "<maximum unit=\"us\">14", "<maximum unit=\"ns\">14000", ""),
         (
             "rteval-summary.xml",
             "<maximum unit=\"us\">14",
             "<maximum unit=\"fortnights\">14",
-            "line 11, maximum unit: 'fortnights' is no unit",
+            "line 11, maximum unit: 'fortnights' is not a unit",
         ),
         (
             "hwlatdetect.txt",
             "recorded: 3",
             "recorded: 2",
-            "line 13, Samples recorded: it says 2, but 3 are listed",
+            "line 13, Samples recorded: it is 2, but 3 are listed",
         ),
-        ("hdr.hlog", "1.007,2.769", "1.007,2.969", "line 5, Interval_Max: it says 2.969"),
+        ("hdr.hlog", "1.007,2.769", "1.007,2.969", "line 5, Interval_Max: it is 2.969"),
         ("hdr.hlog", "1.007,2.769", "1.007,2768.895", ""),
         (
             "stress-ng-cyclic.log",
@@ -157,7 +157,7 @@ fn totals_are_held_against_what_they_are_of() {
 }
 
 #[test]
-fn a_screen_that_was_cut_off_says_so() {
+fn a_cut_off_screen_is_reported() {
     let limits = |text: &str, state: State, cpus: usize| {
         let run = import(text).unwrap();
         assert_eq!((run.progress.state, run.series.len()), (state, cpus), "{text}");
@@ -173,12 +173,12 @@ fn a_screen_that_was_cut_off_says_so() {
     assert!(said.contains("ends in the middle, in line 6"), "{said}");
     let second = timerlat.clone() + &timerlat[..timerlat.find("  3 #").unwrap()];
     let said = limits(&second, State::CutShort, 4);
-    assert!(said.contains("no line of CPU 3: its numbers are of an earlier one"), "{said}");
+    assert!(said.contains("no line for CPU 3; its numbers are from an earlier screen"), "{said}");
     limits(&timerlat.repeat(2), State::Complete, 4);
 }
 
 #[test]
-fn a_log_without_its_last_line_end_is_read_as_far_as_it_is_whole() {
+fn a_log_without_its_last_line_end_is_imported_if_complete() {
     let hdr = fixture("hdr.hlog");
     let whole = import(hdr.trim_end()).unwrap();
     assert_eq!(whole.progress.state, State::Complete);

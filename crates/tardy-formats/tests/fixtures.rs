@@ -1,6 +1,6 @@
-//! Real files of other tools, and files of versions of which there is none at hand, made by what their sources print.
+//! Real files from other tools, and files written after the sources of versions without a real file.
 //!
-//! A new fixture is a file in tests/fixtures and a line in the golden, which `INSTA_UPDATE=always` writes: look at it.
+//! A new fixture is a file in tests/fixtures and a line in the snapshot, which `INSTA_UPDATE=always` writes. Review it.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn import(name: &str) -> Run {
     import_bytes(&fixture(name), name, None, &options(name)).unwrap().run
 }
 
-/// A line of what a logic analyser saw.
+/// A summary line of a capture.
 fn captured(text: &mut String, series: &Series, mean: &str) {
     let capture = series.capture().unwrap();
     writeln!(
@@ -53,7 +53,7 @@ fn captured(text: &mut String, series: &Series, mean: &str) {
     .unwrap();
 }
 
-/// Every fixture in some lines: what was found, and what is said about it.
+/// Each fixture in a few lines: its numbers and its remarks.
 #[test]
 fn every_fixture_has_its_numbers() {
     let mut text = String::new();
@@ -100,7 +100,7 @@ fn every_fixture_has_its_numbers() {
     insta::assert_snapshot!(text);
 }
 
-/// The totals that were counted by other means: with awk over the file, or from the tool's own summary.
+/// Totals counted independently: with awk from the file, or from the tool's summary.
 #[test]
 fn totals_are_those_of_the_tools() {
     let recorded =
@@ -143,7 +143,7 @@ fn a_file_without_a_unit_asks_for_one() {
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused() {
+fn contradicting_options_are_rejected() {
     let options = ImportOptions {
         unit: Some(Unit::Us),
         command: Some("cyclictest -N -p80".to_owned()),
@@ -154,11 +154,11 @@ fn options_that_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn what_contradicts_itself_names_line_and_field() {
+fn contradictions_name_line_and_field() {
     let text = String::from_utf8(fixture("cyclictest-2.7-hist-all.txt")).unwrap();
     let import = |text: &str| import_bytes(text.as_bytes(), "x", None, &options("x"));
     for (from, to, expected) in [
-        ("004985", "004986", "line 4, row 8: the total column says 4986"),
+        ("004985", "004986", "line 4, row 8: the total column is 4986"),
         (
             "# Min Latencies: 00007",
             "# Min Latencies: 00026",
@@ -170,11 +170,11 @@ fn what_contradicts_itself_names_line_and_field() {
             "the minimum is 5 us, but the lowest bin with a count begins at 7 us",
         ),
         ("# Max Latencies: 00025 02093 02093", "# Max Latencies: 00011 02093 02093", "the maximum is 11 us"),
-        (" 02093 02093", " 02093 09999", "line 8, Max Latencies: of all threads it says 9999"),
+        (" 02093 02093", " 02093 09999", "line 8, Max Latencies: the value of all threads is 9999"),
         (" 02093 02093", "", "line 8, Max Latencies: 1 values for 2 threads"),
-        ("00005 00007", "00005 00999", "line 9, Histogram Overflows: of all threads it says 999"),
-        ("000012 000003", "000008 000003", "line 5, latency: 8 stands behind 8"),
-        ("000012 000003", "000012 0000x3", "line 5, column 1: '0000x3' is no count"),
+        ("00005 00007", "00005 00999", "line 9, Histogram Overflows: the value of all threads is 999"),
+        ("000012 000003", "000008 000003", "line 5, latency: 8 follows 8"),
+        ("000012 000003", "000012 0000x3", "line 5, column 1: '0000x3' is not a count"),
         ("000012 000003", "000012 18446744073709551616", "line 5, column 1"),
     ] {
         assert!(text.contains(from));
@@ -182,10 +182,14 @@ fn what_contradicts_itself_names_line_and_field() {
         assert!(error.contains(expected), "{from} → {to}: {error}");
     }
     let headless: String = text.split_inclusive('\n').skip(1).take(4).collect();
-    assert_eq!(import(&headless).unwrap().run.series.len(), 2, "the column of all is no thread");
+    assert_eq!(import(&headless).unwrap().run.series.len(), 2, "the column of all is not a thread");
     let mean = text.replacen("# Avg Latencies: 00009", "# Avg Latencies: 00020", 1);
     let run = import(&mean).unwrap().run;
-    assert!(run.validity.spoilt_by[0].contains("thread 0: the mean, 20 us, is none"), "{:?}", run.validity);
+    assert!(
+        run.validity.spoilt_by[0].contains("thread 0: the mean, 20 us, is not possible"),
+        "{:?}",
+        run.validity
+    );
     let old = String::from_utf8(fixture("cyclictest-2.4-hist.txt")).unwrap();
     let changed = old.replacen("000014 003914", "000014 003915", 1);
     assert_ne!(old, changed);
@@ -201,7 +205,7 @@ fn what_contradicts_itself_names_line_and_field() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_gives_what_is_whole() {
+fn the_whole_part_of_a_cut_off_file_is_imported() {
     let text = fixture("cyclictest-2.4-hist.txt");
     let cut = text.windows(7).position(|window| window == b"000021 ").unwrap() + 12;
     let run = import_bytes(&text[..cut], "x", None, &options("x")).unwrap().run;
@@ -238,7 +242,7 @@ fn samples_keep_their_times_and_worst() {
 }
 
 #[test]
-fn compressed_files_are_the_same_as_plain_ones() {
+fn compressed_and_plain_files_give_the_same_run() {
     use std::io::Write;
     let plain = fixture("rtla-timerlat-hist.txt");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -257,7 +261,7 @@ fn compressed_files_are_the_same_as_plain_ones() {
 }
 
 #[test]
-fn a_bomb_is_defused() {
+fn a_compression_bomb_is_rejected() {
     use std::io::Write;
     let mut zeros = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     let mut text = b"# Histogram\n".to_vec();
@@ -272,7 +276,7 @@ fn a_bomb_is_defused() {
     assert!(error.contains("bytes"), "{error}");
 }
 
-/// An archive with an end.
+/// An archive with its end mark.
 fn tar_of(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = Vec::new();
     for (name, content) in members {
@@ -292,9 +296,9 @@ fn tar_of(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     archive
 }
 
-/// What is whole of an archive is imported, and neither the member that is cut off nor that there is no end goes unsaid.
+/// The whole part of an archive is imported; a member that is cut off and a missing end mark are reported.
 #[test]
-fn an_archive_that_was_cut_off_says_where() {
+fn a_cut_off_archive_is_reported_with_its_place() {
     let samples: String = (0..2000).map(|cycle| format!("{:8}:{cycle:8}:{:8}\n", 0, cycle % 97)).collect();
     let whole = tar_of(&[("a.txt", samples.clone().into()), ("b/b.txt", samples.clone().into())]);
     let second = 512 + samples.len().next_multiple_of(512);
@@ -327,7 +331,7 @@ fn an_archive_that_was_cut_off_says_where() {
 }
 
 #[test]
-fn members_of_an_archive_come_one_by_one() {
+fn members_of_an_archive_are_read_one_by_one() {
     let mut archive =
         tar_of(&[("a/hist.txt", fixture("columns-osadl.txt")), ("b.json", fixture("pmqtest-2.4.json"))]);
     let mut tar = Tar::new(archive.as_slice());
@@ -343,7 +347,7 @@ fn members_of_an_archive_come_one_by_one() {
     assert!(Tar::new(archive.as_slice()).next_member().is_err(), "a damaged header is noticed");
 }
 
-/// What `--as` forces onto a file of another format is an error, or nothing worse.
+/// A wrong `--as` gives an error or a sound run.
 #[test]
 fn every_importer_survives_every_file() {
     for (name, bytes) in fixtures() {

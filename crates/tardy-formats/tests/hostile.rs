@@ -1,4 +1,4 @@
-//! Files that an enemy wrote, or a disk: whatever is in them, there is an error that says where, or a run that holds.
+//! Hostile and damaged files: every file gives an error that names the place, or a sound run.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ fn options() -> ImportOptions {
     ImportOptions { unit: Some(Unit::Us), ..ImportOptions::default() }
 }
 
-/// Imports `bytes`; what comes of it must be a sound run that survives its own file, or an error with words in it.
+/// Imports `bytes`. The result must be a sound run that can be written and read again, or an error with a message.
 fn survives(bytes: &[u8], format: Option<&'static Format>) {
     match import_bytes(bytes, "hostile", format, &options()) {
         Ok(imported) => {
@@ -24,7 +24,7 @@ fn survives(bytes: &[u8], format: Option<&'static Format>) {
     }
 }
 
-/// Fixtures with the formats that they are in.
+/// The fixtures with their formats.
 fn fixtures() -> Vec<(&'static Format, Vec<u8>)> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
     let mut paths: Vec<_> =
@@ -45,7 +45,7 @@ fn every_format_has_a_fixture() {
     }
 }
 
-/// The long fuzzing (`make fuzz`) has a target for each format, named for it.
+/// `make fuzz` has a target for each format, with the name of the format.
 #[test]
 fn every_format_has_a_fuzz_target() {
     for format in FORMATS {
@@ -55,9 +55,9 @@ fn every_format_has_a_fuzz_target() {
     }
 }
 
-/// What is put into a file.
+/// Damage to a file.
 #[derive(Clone, Debug)]
-enum Wound {
+enum Damage {
     Flip(u8),
     Cut(usize),
     Double(usize),
@@ -65,7 +65,7 @@ enum Wound {
     End,
 }
 
-const POISON: [&str; 16] = [
+const INSERTIONS: [&str; 16] = [
     "9223372036854775807",
     "9223372036854775808",
     "18446744073709551615",
@@ -84,33 +84,33 @@ const POISON: [&str; 16] = [
     "T:4095 (0) P:99 I:1 C:1 Min:0 Act:0 Avg:0 Max:0\n",
 ];
 
-fn wounds() -> impl Strategy<Value = Vec<(usize, Wound)>> {
-    let wound = prop_oneof![
-        any::<u8>().prop_map(Wound::Flip),
-        (1usize..200).prop_map(Wound::Cut),
-        (1usize..200).prop_map(Wound::Double),
-        (0..POISON.len()).prop_map(|index| Wound::Insert(POISON[index])),
-        Just(Wound::End),
+fn damages() -> impl Strategy<Value = Vec<(usize, Damage)>> {
+    let damage = prop_oneof![
+        any::<u8>().prop_map(Damage::Flip),
+        (1usize..200).prop_map(Damage::Cut),
+        (1usize..200).prop_map(Damage::Double),
+        (0..INSERTIONS.len()).prop_map(|index| Damage::Insert(INSERTIONS[index])),
+        Just(Damage::End),
     ];
-    prop::collection::vec((any::<usize>(), wound), 1..6)
+    prop::collection::vec((any::<usize>(), damage), 1..6)
 }
 
-fn wounded(bytes: &[u8], wounds: &[(usize, Wound)]) -> Vec<u8> {
+fn damaged(bytes: &[u8], damages: &[(usize, Damage)]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
-    for (at, wound) in wounds {
+    for (at, damage) in damages {
         if bytes.is_empty() {
             break;
         }
         let at = at % bytes.len();
-        match wound {
-            Wound::Flip(with) => bytes[at] ^= with,
-            Wound::Cut(length) => drop(bytes.drain(at..(at + length).min(bytes.len()))),
-            Wound::Double(length) => {
+        match damage {
+            Damage::Flip(with) => bytes[at] ^= with,
+            Damage::Cut(length) => drop(bytes.drain(at..(at + length).min(bytes.len()))),
+            Damage::Double(length) => {
                 let again = bytes[at..(at + length).min(bytes.len())].to_vec();
                 bytes.splice(at..at, again);
             }
-            Wound::Insert(text) => drop(bytes.splice(at..at, text.bytes())),
-            Wound::End => bytes.truncate(at),
+            Damage::Insert(text) => drop(bytes.splice(at..at, text.bytes())),
+            Damage::End => bytes.truncate(at),
         }
     }
     bytes
@@ -119,18 +119,18 @@ fn wounded(bytes: &[u8], wounds: &[(usize, Wound)]) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Each case wounds every fixture, so that every importer has its share.
+    /// Each case damages every fixture, so that every importer is tested.
     #[test]
-    fn wounded_files_are_errors_or_runs(wounds in wounds()) {
+    fn damaged_files_are_errors_or_runs(damages in damages()) {
         for (format, bytes) in fixtures() {
-            let bytes = wounded(&bytes, &wounds);
+            let bytes = damaged(&bytes, &damages);
             survives(&bytes, Some(format));
             survives(&bytes, None);
         }
     }
 
     #[test]
-    fn noise_is_no_measurement(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn random_bytes_are_errors_or_runs(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         survives(&bytes, None);
         for format in FORMATS {
             survives(&bytes, Some(format));
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-/// A reader of the same bytes over and over.
+/// A reader that repeats the same bytes.
 struct Endless<'a> {
     head: &'a [u8],
     body: &'a [u8],
@@ -169,6 +169,11 @@ fn of_endless(head: &str, body: &str) -> String {
 fn a_line_without_end_is_an_error_that_names_it() {
     let error = of_endless("# Histogram\n000001 000001\n", "7 ");
     assert!(error.contains("line 3") && error.contains("65536 bytes"), "{error}");
+    let error = of_endless("time,d\n0,0\n", "7,");
+    assert!(error.contains("line 3") && error.contains("65536 bytes"), "{error}");
+    // An open quotation mark makes one record of all lines.
+    let error = of_endless("time,d\n0,0\n1,\"0\n", "2,1\n");
+    assert!(error.contains("line 3, record") && error.contains("65536 bytes"), "{error}");
     let error = of_endless("       0:       0:      56\n", "7");
     assert!(error.contains("line 2") && error.contains("65536 bytes"), "{error}");
 }
@@ -185,15 +190,15 @@ fn a_document_without_end_is_not_read_to_its_end() {
 fn nesting_is_bounded() {
     let deep = format!("{{\"rt_test_version:\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
     let error = import_bytes(deep.as_bytes(), "deep", None, &options()).unwrap_err().to_string();
-    assert!(error.contains("nested"), "{error}");
+    assert!(error.contains("levels of nesting"), "{error}");
     let deep = format!("<rteval>{}", "<a>".repeat(100_000));
     let error = import_bytes(deep.as_bytes(), "deep", None, &options()).unwrap_err().to_string();
-    assert!(error.contains("nested"), "{error}");
+    assert!(error.contains("levels of nesting"), "{error}");
 }
 
-/// What fuzzing found, or would have.
+/// Cases found by fuzzing.
 #[test]
-fn headers_behind_their_rows_are_errors() {
+fn headers_after_their_rows_are_errors() {
     let rtla =
         "# RTLA timerlat histogram\n# Time unit is microseconds (us)\n0\nIndex   IRQ-000\n1  2\nover: 0\n";
     let oslat = "oslat V 2.40\nCore: 0\n001 (us): 5\nCore: 0 1\nMinimum: 1 1 (us)\nMaximum: 1 1 (us)\n";
@@ -204,7 +209,7 @@ fn headers_behind_their_rows_are_errors() {
 }
 
 #[test]
-fn counts_that_no_machine_can_make_are_errors() {
+fn impossible_counts_are_errors() {
     let most = u64::MAX;
     for (text, expected) in [
         (
@@ -212,7 +217,7 @@ fn counts_that_no_machine_can_make_are_errors() {
             "2^64",
         ),
         (format!("# Histogram\n{} 000001\n", 1u64 << 63), "line 2, latency"),
-        ("1 1\n999999999999999999 2\n".to_owned(), "longer than any measurement"),
+        ("1 1\n999999999999999999 2\n".to_owned(), "is longer than a measurement can be"),
         (
             "RTT|  00:00:01  (user, 1 us period, priority 9)\nRTD|\nRTS| 99999999999999999999| 1| 2| 0|\n"
                 .to_owned(),
@@ -225,9 +230,9 @@ fn counts_that_no_machine_can_make_are_errors() {
     }
 }
 
-/// Files that say two things at once: an error that names the place, or a run that is invalid for a reason that does.
+/// A contradiction is an error that names the place, or makes the run invalid for a reason that does.
 #[test]
-fn contradictions_are_told_with_their_place() {
+fn contradictions_are_reported_with_their_place() {
     let hist = |overflows: &str, listed: &str| {
         format!(
             "# Histogram\n000001 000004\n000002 000001\n# Min Latencies: 00001\n# Avg Latencies: 00001\n# Max Latencies: \
@@ -250,12 +255,12 @@ fn contradictions_are_told_with_their_place() {
         (hist("00002", "00001 00003").into(), ""),
         (hist("00002", "00001 # 00001 others").into(), ""),
         (hist("00002", "00001").into(), "line 9, thread 0: 1 cycles beyond the histogram are listed"),
-        (hist("00002", "00001 # 00007 others").into(), "says 2"),
-        (hist("00002", "00001 00077").into(), "cycle 77 is listed, and there were 7"),
+        (hist("00002", "00001 # 00007 others").into(), "has 2"),
+        (hist("00002", "00001 00077").into(), "cycle 77 is listed, but there were 7"),
         (json(&format!("\"0\": {{{counts}, \"avg\": 4.5}}")).into(), ""),
         (json(&format!("\"0\": {{{counts}, \"avg\": 40.5}}")).into(), "thread.0.min, max: the mean, 40.5 us"),
-        (json(&format!("\"0\": {{{counts}}}, \"0\": {{{counts}}}")).into(), "the key '0' is there twice"),
-        (json(&format!("\"0\": {{{counts}}}, \"00\": {{{counts}}}")).into(), "thread 0 is there twice"),
+        (json(&format!("\"0\": {{{counts}}}, \"0\": {{{counts}}}")).into(), "the key '0' appears twice"),
+        (json(&format!("\"0\": {{{counts}}}, \"00\": {{{counts}}}")).into(), "thread 0 appears twice"),
         (json(&format!("\"0\": {{{counts}, \"min_ns\": 3400, \"max_ns\": 9999}}")).into(), ""),
         (json(&format!("\"0\": {{{counts}, \"min_ns\": 4400, \"max_ns\": 9999}}")).into(), "the minimum is 4400 ns"),
         (
@@ -270,7 +275,7 @@ fn contradictions_are_told_with_their_place() {
         (
             b"T: 0 (1) P:80 I:1000 C: 9 Min: 1 Act: 1 Avg: 1 Max: 2\n# Histogram\n000001 000004\n# Min Latencies: 00001\n\
               # Max Latencies: 00001\n# Histogram Overflows: 00000\n".to_vec(),
-            "line 1, C, thread 0: it says 9, and the histogram has 4 readings",
+            "line 1, C, thread 0: it is 9, but the histogram has 4 readings",
         ),
         (
             b"       0:       0:      15\n       0:       1:      14\n       0:       1:      14\n".to_vec(),
@@ -278,7 +283,7 @@ fn contradictions_are_told_with_their_place() {
         ),
         ([sample_at(5), sample_at(6), sample_at(7)].concat(), ""),
         ([sample_at(5), sample_at(6), sample_at(5)].concat(), "record 3, time: thread 0 goes back by"),
-        ([sample_at(5), sample_at(6), [0; 28]].concat(), "record 3, time: is no time"),
+        ([sample_at(5), sample_at(6), [0; 28]].concat(), "record 3, time: it is not a time"),
     ];
     for (bytes, expected) in cases {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -292,18 +297,18 @@ fn contradictions_are_told_with_their_place() {
     }
 }
 
-/// 200 MB of zeros are a hole, and no measurement of a machine that was started at this moment.
+/// 200 MB of zeros are a hole in a file, not samples from a machine that just started.
 #[test]
-fn zeros_are_no_samples() {
+fn zeros_are_not_samples() {
     let reader = Endless { head: b"", body: &[0; 4096], left: 200_000_000, at: 0 };
     let mut content = Content::open(reader).unwrap();
     let error = import(&mut content, "zeros", None, &options()).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("no format"), "{error}");
 }
 
-/// What is whole of a compressed file is imported, and the run says that the rest is missing.
+/// The whole part of a compressed file is imported, and the run reports that the rest is missing.
 #[test]
-fn a_compressed_file_that_was_cut_off_is_imported_as_far_as_it_goes() {
+fn the_whole_part_of_a_cut_off_compressed_file_is_imported() {
     let text: String =
         (0..40_000).map(|cycle| format!("{:8}:{cycle:8}:{:8}\n", 0, cycle * 7919 % 997)).collect();
     let gzip = {
@@ -320,7 +325,7 @@ fn a_compressed_file_that_was_cut_off_is_imported_as_far_as_it_goes() {
         let whole = import_bytes(&packed, "x", None, &options()).unwrap().run;
         assert_eq!(whole.series[0].tally.recorded, 40_000);
         assert_eq!(whole.progress.state, State::Complete);
-        // The end of a gzip file is a check sum: all readings are there, and nobody knows whether they are right.
+        // A gzip file ends with a checksum: all readings are there, but they cannot be verified.
         for length in [packed.len() - 3, packed.len() * 2 / 3] {
             let run = import_bytes(&packed[..length], "x", None, &options()).unwrap().run;
             let recorded = run.series[0].tally.recorded;
@@ -337,8 +342,7 @@ fn a_compressed_file_that_was_cut_off_is_imported_as_far_as_it_goes() {
     }
 }
 
-/// Where samples went into the file of --report, hwlatdetect's text has how many there were and the longest; that file is one
-/// of its own.
+/// With --report, hwlatdetect's text has only the count and the longest sample. The report can be imported separately.
 #[test]
 fn hwlatdetect_with_a_report_has_its_count_and_its_longest() {
     let import = |text: &str| import_bytes(text.as_bytes(), "x", None, &options()).unwrap().run;
@@ -354,9 +358,9 @@ fn hwlatdetect_with_a_report_has_its_count_and_its_longest() {
     assert!(run.validity.limits.iter().any(|limit| limit.starts_with("5 gaps")), "{:?}", run.validity.limits);
 }
 
-/// What rteval's own code makes of a single sample, of a spread near zero, and of a maximum as high as there are buckets.
+/// rteval's results for a single sample, for a spread near zero, and for a maximum equal to the number of buckets.
 #[test]
-fn rtevals_statistics_are_taken_as_it_computes_them() {
+fn rtevals_statistics_match_its_own_computation() {
     let core = |id: u32, statistics: &str, buckets: &str| {
         format!(
             "<core id=\"{id}\" priority=\"95\"><statistics>{statistics}</statistics><histogram \
@@ -395,9 +399,9 @@ fn rtevals_statistics_are_taken_as_it_computes_them() {
     assert_eq!(told, expected);
 }
 
-/// osnoise's extremes are cut off to the bin: a mean above such a maximum is none.
+/// osnoise's extremes are truncated to the bin, so a mean above the maximum is not a contradiction.
 #[test]
-fn a_mean_in_the_bin_of_the_maximum_contradicts_nothing() {
+fn a_mean_in_the_bin_of_the_maximum_is_valid() {
     let text = "# RTLA osnoise histogram\n# Time unit is microseconds (us)\n# Duration:   0 00:00:10\nIndex   CPU-000\n\
                 5             4\n10            3\n15            2\nover:         0\ncount:        9\nmin:          5\n\
                 avg:      17.50\nmax:         15\n";

@@ -1,4 +1,4 @@
-//! What is exported and imported again: counts, extremes and names are the same.
+//! Exported and imported again, counts, extremes and names are the same.
 
 use proptest::prelude::*;
 use tardy_formats::{EXPORTS, ExportOptions, ImportOptions, Unit, export, import_bytes};
@@ -10,8 +10,8 @@ use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_record::{Histogram, Knowable, Run, file};
 
-/// A run of series with these values, which are whole multiples of the unit; some of the highest lie beyond the
-/// histogram where `reach` says so.
+/// A run of series with these values, which are whole multiples of the unit. With `reach`, some of the highest are beyond
+/// the histogram.
 fn run_of(all: &[Vec<u64>], unit: Unit, reach: Option<i64>) -> Run {
     let plan = Plan {
         phases: vec![PhasePlan {
@@ -47,7 +47,7 @@ fn run_of(all: &[Vec<u64>], unit: Unit, reach: Option<i64>) -> Run {
     run
 }
 
-/// Puts everything from `reach` on into one bin without an end.
+/// Puts everything from `reach` on into one open bin.
 fn open_from(histogram: &mut Histogram, reach: i64) {
     let (below, beyond): (Vec<_>, Vec<_>) = histogram.bins().iter().partition(|bin| bin.upper_ns <= reach);
     let mut bins: Vec<tardy_record::Bin> = below;
@@ -87,7 +87,7 @@ proptest! {
             let back = there_and_back(&run, name, unit, says_unit);
             prop_assert_eq!(told(&back), told(&run), "{}", name);
         }
-        // One that lies beyond the histogram as a whole has no distribution.
+        // A series that is completely beyond the histogram has no distribution.
         let beyond = |series: &tardy_record::Series| series.measured.has_no_distribution();
         if !run.series.iter().any(beyond) {
             prop_assert_eq!(told(&there_and_back(&run, "hdr-log", unit, true)), told(&run), "hdr-log");
@@ -97,7 +97,8 @@ proptest! {
         }
     }
 
-    /// Counts and extremes alone, as of a file with lines of threads: what has a place comes back, and nothing is made up.
+    /// Counts and extremes alone, as from a file with thread lines: what the format holds comes back, and nothing is
+    /// invented.
     #[test]
     fn runs_without_a_distribution_come_back(all in values(), ns: bool) {
         let unit = if ns { Unit::Ns } else { Unit::Us };
@@ -112,7 +113,7 @@ proptest! {
         }
     }
 
-    /// Readings to the ns, in formats of whole us: counts are of us, extremes are exact.
+    /// Readings in ns, in formats with whole us: counts are in us, extremes are exact.
     #[test]
     fn exact_extremes_come_back_from_whole_us(
         all in prop::collection::vec(prop::collection::vec(0u64..3_000_000, 1..40), 1..4),
@@ -148,7 +149,7 @@ proptest! {
         }
     }
 
-    /// No text that is made of a run breaks the syntax that it is in, whatever names are in it.
+    /// No export breaks the syntax of its format, whatever the names contain.
     #[test]
     fn names_break_nothing(label in "\\PC{0,30}", host in "[\"<>&\\\\,\n\t a-z]{0,20}") {
         let mut run = run_of(&[vec![5, 7], vec![9]], Unit::Us, None);
@@ -172,9 +173,9 @@ proptest! {
     }
 }
 
-/// A file without a single row, since everything lay beyond them.
+/// A file without rows, since all readings are beyond them.
 #[test]
-fn readings_that_all_lie_beyond_the_histogram_come_back() {
+fn readings_beyond_the_histogram_come_back() {
     let run = run_of(&[vec![900, 905], vec![901]], Unit::Us, Some(1));
     for name in ["cyclictest", "cyclictest-json"] {
         let back = there_and_back(&run, name, Unit::Us, name != "cyclictest");
@@ -183,8 +184,7 @@ fn readings_that_all_lie_beyond_the_histogram_come_back() {
     refused(&run, &["osadl", "hdr-log"]);
 }
 
-/// Takes the distribution of each series away, as of a file that has none.
-/// Means are cut off to whole units, or gone.
+/// Removes the distribution of each series, as in a file without one. Truncates means to whole units or removes them.
 fn without_distribution(mut run: Run, means_of: Option<Unit>) -> Run {
     for series in &mut run.series {
         let whole = |unit: Unit| {
@@ -201,7 +201,7 @@ fn without_distribution(mut run: Run, means_of: Option<Unit>) -> Run {
     run
 }
 
-/// Holds that `run` is refused by the formats `names`, and by no others.
+/// Checks that exactly the formats `names` reject `run`.
 fn refused(run: &Run, names: &[&str]) {
     for format in EXPORTS {
         let result = export(run, format, &ExportOptions { unit: Unit::Us, limit_ns: None });
@@ -210,7 +210,7 @@ fn refused(run: &Run, names: &[&str]) {
 }
 
 #[test]
-fn what_is_not_known_is_left_out_or_refused_and_never_zero() {
+fn unknown_values_are_left_out_or_rejected_and_never_zero() {
     let run = without_distribution(run_of(&[vec![5, 9], vec![700]], Unit::Us, None), None);
     refused(&run, &["cyclictest", "hdr-log", "osadl"]);
     let text = |name: &str| {
@@ -229,9 +229,9 @@ fn what_is_not_known_is_left_out_or_refused_and_never_zero() {
     assert_eq!(flat["series"][0]["mean_ns"], serde_json::Value::Null);
 }
 
-/// Of a histogram that ends below 1 ms, with a maximum of 12 ms: nobody counted what lies between.
+/// The histogram ends below 1 ms and the maximum is 12 ms: counts in between are unknown.
 #[test]
-fn buckets_that_nobody_counted_are_not_written() {
+fn buckets_with_unknown_counts_are_not_written() {
     let mut run = run_of(&[vec![7, 60, 900, 12_000]], Unit::Us, None);
     open_from(&mut run.series[0].measured, 400_000);
     let format = EXPORTS.iter().find(|format| format.name == "openmetrics").unwrap();
@@ -245,7 +245,7 @@ fn buckets_that_nobody_counted_are_not_written() {
 }
 
 #[test]
-fn early_wakeups_are_refused_where_there_is_no_place_for_them() {
+fn early_wake_ups_are_rejected_by_formats_without_negative_values() {
     let mut run = run_of(&[vec![5]], Unit::Ns, None);
     run.series[0].measured = Histogram::from_bins(vec![(-7, -6, 1).into()]).unwrap();
     (run.series[0].min_ns, run.series[0].max_ns) = (Some(-7), Some(-7));

@@ -75,7 +75,7 @@ fn a_mistyped_module_is_distinguished_from_a_similar_one() {
     let facts = facts_of("rpi1-3.2-misnamed");
     let unowned = facts.kernel.unowned_parameters.get().unwrap();
     assert_eq!(unowned.len(), 1, "{unowned:?}");
-    assert_eq!(unowned[0].to_string(), "dwg_otg.speed=1 (no module dwg_otg; dwc_otg.speed=1 meant?)");
+    assert_eq!(unowned[0].to_string(), "dwg_otg.speed=1 (no module dwg_otg; did you mean dwc_otg.speed=1?)");
 }
 
 /// Every file of every machine, by its path under the root.

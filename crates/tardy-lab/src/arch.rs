@@ -13,10 +13,10 @@ pub enum Arch {
 }
 
 impl Arch {
-    /// Both.
+    /// All of them.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// As uname(2) and Rust's targets have it.
+    /// Its name in uname(2) and in Rust's targets.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -24,7 +24,7 @@ impl Arch {
         }
     }
 
-    /// As Debian has it.
+    /// Debian's name for it.
     pub fn debian_name(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -32,7 +32,15 @@ impl Arch {
         }
     }
 
-    /// The one that this tardy was built for, if a guest can have it.
+    /// Its number in ELF headers (`EM_X86_64`, `EM_AARCH64` of elf(5)).
+    pub(crate) fn elf_machine(self) -> u16 {
+        match self {
+            Self::X86_64 => 62,
+            Self::Aarch64 => 183,
+        }
+    }
+
+    /// The processor that this program was built for; `None` if no guest can have it.
     pub fn of_this_program() -> Option<Self> {
         Self::ALL.into_iter().find(|arch| arch.name() == std::env::consts::ARCH)
     }

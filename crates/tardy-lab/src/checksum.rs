@@ -1,4 +1,4 @@
-//! SHA-256 as everything here writes it: in hexadecimal.
+//! SHA-256 in hexadecimal, the form that all records of the lab have.
 
 use sha2::{Digest, Sha256};
 

@@ -1,7 +1,7 @@
-//! One experiment on one kernel: from its parts to the run's place in the record.
+//! One experiment on one kernel: from its parts to the record of the lab.
 
+mod guest_directory;
 mod identity;
-mod place;
 
 use std::fs;
 use std::io;
@@ -14,80 +14,82 @@ use thiserror::Error;
 
 use crate::checksum::sha256;
 use crate::guest::initramfs::{self, Parts};
+use crate::guest::messages::Message;
 use crate::guest::orders::Orders;
-use crate::guest::words::Word;
 use crate::kernel::Kernel;
 use crate::kernel::modules::Module;
 use crate::machine::{self, Machine, Pace, Setup};
 use crate::session::{self, EmulatorError, Session, SessionError};
 
+use guest_directory::GuestDirectory;
 use identity::identity;
-use place::Place;
 
-/// What shall happen in a guest, whatever its kernel.
+/// An experiment, for any kernel.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The machine.
     pub machine: Machine,
-    /// What its time is.
+    /// The guest's clock.
     pub pace: Pace,
-    /// Its memory; `raspi3b` always has 1024.
+    /// Its memory in MiB; `raspi3b` always has 1024.
     pub memory_mib: u32,
-    /// How long the emulator may work without a word from the guest.
+    /// How much CPU time the emulator may use without a message from the guest.
     pub patience: Duration,
-    /// What the guest is told.
+    /// What the guest is to do.
     pub orders: Orders,
-    /// What it is made of; modules and the kernel's configuration are added for each kernel.
+    /// The content of its initramfs. Modules and the kernel's configuration are added for each kernel.
     pub parts: Parts,
 }
 
-/// What came of it.
+/// The result of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Where it took place.
+    /// The record of the lab.
     pub lab: Lab,
-    /// Files that the guest handed out, by name.
+    /// The guest's result files and their names.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Exit status of the guest's last command.
+    /// The exit status of the guest's last command.
     pub status: u8,
-    /// The last lines that its commands said.
-    pub said: Vec<String>,
-    /// What the guest's kernel printed.
+    /// The last lines that its commands wrote.
+    pub output: Vec<String>,
+    /// The guest's console: what its kernel printed.
     pub console: Vec<u8>,
 }
 
-/// What a kernel takes beside its image and the initramfs, at the very least, in MiB.
-const MEMORY_BESIDE_MIB: u64 = 24;
-/// Lines of the guest's commands that are kept.
-const SAID_MAX: usize = 20;
+/// The memory that a kernel needs at least, in addition to its image and the initramfs, in MiB.
+const MEMORY_OVERHEAD_MIB: u64 = 24;
+/// The most lines of the guest's output that are kept.
+const OUTPUT_LINES_MAX: usize = 20;
 
-/// Why nothing came of it.
+/// Why an experiment has no result.
 #[derive(Debug, Error)]
 pub enum ExperimentError {
-    /// The machine cannot boot that kernel.
+    /// The kernel is for another processor than the machine's.
     #[error(
-        "{spec} is a kernel for {kernel}, and {machine} has a processor of {wanted}; choose another --machine"
+        "{spec} is a kernel for {kernel}, but {machine} has an {wanted} processor; choose another --machine"
     )]
     Processor {
         /// The kernel.
         spec: String,
-        /// Its processor.
+        /// The kernel's processor.
         kernel: &'static str,
         /// The machine.
         machine: &'static str,
-        /// Its processor.
+        /// The machine's processor.
         wanted: &'static str,
     },
-    /// A file of the kernel's.
+    /// One of the kernel's files cannot be read.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The machine needs a device tree.
-    #[error("{machine} needs the device tree {file}, and {spec} has none; a kernel by path takes dtbs=DIR")]
+    /// The machine needs a device tree that the kernel does not have.
+    #[error(
+        "{machine} needs the device tree {file}, which {spec} does not have; for a kernel by path, add dtbs=DIR"
+    )]
     DeviceTree {
         /// The machine.
         machine: &'static str,
@@ -96,80 +98,80 @@ pub enum ExperimentError {
         /// The kernel.
         spec: String,
     },
-    /// Kernel and initramfs would not fit.
+    /// Kernel and initramfs do not fit into the guest's memory.
     #[error(
-        "{spec} and what goes with it take {needed_mib} MiB before anything runs, and the guest has {memory_mib} MiB: too \
-         little memory for it (--memory)"
+        "{spec} and its initramfs need {needed_mib} MiB, but the guest has {memory_mib} MiB: too little memory; use --memory \
+         to give it more"
     )]
     Memory {
         /// The kernel.
         spec: String,
-        /// What they take.
+        /// The memory that they need.
         needed_mib: u64,
-        /// What the guest has.
+        /// The guest's memory.
         memory_mib: u32,
     },
-    /// The directory for the guest.
-    #[error("the guest's directory cannot be made: {0}")]
-    Place(io::Error),
-    /// The emulator.
+    /// The guest's directory cannot be written.
+    #[error("the guest's directory cannot be written: {0}")]
+    Directory(io::Error),
+    /// The emulator failed.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// The guest.
+    /// The guest did not end in order.
     #[error("{error}")]
     Session {
-        /// How it ended.
+        /// The error.
         error: SessionError,
-        /// What its kernel had printed by then.
+        /// The guest's console.
         console: Vec<u8>,
     },
 }
 
-/// Where on the host a guest runs, and who may end it.
+/// The guest's place on the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Host {
-    /// The CPU that the emulator is pinned to. The calling thread stays pinned to it.
+    /// The CPU to which the emulator is pinned. The calling thread stays pinned to it too.
     pub core: Option<u32>,
-    /// Readable when a person wants an end.
+    /// Readable once the user has asked tardy to end.
     pub cancel: Option<RawFd>,
 }
 
 impl Experiment {
-    /// Boots `kernel`, with `modules` in their order, and does the experiment. `tell` gets what the guest
-    /// says meanwhile.
+    /// Boots `kernel` and runs the experiment. The guest loads `modules` in their order. `on_message` is called with the
+    /// guest's messages.
     ///
     /// # Errors
-    /// When the guest cannot be started or does not come to its end; no emulator is left behind.
+    /// If the guest cannot be started or does not end in order. The emulator has ended in any case.
     pub fn run(
         &self,
         kernel: &Kernel,
         modules: Vec<Module>,
         host: Host,
-        tell: &mut dyn FnMut(&Word),
+        on_message: &mut dyn FnMut(&Message),
     ) -> Result<Outcome, ExperimentError> {
         self.check(kernel)?;
         let setup = self.setup(kernel);
-        let words = machine::words(&setup);
-        let place = Place::make().map_err(ExperimentError::Place)?;
+        let arguments = machine::emulator_arguments(&setup);
+        let directory = GuestDirectory::create().map_err(ExperimentError::Directory)?;
         let image = read(&kernel.image)?;
         let initramfs = self.initramfs(kernel, modules)?;
         let device_tree = self.device_tree(kernel)?;
         self.check_memory(kernel, image.len() + initramfs.len())?;
-        place.put(machine::KERNEL, &image).map_err(ExperimentError::Place)?;
-        place.put(machine::INITRAMFS, &initramfs).map_err(ExperimentError::Place)?;
+        directory.put(machine::KERNEL, &image).map_err(ExperimentError::Directory)?;
+        directory.put(machine::INITRAMFS, &initramfs).map_err(ExperimentError::Directory)?;
         if let Some(tree) = &device_tree {
-            place.put(machine::DEVICE_TREE, tree).map_err(ExperimentError::Place)?;
+            directory.put(machine::DEVICE_TREE, tree).map_err(ExperimentError::Directory)?;
         }
         let mut lab = Lab {
             identity: String::new(),
             clock: clock(self.pace),
             machine: self.machine.name().to_owned(),
             emulator: session::version(self.machine)?,
-            arguments: words.clone(),
+            arguments: arguments.clone(),
             kernel: LabKernel {
                 spec: kernel.spec.clone(),
                 release: kernel.release.clone(),
-                package: kernel.package.clone(),
+                package: kernel.package.as_ref().map(ToString::to_string),
                 sha256: sha256(&image),
             },
             command_line: setup.command_line,
@@ -181,35 +183,34 @@ impl Experiment {
         lab.identity = identity(&lab);
         let session = Session {
             machine: self.machine,
-            words: &words,
-            directory: place.path(),
+            arguments: &arguments,
+            directory: directory.path(),
             core: host.core,
             patience: self.patience,
             cancel: host.cancel,
         };
-        let mut said = Vec::new();
-        let brought = session.run(&mut |word| {
-            if let Word::Say { text } = word {
-                said.push(text.clone());
-                // The last words are what an error quotes.
-                if said.len() > SAID_MAX {
-                    said.remove(0);
+        let mut output = Vec::new();
+        let results = session.run(&mut |message| {
+            if let Message::Output { text } = message {
+                output.push(text.clone());
+                if output.len() > OUTPUT_LINES_MAX {
+                    output.remove(0);
                 }
             }
-            tell(word);
+            on_message(message);
         });
-        let console = fs::read(place.path().join(machine::CONSOLE)).unwrap_or_default();
-        let brought = match brought {
-            Ok(brought) => brought,
+        let console = fs::read(directory.path().join(machine::CONSOLE)).unwrap_or_default();
+        let results = match results {
+            Ok(results) => results,
             Err(error) => return Err(ExperimentError::Session { error, console }),
         };
-        lab.settled = brought.settled;
-        Ok(Outcome { lab, files: brought.files, status: brought.status, said, console })
+        lab.settled = results.settled;
+        Ok(Outcome { lab, files: results.files, status: results.status, output, console })
     }
 
-    /// What the emulator is told for `kernel`.
-    pub fn words(&self, kernel: &Kernel) -> Vec<String> {
-        machine::words(&self.setup(kernel))
+    /// The emulator's arguments for `kernel`.
+    pub fn emulator_arguments(&self, kernel: &Kernel) -> Vec<String> {
+        machine::emulator_arguments(&self.setup(kernel))
     }
 
     fn check(&self, kernel: &Kernel) -> Result<(), ExperimentError> {
@@ -224,9 +225,9 @@ impl Experiment {
         })
     }
 
-    /// A kernel that is entered directly with too little memory says nothing and goes round for ever.
+    /// A kernel that is entered directly with too little memory loops forever and prints nothing.
     fn check_memory(&self, kernel: &Kernel, loaded_bytes: usize) -> Result<(), ExperimentError> {
-        let needed_mib = (loaded_bytes as u64 >> 20) + MEMORY_BESIDE_MIB;
+        let needed_mib = (loaded_bytes as u64 >> 20) + MEMORY_OVERHEAD_MIB;
         if u64::from(self.memory_mib) >= needed_mib {
             return Ok(());
         }

@@ -1,16 +1,18 @@
-//! Kernels to boot: what was asked for, and what was found.
+//! Kernels to boot: the request ([`spec`]), and the files that were found.
 //!
-//! A kernel is one of the distribution's ([`debian`]), fetched once and kept in the [`cache`], or files of one's
-//! own ([`own`]). [`modules`] are what is loaded into it, some of them tardy's own ([`own_modules`]).
+//! A kernel is one of Debian's ([`debian`]), fetched once and kept in the [`cache`], or given by path ([`by_path`]).
+//! [`modules`] are loaded into it, some of them tardy's own ([`own_modules`]).
 
+pub mod by_path;
 pub mod cache;
 pub mod config;
 pub mod debian;
 pub mod image;
 pub mod listing;
+pub mod module_request;
 pub mod modules;
-pub mod own;
 pub mod own_modules;
+mod preference;
 pub mod spec;
 pub mod vmlinux;
 
@@ -19,105 +21,104 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::arch::Arch;
-use crate::packages::{Notice, PackageError, PackageStore};
+use crate::packages::{Notice, PackageError, PackageStore, PackageVersion};
 use spec::Source;
 pub use spec::{KernelSpec, SpecError};
 
-/// A kernel that can be booted: its files are on this machine.
+/// A kernel that can be booted. Its files are on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// As a person asked for it, such as `debian:6.12-rt` or `debian:6.12,append='preempt=none'`.
+    /// The request, such as `debian:6.12-rt` or `debian:6.12,append='preempt=none'`.
     pub spec: String,
     /// Its processor.
     pub arch: Arch,
-    /// As `uname -r` will say, such as `6.12.117+deb12-rt-amd64`.
+    /// Its release as in `uname -r`, such as `6.12.117+deb12-rt-amd64`.
     pub release: String,
-    /// The distribution's package and its exact version, as `NAME=VERSION`; absent for a kernel given by path.
-    pub package: Option<String>,
+    /// Debian's package; `None` for a kernel by path.
+    pub package: Option<PackageVersion>,
     /// The image that the emulator boots.
     pub image: PathBuf,
-    /// Its configuration, where it is known.
+    /// Its configuration, if it is known.
     pub config: Option<PathBuf>,
-    /// The directory that holds its modules, such as `…/lib/modules/6.12.117+deb12-rt-amd64`; absent where it has
-    /// none.
+    /// The directory of its modules, such as `…/lib/modules/6.12.117+deb12-rt-amd64`; `None` if it has none.
     pub modules: Option<PathBuf>,
-    /// The directory that holds its device trees, such as `…/usr/lib/linux-image-6.1.0-56-arm64`.
+    /// The directory of its device trees, such as `…/usr/lib/linux-image-6.1.0-56-arm64`.
     pub device_trees: Option<PathBuf>,
-    /// Words added to its command line.
+    /// Parameters added to its command line.
     pub append: String,
 }
 
-/// Why there is no kernel.
+/// Why a kernel was not found.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// Packages could not be had.
+    /// Packages could not be fetched.
     #[error(transparent)]
     Packages(#[from] PackageError),
     /// The archive has no such kernel.
     #[error(
-        "Debian has no {spec} for {} in the suites {suites}; there are: {there}. (An older version: set \
-         TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR to a day of snapshot.debian.org; any other kernel: name \
-         it by path)",
+        "Debian has no {spec} for {} in the suites {suites}, which have: {available}. For an older version, set \
+         TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR to a day of snapshot.debian.org; for any other kernel, give \
+         its path",
         arch.debian_name()
     )]
     NotOffered {
-        /// What was asked for.
+        /// The request.
         spec: String,
-        /// For this processor.
+        /// The guest's processor.
         arch: Arch,
-        /// Where it was looked for.
+        /// The suites that were searched.
         suites: String,
-        /// What there is instead.
-        there: String,
+        /// What the suites have.
+        available: String,
     },
-    /// A file is no kernel that can be booted.
+    /// A file is not a kernel that can be booted.
     #[error("{}: {error}", image.display())]
     Image {
         /// The file.
         image: PathBuf,
-        /// What it is not.
+        /// The error.
         error: image::ImageError,
     },
-    /// A kernel for another processor than the guest's.
-    #[error("{} is a kernel for {}, and the guest's processor is {}: name another kernel or another machine", image.display(), is.name(), wanted.name())]
+    /// A kernel is for another processor than the guest's.
+    #[error("{} is a kernel for {}, but the guest's processor is {}: choose another kernel or another machine", image.display(), is.name(), wanted.name())]
     Arch {
         /// The file.
         image: PathBuf,
-        /// What it is for.
+        /// The kernel's processor.
         is: Arch,
-        /// What it should be for.
+        /// The guest's processor.
         wanted: Arch,
     },
-    /// One of the paths of a kernel of one's own is not what it should be.
+    /// One of the paths of a kernel by path is wrong.
     #[error("{what} {}: {problem}", path.display())]
     Path {
-        /// Which of them.
+        /// The path's meaning.
         what: &'static str,
         /// The path.
         path: PathBuf,
-        /// What is wrong, and what would be right.
+        /// What is wrong and what to do.
         problem: String,
     },
 }
 
-/// Finds the kernel that `spec` means, for a guest with the processor `arch`.
+/// Finds the kernel `spec` for a guest with the processor `arch`.
 ///
-/// Of Debian's kernels the newest cached one of the series is taken, without asking anybody; if none is cached, or if
-/// `refresh`, the newest that Debian offers is fetched. `notice` is told what takes time.
+/// Of Debian's kernels it takes the newest cached one of the series, without network access. If none is cached, or with
+/// `refresh`, it fetches the newest that Debian offers. `notice` is called before steps that take time.
 ///
 /// # Errors
-/// When there is no such kernel, and when fetching it fails.
+/// If there is no such kernel, or fetching it fails.
 pub fn find(spec: &KernelSpec, arch: Arch, refresh: bool, notice: Notice<'_>) -> Result<Kernel, KernelError> {
     match &spec.source {
-        Source::Own(own) => own::find(spec, own, arch),
+        Source::Path(files) => by_path::find(spec, files, arch),
         Source::Debian(_) => find_in(&PackageStore::of_this_user()?, spec, arch, refresh, notice),
     }
 }
 
-/// As [`find`], with a cache of one's own.
+/// As [`find`], with the cache of `store`.
 ///
 /// # Errors
-/// As [`find`]'s.
+/// As for [`find`].
 pub fn find_in(
     store: &PackageStore,
     spec: &KernelSpec,
@@ -126,7 +127,7 @@ pub fn find_in(
     notice: Notice<'_>,
 ) -> Result<Kernel, KernelError> {
     match &spec.source {
-        Source::Own(own) => own::find(spec, own, arch),
+        Source::Path(files) => by_path::find(spec, files, arch),
         Source::Debian(wanted) => debian::find(store, spec, wanted, arch, refresh, notice),
     }
 }

@@ -1,21 +1,21 @@
-//! The lab: real kernels, no board, the same bytes every time.
+//! The lab: real kernels in an emulated machine, with the same bytes in every run.
 //!
-//! A guest is a kernel of a distribution, an initramfs with tardy in it, and an emulated machine whose clock counts
-//! instructions. The guest's first program is tardy ([`guest::init`]); it lets the boot die down, runs `tardy run`,
-//! hands the run files out through the emulator's own port, and ends the machine.
+//! A guest is a distribution's kernel, an initramfs with tardy in it, and an emulated machine whose clock counts
+//! instructions. tardy is the guest's first program ([`guest::init`]): it waits until the CPUs are idle after the boot,
+//! runs `tardy run`, sends the run files through the emulator's port, and shuts the machine down.
 //!
-//! [`kernel`] finds kernels, [`guest`] is all that happens inside, [`machine`] is what QEMU is told, [`session`] is
-//! one guest from its start to its end as the host sees it, and [`experiment`] is one recipe on several kernels.
+//! [`kernel`] finds kernels, [`guest`] runs inside the guest, [`machine`] makes QEMU's arguments, [`session`] runs one
+//! guest from the host's side, [`parallel_guests`] runs several, and [`experiment`] is one recipe on one kernel.
 //!
-//! The roads not taken: virtio devices and a root file system, whose interrupts come when the host gets round to
-//! them, so that no two runs are the same; KVM as the default, whose latencies are the host's and not the guest's.
+//! Alternatives not taken: virtio devices and a root file system on a disk, because their interrupts depend on the host's
+//! timing and no two runs would be the same; KVM by default, because its latencies are the host's and not the guest's.
 
 pub mod arch;
 mod checksum;
-pub mod crew;
 pub mod experiment;
 pub mod guest;
 pub mod kernel;
 pub mod machine;
 pub mod packages;
+pub mod parallel_guests;
 pub mod session;

@@ -1,26 +1,25 @@
-//! Emulated machines: what QEMU is told, word for word.
+//! Emulated machines: QEMU's arguments as a pure function of a [`Setup`].
 //!
-//! A pure function of a [`Setup`]. Every word is there for a reason, and most of the reasons are about the same bytes
-//! every time: no device that answers when the host gets round to it, no host time, no host entropy. Files are named
-//! by what they are and lie in the emulator's working directory, so the words do not depend on where that is.
+//! Most arguments are there for reproducibility: no device whose answers depend on the host's timing, no host time, no
+//! host entropy. Files have fixed names in the emulator's working directory, so the arguments do not depend on its path.
 
 mod command_line;
-mod words;
+mod emulator_arguments;
 
 use serde::{Deserialize, Serialize};
 
 use crate::arch::Arch;
 
 pub use command_line::command_line;
-pub use words::words;
+pub use emulator_arguments::emulator_arguments;
 
-/// Name of the kernel's image in the emulator's working directory.
+/// The name of the kernel's image in the emulator's working directory.
 pub const KERNEL: &str = "kernel";
-/// Name of the initramfs there.
+/// The name of the initramfs there.
 pub const INITRAMFS: &str = "initramfs";
-/// Name of the device tree there.
+/// The name of the device tree there.
 pub const DEVICE_TREE: &str = "device-tree";
-/// Name of the console's log there.
+/// The name of the console's log there.
 pub const CONSOLE: &str = "console.log";
 
 /// A machine to emulate.
@@ -32,12 +31,12 @@ pub enum Machine {
     Pc,
     /// QEMU's own arm64 board.
     Virt,
-    /// Raspberry Pi 3 Model B, arm64, with Debian's device tree.
+    /// A Raspberry Pi 3 Model B, arm64, with Debian's device tree.
     Raspi3b,
 }
 
 impl Machine {
-    /// All of them, in the order of the documentation.
+    /// All machines, in the order of the documentation.
     pub const ALL: [Self; 3] = [Self::Pc, Self::Virt, Self::Raspi3b];
 
     /// Its name on the command line and in run files.
@@ -73,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// The file of its device tree below the kernel's device trees, if the emulator does not make one.
+    /// Its file among the kernel's device trees; `None` if the emulator generates the device tree.
     pub fn device_tree(self) -> Option<&'static str> {
         match self {
             Self::Pc | Self::Virt => None,
@@ -81,7 +80,7 @@ impl Machine {
         }
     }
 
-    /// CPUs of the real board, whatever the guest uses.
+    /// The number of CPUs of the real board; `None` if the machine has as many as the guest uses.
     fn cpus(self) -> Option<u32> {
         match self {
             Self::Pc | Self::Virt => None,
@@ -90,38 +89,38 @@ impl Machine {
     }
 }
 
-/// What the guest's time is.
+/// The guest's clock, and with it the kind of emulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Its clock counts instructions, each 2^shift ns; one CPU.
+    /// The clock counts instructions of 2^shift ns each, on one CPU.
     ///
-    /// One, because the emulator runs the CPUs of a counted guest in turn on one counter: while one of them runs, the
-    /// others stand still, and a latency across CPUs would be that of the emulator's turns.
+    /// The emulator would run several CPUs in turn on one counter: while one runs, the others stand still, and a latency
+    /// between CPUs would be that of the emulator's turns.
     Instructions {
-        /// The power of two.
+        /// The binary logarithm of an instruction's length in ns.
         shift: u32,
     },
-    /// The host's time, for functional runs.
+    /// The host's time with an emulated CPU, for functional runs.
     Realtime {
-        /// How many CPUs.
+        /// The number of CPUs.
         cpus: u32,
     },
-    /// The host's time and the host's CPU, by /dev/kvm.
+    /// The host's time and the host's CPU, through /dev/kvm.
     Kvm {
-        /// How many CPUs.
+        /// The number of CPUs.
         cpus: u32,
     },
 }
 
 impl Default for Pace {
-    /// 2 ns an instruction: half a billion a second, a slow board's pace.
+    /// 2 ns per instruction, 500 million per second: as fast as a slow board.
     fn default() -> Self {
         Self::Instructions { shift: 1 }
     }
 }
 
 impl Pace {
-    /// How many CPUs the guest uses.
+    /// The number of CPUs that the guest uses.
     pub fn cpus(self) -> u32 {
         match self {
             Self::Instructions { .. } => 1,
@@ -130,14 +129,14 @@ impl Pace {
     }
 }
 
-/// A machine as it shall be.
+/// A machine's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Which.
+    /// The machine.
     pub machine: Machine,
-    /// What its time is.
+    /// The guest's clock.
     pub pace: Pace,
-    /// Its memory; `raspi3b` always has 1024.
+    /// Its memory in MiB; `raspi3b` always has 1024.
     pub memory_mib: u32,
     /// The kernel's command line.
     pub command_line: String,

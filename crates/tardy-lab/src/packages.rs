@@ -1,11 +1,11 @@
-//! Packages of the distribution: fetched, checked and unpacked into a cache, never installed.
+//! Debian packages: fetched, verified and unpacked into a cache, but not installed.
 //!
-//! The host's package manager is not touched: apt runs with a state, lists and sources of its own under the cache
-//! directory ([`apt`]), for whichever architecture a guest needs. Only what says how to reach an archive (proxies,
-//! retries, dates) is taken from the host's configuration. What the cache holds is found without apt.
+//! The host's package manager stays unchanged: apt runs with its own state, lists and sources in the cache directory
+//! ([`apt`]), for any architecture of a guest. From the host's configuration it takes only the way to the archive (proxies,
+//! retries, dates). Packages in the cache are found without apt.
 //!
-//! The roads not taken: reading the archive over HTTP ourselves, which would mean to check signatures ourselves;
-//! and `dpkg --add-architecture`, which changes the host.
+//! Alternatives not taken: reading the archive over HTTP, which would mean verifying its signatures in tardy; and
+//! `dpkg --add-architecture`, which changes the host.
 
 pub mod apt;
 pub mod cache_directory;
@@ -13,6 +13,7 @@ mod tool_root;
 mod unpack;
 pub mod version;
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use apt::{Apt, Mirrors, Programs};
 use cache_directory::CacheDirectory;
 pub(crate) use unpack::{Scratch, extract};
 
-/// Takes one line at a time that tells a person what goes on.
+/// Called with one line for the user before each step that takes time.
 pub type Notice<'a> = &'a mut dyn FnMut(&str);
 
 /// A package and its exact version.
@@ -37,39 +38,48 @@ pub struct PackageVersion {
     pub version: String,
 }
 
-/// Packages that are unpacked in the cache.
+impl fmt::Display for PackageVersion {
+    /// `NAME=VERSION`, as apt takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.version)
+    }
+}
+
+/// Unpacked packages in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unpacked {
-    /// The directory that stands for `/`.
+    /// The directory that corresponds to `/`.
     pub root: PathBuf,
-    /// What is in it, by name.
+    /// Its packages, sorted by name.
     pub packages: Vec<PackageVersion>,
 }
 
-/// Why packages could not be had.
+/// Why packages could not be fetched.
 #[derive(Debug, Error)]
 pub enum PackageError {
-    /// Neither XDG_CACHE_HOME nor HOME says where the cache is.
-    #[error("no place for a cache: set XDG_CACHE_HOME or HOME to an absolute path")]
+    /// Neither XDG_CACHE_HOME nor HOME is an absolute path.
+    #[error("no directory for a cache: set XDG_CACHE_HOME or HOME to an absolute path")]
     NoCacheDirectory,
-    /// A path that apt's configuration cannot hold.
-    #[error("the cache directory {} has a quote, a backslash or a control character in its name, which apt cannot read: set XDG_CACHE_HOME to another", .0.display())]
+    /// The cache's path cannot be written in apt's configuration.
+    #[error("the path of the cache directory {} contains a quote, a backslash or a control character, which apt cannot read: set XDG_CACHE_HOME to another directory", .0.display())]
     CachePath(PathBuf),
-    /// A program is not on this machine.
+    /// A program is not installed.
     #[error(
-        "{program} is not on this machine, and Debian's packages are fetched with it: install {package}, or name a kernel by path"
+        "{program}, which fetches Debian's packages, is not installed: install {package}, or give a kernel by path"
     )]
     MissingProgram {
         /// The program.
         program: &'static str,
-        /// The Debian package that has it.
+        /// The Debian package that contains it.
         package: &'static str,
     },
-    /// The keys that the archive is checked with are missing.
+    /// The keys that verify the archive are missing.
     #[error("the keys of Debian's archive are not at {}: install debian-archive-keyring", .0.display())]
     MissingKeyring(PathBuf),
-    /// An archive address that is none.
-    #[error("{name}={value:?} is no address of an archive: write one such as http://deb.debian.org/debian")]
+    /// An environment variable is not the address of an archive.
+    #[error(
+        "{name}={value:?} is not the address of an archive; expected one such as http://deb.debian.org/debian"
+    )]
     Mirror {
         /// The environment variable.
         name: &'static str,
@@ -77,88 +87,86 @@ pub enum PackageError {
         value: String,
     },
     /// No suite could be read.
-    #[error(
-        "no suite of Debian's archive at {mirror} answered, so nothing new can be had; apt says:\n{said}"
-    )]
+    #[error("no suite of Debian's archive at {mirror} could be read; apt reports:\n{output}")]
     Unreachable {
-        /// Where it was looked for.
+        /// The archive's address.
         mirror: String,
-        /// In apt's words.
-        said: String,
+        /// What apt wrote.
+        output: String,
     },
-    /// A package that the archive does not have.
-    #[error("Debian has no {package} for {} in the suites {suites}; apt says:\n{said}", arch.debian_name())]
+    /// The archive does not have a package.
+    #[error("Debian has no {package} for {} in the suites {suites}; apt reports:\n{output}", arch.debian_name())]
     NoSuchPackage {
-        /// As asked for.
+        /// The package's name and version.
         package: String,
-        /// For this architecture.
+        /// The architecture.
         arch: Arch,
-        /// The suites that were looked in.
+        /// The suites that were searched.
         suites: String,
-        /// In apt's words.
-        said: String,
+        /// What apt wrote.
+        output: String,
     },
     /// A program failed.
-    #[error("{what}: {program} ended with {status} and says:\n{said}")]
+    #[error("{what}: {program} failed with {status} and reports:\n{output}")]
     Failed {
-        /// What was being done.
+        /// The step.
         what: String,
         /// The program.
         program: &'static str,
-        /// How it ended.
+        /// How the program ended.
         status: std::process::ExitStatus,
-        /// What it wrote.
-        said: String,
+        /// What the program wrote.
+        output: String,
     },
-    /// The file system said no.
+    /// A file operation failed.
     #[error("{what} {}: {source}", path.display())]
     File {
-        /// What was being done.
+        /// The step.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
-    /// A package without what it should hold.
-    #[error("{package} has no {missing} in it, so it is not what it was taken for")]
+    /// A package lacks a file.
+    #[error("{package} does not contain {missing}")]
     Contents {
         /// The package.
         package: String,
-        /// What was looked for.
+        /// The missing file.
         missing: String,
     },
 }
 
 impl PackageError {
-    /// For `map_err`: an I/O error with what was being done to which file.
+    /// For `map_err`: adds the step and the file to an I/O error.
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { what, path, source }
     }
 }
 
-/// The cache, and the programs that fill it.
+/// The cache and the programs that fill it.
 #[derive(Clone, Debug)]
 pub struct PackageStore {
-    /// Where everything is kept.
+    /// The directory of all packages.
     pub cache: CacheDirectory,
-    /// apt and dpkg.
+    /// The programs of apt and dpkg.
     pub programs: Programs,
-    /// Where packages come from.
+    /// The archive.
     pub mirrors: Mirrors,
 }
 
-/// What is written beside an unpacked package.
+/// The file that lists the packages in a directory of the cache.
 const MANIFEST: &str = "packages.json";
-/// The unpacked files beside it.
+/// The directory of the unpacked files next to it.
 const ROOT: &str = "root";
 
 impl PackageStore {
-    /// The cache of the user who runs this, filled with the programs on the search path.
+    /// The cache of the user, and the programs on the search path.
     ///
     /// # Errors
-    /// When the environment names no place for a cache, or something for a mirror that is none.
+    /// If the environment has no directory for a cache, or a mirror that is not an address.
     pub fn of_this_user() -> Result<Self, PackageError> {
         Ok(Self {
             cache: CacheDirectory::of_this_user()?,
@@ -167,11 +175,11 @@ impl PackageStore {
         })
     }
 
-    /// One package, without what it depends on, unpacked; `version` to the letter, or the newest that the cache holds,
-    /// or if it holds none the newest that the archive offers.
+    /// One unpacked package, without its dependencies. Without `version` it is the newest in the cache, or else the newest in
+    /// the archive.
     ///
     /// # Errors
-    /// When neither cache nor archive has it, and when fetching or unpacking fails.
+    /// If neither cache nor archive has it, or fetching or unpacking fails.
     pub fn fetch_package(
         &self,
         arch: Arch,
@@ -187,7 +195,7 @@ impl PackageStore {
             return Ok(unpacked);
         }
         let apt = Apt::prepare(self, arch)?;
-        apt.update_unless_fresh(notice)?;
+        apt.update_unless_current(notice)?;
         let package = apt.newest(name, version)?;
         let scratch = Scratch::new(&self.cache)?;
         let archive = apt.download(&package, scratch.path(), notice)?;
@@ -197,11 +205,11 @@ impl PackageStore {
         self.keep(scratch, place, vec![package])
     }
 
-    /// Several packages of given versions, without what they depend on, unpacked over each other: such as a kernel's
-    /// headers, whose files are in three packages.
+    /// Several packages of given versions in one directory, without their dependencies: for example a kernel's headers, which
+    /// are in three packages.
     ///
     /// # Errors
-    /// As [`PackageStore::fetch_package`]'s.
+    /// As for [`PackageStore::fetch_package`].
     pub fn fetch_union(
         &self,
         arch: Arch,
@@ -219,8 +227,8 @@ impl PackageStore {
         })
     }
 
-    /// What is unpacked at `place`; or what `fill` unpacks into the directory that it is given, once it has been seen
-    /// under the lock that no other process was faster.
+    /// The packages at `place`. If there are none, and under the lock there are still none, `fill` unpacks them into the
+    /// directory that it is given.
     fn cached_or(
         &self,
         arch: Arch,
@@ -236,7 +244,7 @@ impl PackageStore {
             return Ok(unpacked);
         }
         let apt = Apt::prepare(self, arch)?;
-        apt.update_unless_fresh(notice)?;
+        apt.update_unless_current(notice)?;
         let scratch = Scratch::new(&self.cache)?;
         let packages = fill(&apt, scratch.path(), notice)?;
         self.keep(scratch, place, packages)
@@ -257,7 +265,7 @@ impl PackageStore {
             .max_by(|a, b| version::compare(&a.packages[0].version, &b.packages[0].version))
     }
 
-    /// Moves what a scratch directory holds to its place in the cache, its manifest last.
+    /// Writes the manifest and moves a scratch directory to its place in the cache.
     fn keep(
         &self,
         scratch: Scratch,
@@ -266,7 +274,7 @@ impl PackageStore {
     ) -> Result<Unpacked, PackageError> {
         packages.sort();
         cache_directory::write_json(&scratch.path().join(MANIFEST), &packages)?;
-        scratch.become_directory(&place)?;
+        scratch.move_to(&place)?;
         Ok(Unpacked { root: place.join(ROOT), packages })
     }
 }

@@ -1,8 +1,7 @@
-//! One guest from its start to its end, as the host sees it.
+//! One guest on the host, from the emulator's start to its end.
 //!
-//! The emulator is pinned to one of the host's CPUs together with everything it starts: unpinned, its threads race
-//! each other now and then, and two runs differ. It dies with the thread that started it, and its words are read from
-//! its standard output until that closes.
+//! The emulator is pinned to one CPU, because otherwise its threads race each other and two runs can differ. It dies with
+//! the thread that started it. The guest's messages are read from its standard output until that closes.
 
 mod emulator;
 mod watchdog;
@@ -16,101 +15,101 @@ use tardy_record::lab::Settled;
 use tardy_sys::signals::wait_readable;
 use thiserror::Error;
 
-use crate::guest::words::{Heard, Hearing, HearingError, Word};
+use crate::guest::messages::{DecodeError, Decoder, Message, Received};
 use crate::machine::{CONSOLE, Machine};
 
 use emulator::Emulator;
 pub use emulator::{EmulatorError, version};
 use watchdog::{Stalled, Watchdog};
 
-/// How often the watchdog looks.
-const LOOK_NS: u64 = 500_000_000;
-/// Lines of the console that an error quotes.
+/// The time between two checks of the watchdog.
+const WATCHDOG_INTERVAL_NS: u64 = 500_000_000;
+/// The most lines of the console that an error quotes.
 const CONSOLE_LINES: usize = 20;
-/// How a panic begins (kernel/panic.c).
+/// The beginning of a panic's message (kernel/panic.c).
 const PANIC: &str = "Kernel panic - not syncing";
 
-/// A guest to be started: everything that it needs lies in a directory.
+/// A guest to be started. All its files are in one directory.
 #[derive(Clone, Debug)]
 pub struct Session<'a> {
     /// The machine.
     pub machine: Machine,
-    /// What the emulator is told.
-    pub words: &'a [String],
-    /// Its working directory.
+    /// The emulator's arguments.
+    pub arguments: &'a [String],
+    /// The emulator's working directory.
     pub directory: &'a Path,
-    /// The host's CPU that it is pinned to; absent for the host's time, where it may use them all.
+    /// The host CPU that it is pinned to; `None` with the host's time, when it may use all CPUs.
     pub core: Option<u32>,
-    /// How long the emulator may work without a word from the guest.
+    /// How much CPU time the emulator may use without a message from the guest.
     pub patience: Duration,
-    /// Readable when a person wants an end.
+    /// Readable once the user has asked tardy to end.
     pub cancel: Option<RawFd>,
 }
 
-/// What came out of a guest.
+/// The results of a guest.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Brought {
-    /// Files by name, as they came.
+pub struct GuestResults {
+    /// Files and their names, in the order of arrival.
     pub files: Vec<(String, Vec<u8>)>,
-    /// How the boot died down.
+    /// How busy the CPUs were until they were idle after the boot.
     pub settled: Settled,
-    /// Exit status of the guest's last command.
+    /// The exit status of the guest's last command.
     pub status: u8,
 }
 
-/// Why a guest did not come to its end.
+/// Why a guest did not end in order.
 #[derive(Debug, Error)]
 pub enum SessionError {
-    /// The emulator.
+    /// The emulator failed.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// The guest's words.
-    #[error("{problem}.{console}")]
-    Hearing {
-        /// What was wrong with them.
-        problem: HearingError,
+    /// The guest's output cannot be decoded.
+    #[error("{error}.{console}")]
+    Decode {
+        /// The error.
+        error: DecodeError,
         /// The console's last lines.
         console: String,
     },
-    /// The guest itself says so.
-    #[error("the guest gave up: {trouble}.{console}")]
-    GaveUp {
-        /// In its words.
-        trouble: String,
+    /// The guest reported an error.
+    #[error("the guest failed: {error}.{console}")]
+    Failed {
+        /// The guest's message.
+        error: String,
         /// The console's last lines.
         console: String,
     },
-    /// It ended without a word: a panic, or its first program died.
+    /// The guest ended without a message: its kernel panicked or its first program died.
     #[error("{what}{console}")]
     Died {
-        /// What the console tells.
+        /// What happened, as far as the console shows it.
         what: String,
         /// The console's last lines.
         console: String,
     },
-    /// It hung.
+    /// The guest hung.
     #[error("{stalled}; the guest was ended.{console}")]
     Hung {
-        /// How that was noticed.
+        /// How the hang was noticed.
         stalled: Stalled,
         /// The console's last lines.
         console: String,
     },
-    /// A person wanted an end.
+    /// The user asked tardy to end.
     #[error("interrupted; the guest was ended")]
     Cancelled,
 }
 
 impl Session<'_> {
-    /// Runs the guest to its end. `tell` gets what it says meanwhile.
+    /// Runs the guest to its end and calls `on_message` with its messages.
     ///
     /// # Errors
-    /// When it does not come to its end; the emulator is gone then, too.
-    pub fn run(&self, tell: &mut dyn FnMut(&Word)) -> Result<Brought, SessionError> {
+    /// If the guest does not end in order. The emulator has ended in any case.
+    pub fn run(&self, on_message: &mut dyn FnMut(&Message)) -> Result<GuestResults, SessionError> {
         let mut emulator = Emulator::start(self)?;
         let mut watchdog = Watchdog::new(self.patience);
-        let mut hearing = Hearing::default();
-        let mut brought = Brought::default();
+        let mut decoder = Decoder::default();
+        let mut results = GuestResults::default();
         let mut end = None;
         let mut piece = vec![0; 1 << 16];
         loop {
@@ -119,26 +118,26 @@ impl Session<'_> {
             if length == 0 {
                 break;
             }
-            let heard = hearing.take(&piece[..length]).map_err(|problem| self.hearing(problem))?;
-            for one in heard {
-                watchdog.heard();
-                end = brought.take(one, tell).or(end);
+            let received = decoder.decode(&piece[..length]).map_err(|error| self.decode_error(error))?;
+            for one in received {
+                watchdog.message_received();
+                end = results.take(one, on_message).or(end);
             }
         }
-        let said = emulator.wait()?;
+        let emulator_errors = emulator.wait()?;
         match end {
-            Some((_, Some(trouble))) => Err(SessionError::GaveUp { trouble, console: self.console() }),
-            Some((status, None)) => Ok(Brought { status, ..brought }),
-            None => Err(self.died(&said)),
+            Some((_, Some(error))) => Err(SessionError::Failed { error, console: self.console() }),
+            Some((status, None)) => Ok(GuestResults { status, ..results }),
+            None => Err(self.died(&emulator_errors)),
         }
     }
 
-    /// Waits until there is something to read; ends the guest when it hangs or a person wants it.
+    /// Waits for output. Ends the guest if it hangs or the user asks tardy to end.
     fn wait(&self, emulator: &mut Emulator, watchdog: &mut Watchdog) -> Result<(), SessionError> {
         loop {
             let mut fds = vec![emulator.output().as_raw_fd()];
             fds.extend(self.cancel);
-            let ready = wait_readable(&fds, LOOK_NS).map_err(EmulatorError::Read)?;
+            let ready = wait_readable(&fds, WATCHDOG_INTERVAL_NS).map_err(EmulatorError::Read)?;
             if ready.get(1) == Some(&true) {
                 emulator.end();
                 return Err(SessionError::Cancelled);
@@ -146,62 +145,66 @@ impl Session<'_> {
             if ready[0] {
                 return Ok(());
             }
-            if let Err(stalled) = watchdog.look(emulator.cpu_time()) {
+            if let Err(stalled) = watchdog.check(emulator.cpu_time()) {
                 emulator.end();
                 return Err(SessionError::Hung { stalled, console: self.console() });
             }
         }
     }
 
-    fn hearing(&self, problem: HearingError) -> SessionError {
-        SessionError::Hearing { problem, console: self.console() }
+    fn decode_error(&self, error: DecodeError) -> SessionError {
+        SessionError::Decode { error, console: self.console() }
     }
 
-    fn died(&self, emulator_said: &str) -> SessionError {
+    fn died(&self, emulator_errors: &str) -> SessionError {
         let console = self.console();
-        let what = if !emulator_said.trim().is_empty() {
-            format!("{} ended before its time: {}.", self.machine.emulator(), emulator_said.trim())
+        let what = if !emulator_errors.trim().is_empty() {
+            format!("{} ended early: {}.", self.machine.emulator(), emulator_errors.trim())
         } else if console.contains(PANIC) {
             "the guest's kernel panicked.".to_owned()
         } else {
-            "the guest ended without a word.".to_owned()
+            "the guest ended without a message.".to_owned()
         };
         SessionError::Died { what, console }
     }
 
-    /// The console's last lines, for an error to end with.
+    /// The console's last lines, as the end of an error message.
     fn console(&self) -> String {
         let bytes = std::fs::read(self.directory.join(CONSOLE)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() {
-            return " Its console is empty: the image is for another machine, or there is too little memory for it \
+            return " Its console is empty: the image is for another machine, or the guest has too little memory \
                     (--memory)"
                 .to_owned();
         }
-        // The reason of a panic stands above its call trace, which may be longer than what is quoted.
+        // The reason of a panic precedes its call trace, which may be longer than the quotation.
         match lines.iter().position(|line| line.contains(PANIC)) {
             Some(panic) => {
                 let from_there = &lines[panic..lines.len().min(panic + CONSOLE_LINES)];
-                format!(" Its console from there on:\n    {}", from_there.join("\n    "))
+                format!(" Its console from the panic on:\n    {}", from_there.join("\n    "))
             }
             None => {
                 let last = &lines[lines.len().saturating_sub(CONSOLE_LINES)..];
-                format!(" The console's last lines:\n    {}", last.join("\n    "))
+                format!(" The last lines of its console:\n    {}", last.join("\n    "))
             }
         }
     }
 }
 
-impl Brought {
-    /// Takes what was heard; returns the end, if that was it.
-    fn take(&mut self, heard: Heard, tell: &mut dyn FnMut(&Word)) -> Option<(u8, Option<String>)> {
-        match heard {
-            Heard::File { name, content } => self.files.push((name, content)),
-            Heard::Word(Word::End { status, trouble }) => return Some((status, trouble)),
-            Heard::Word(word) => {
-                tell(&word);
-                if let Word::Settled(settled) = word {
+impl GuestResults {
+    /// Adds a file or a message. Returns the status and the error of the last message.
+    fn take(
+        &mut self,
+        received: Received,
+        on_message: &mut dyn FnMut(&Message),
+    ) -> Option<(u8, Option<String>)> {
+        match received {
+            Received::File { name, content } => self.files.push((name, content)),
+            Received::Message(Message::End { status, error }) => return Some((status, error)),
+            Received::Message(message) => {
+                on_message(&message);
+                if let Message::Idle(settled) = message {
                     self.settled = settled;
                 }
             }

@@ -1,12 +1,11 @@
-//! Kernels and packages through programs that stand in for apt and dpkg: what is fetched, what is kept, and what a
-//! failure leaves behind.
+//! Kernels and packages with substitutes for apt and dpkg: fetching, caching, and failures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tardy_lab::arch::Arch;
-use tardy_lab::kernel::cache::{self, forget};
+use tardy_lab::kernel::cache;
 use tardy_lab::kernel::listing::{self, OfferState};
 use tardy_lab::kernel::{Kernel, KernelSpec, find_in};
 use tardy_lab::packages::apt::{Mirrors, Programs};
@@ -85,16 +84,21 @@ impl Archive {
     }
 
     fn find(&self, spec: &str, refresh: bool) -> Result<Kernel, String> {
-        self.find_telling(spec, refresh, &mut Vec::new())
+        self.find_with_notices(spec, refresh, &mut Vec::new())
     }
 
-    fn find_telling(&self, spec: &str, refresh: bool, told: &mut Vec<String>) -> Result<Kernel, String> {
+    fn find_with_notices(
+        &self,
+        spec: &str,
+        refresh: bool,
+        notices: &mut Vec<String>,
+    ) -> Result<Kernel, String> {
         let spec = KernelSpec::parse(spec).unwrap();
-        find_in(&self.store, &spec, Arch::X86_64, refresh, &mut |line| told.push(line.to_owned()))
+        find_in(&self.store, &spec, Arch::X86_64, refresh, &mut |line| notices.push(line.to_owned()))
             .map_err(|error| error.to_string())
     }
 
-    /// How often apt was started.
+    /// How many times apt was started.
     fn calls(&self) -> usize {
         fs::read_to_string(self.fake("log")).map_or(0, |log| log.lines().count())
     }
@@ -120,22 +124,25 @@ fn bzimage(release: &str) -> Vec<u8> {
 #[test]
 fn a_kernel_is_fetched_once() {
     let archive = Archive::new();
-    let mut told = Vec::new();
-    let kernel = archive.find_telling("debian:6.12,append='preempt=none'", false, &mut told).unwrap();
+    let mut notices = Vec::new();
+    let kernel = archive.find_with_notices("debian:6.12,append='preempt=none'", false, &mut notices).unwrap();
     assert_eq!(kernel.release, "6.12.1+deb12-amd64");
-    assert_eq!(kernel.package.as_deref(), Some("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1"));
+    assert_eq!(
+        kernel.package.map(|package| package.to_string()).as_deref(),
+        Some("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1")
+    );
     assert_eq!(kernel.append, "preempt=none");
     assert!(kernel.config.unwrap().is_file() && kernel.modules.unwrap().join("kernel/a.ko").is_file());
     assert_eq!(fs::read(&kernel.image).unwrap(), bzimage("6.12.1+deb12-amd64"));
     assert_eq!(
-        told,
+        notices,
         [
-            "asking Debian's archive what it has for amd64",
+            "updating the lists of Debian's archive for amd64",
             "fetching linux-image-6.12.1+deb12-amd64 6.12.1-1~deb12u1 (107 MB)",
             "unpacking linux-image-6.12.1+deb12-amd64"
         ]
     );
-    // Only what the lab needs is kept, and no archive.
+    // The cache has only what the lab needs, and no archive.
     let place = kernel.image.parent().unwrap().parent().unwrap();
     let mut kept: Vec<String> =
         fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -147,14 +154,14 @@ fn a_kernel_is_fetched_once() {
 }
 
 #[test]
-fn a_newer_kernel_comes_when_it_is_asked_for() {
+fn refresh_fetches_a_newer_kernel() {
     let archive = Archive::new();
     archive.find("debian:6.12", false).unwrap();
     archive.write("madison", &format!("{MADISON}{NEWER}"));
     assert_eq!(archive.find("debian:6.12", false).unwrap().release, "6.12.1+deb12-amd64");
     let kernel = archive.find("debian:6.12", true).unwrap();
     assert_eq!(kernel.release, "6.12.2+deb12-amd64");
-    // Modules under /usr/lib, as trixie's packages have them, come to the same place.
+    // Modules in /usr/lib, as in trixie's packages, are moved to the same directory.
     assert!(kernel.modules.unwrap().ends_with("lib/modules/6.12.2+deb12-amd64"));
     assert_eq!(archive.find("debian:6.12", false).unwrap().release, "6.12.2+deb12-amd64");
     let exact = archive.find("debian:6.12=6.12.1-1~deb12u1", false).unwrap();
@@ -162,7 +169,7 @@ fn a_newer_kernel_comes_when_it_is_asked_for() {
 }
 
 #[test]
-fn a_failure_leaves_no_kernel_behind() {
+fn a_failure_leaves_no_kernel_in_the_cache() {
     let archive = Archive::new();
     fs::remove_file(archive.fake("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1")).unwrap();
     let error = archive.find("debian:6.12", false).unwrap_err();
@@ -170,7 +177,7 @@ fn a_failure_leaves_no_kernel_behind() {
         error.contains("fetching linux-image-6.12.1+deb12-amd64") && error.contains("Hash Sum mismatch"),
         "{error}"
     );
-    // What comes is half an archive, then one without a kernel in it.
+    // First a truncated archive, then one without modules.
     archive.write("linux-image-6.12.1+deb12-amd64=6.12.1-1~deb12u1", "no tar file");
     let error = archive.find("debian:6.12", false).unwrap_err();
     assert!(error.contains("unpacking linux-image-6.12.1+deb12-amd64") && error.contains("tar"), "{error}");
@@ -179,7 +186,7 @@ fn a_failure_leaves_no_kernel_behind() {
         &[("boot/vmlinuz-6.12.1+deb12-amd64".to_owned(), bzimage("x"))],
     );
     let error = archive.find("debian:6.12", false).unwrap_err();
-    assert!(error.contains("has no lib/modules/6.12.1+deb12-amd64"), "{error}");
+    assert!(error.contains("does not contain lib/modules/6.12.1+deb12-amd64"), "{error}");
     assert_eq!(archive.kernels(), [""; 0]);
     assert!(!archive.directory.path().join("scratch").exists());
 }
@@ -195,40 +202,40 @@ fn a_damaged_kernel_is_fetched_again() {
 }
 
 #[test]
-fn an_archive_that_moved_on_is_asked_again() {
+fn outdated_lists_are_updated_after_a_failure() {
     let archive = Archive::new();
-    // Asked for another kernel within the hour; since then the package was replaced.
+    // The lists are current by their age, but the package has been replaced since.
     archive.find("debian:6.12", false).unwrap();
-    forget_all(&archive);
+    remove_all(&archive);
     archive.write("gone-until-update", "");
-    let mut told = Vec::new();
-    archive.find_telling("debian:6.12", false, &mut told).unwrap();
-    assert_eq!(told.iter().filter(|line| line.starts_with("asking")).count(), 1, "{told:?}");
-    assert_eq!(told.iter().filter(|line| line.starts_with("fetching")).count(), 2, "{told:?}");
+    let mut notices = Vec::new();
+    archive.find_with_notices("debian:6.12", false, &mut notices).unwrap();
+    assert_eq!(notices.iter().filter(|line| line.starts_with("updating")).count(), 1, "{notices:?}");
+    assert_eq!(notices.iter().filter(|line| line.starts_with("fetching")).count(), 2, "{notices:?}");
 }
 
-fn forget_all(archive: &Archive) {
+fn remove_all(archive: &Archive) {
     let spec = KernelSpec::parse("debian:6.12").unwrap();
-    let removed = forget(&archive.store.cache, Arch::X86_64, &spec, &mut |_| {}).unwrap();
+    let removed = cache::remove(&archive.store.cache, Arch::X86_64, &spec, &mut |_| {}).unwrap();
     assert_eq!(removed.len(), 1);
     assert_eq!(archive.kernels(), [""; 0]);
 }
 
 #[test]
-fn suites_that_do_not_answer_are_left_out() {
+fn unreadable_suites_are_left_out() {
     let archive = Archive::new();
     archive.write("broken", "E: The repository does not have a Release file.\n");
     let error = archive.find("debian:6.12", false).unwrap_err();
     assert!(error.contains("no suite") && error.contains("does not have a Release file"), "{error}");
     archive.write("partly", "");
-    let mut told = Vec::new();
-    archive.find_telling("debian:6.12", false, &mut told).unwrap();
-    let left_out = told.iter().find(|line| line.starts_with("left out")).unwrap();
+    let mut notices = Vec::new();
+    archive.find_with_notices("debian:6.12", false, &mut notices).unwrap();
+    let left_out = notices.iter().find(|line| line.starts_with("left out")).unwrap();
     assert!(left_out.contains("bookworm-security") && left_out.contains("Release file"), "{left_out}");
 }
 
 #[test]
-fn what_is_missing_on_the_machine_is_named() {
+fn missing_programs_and_keys_are_named() {
     let mut archive = Archive::new();
     archive.store.mirrors.keyring = "/nowhere.gpg".into();
     assert!(archive.find("debian:6.12", false).unwrap_err().contains("install debian-archive-keyring"));
@@ -280,7 +287,7 @@ fn packages_and_tools_are_unpacked_once() {
 }
 
 #[test]
-fn the_list_tells_what_refreshing_would_bring() {
+fn the_list_shows_newer_versions() {
     let archive = Archive::new();
     archive.find("debian:6.12", false).unwrap();
     let list = |refresh| listing::list(&archive.store, &[Arch::X86_64], refresh, &mut |_| {}).unwrap();
@@ -305,16 +312,16 @@ fn the_list_tells_what_refreshing_would_bring() {
 }
 
 #[test]
-fn without_an_archive_the_list_has_what_is_cached() {
+fn without_an_archive_the_list_has_the_cached_kernels() {
     let archive = Archive::new();
     archive.find("debian:6.12", false).unwrap();
     fs::remove_dir_all(archive.directory.path().join("apt")).unwrap();
     archive.write("broken", "E: no network\n");
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     let listing =
-        listing::list(&archive.store, &[Arch::X86_64], false, &mut |line| told.push(line.to_owned()))
+        listing::list(&archive.store, &[Arch::X86_64], false, &mut |line| notices.push(line.to_owned()))
             .unwrap();
     assert_eq!((listing.cached.len(), listing.offered.len()), (1, 0));
-    assert!(told.last().unwrap().contains("is not known"), "{told:?}");
+    assert!(notices.last().unwrap().contains("are not known"), "{notices:?}");
     assert!(listing::list(&archive.store, &[Arch::X86_64], true, &mut |_| {}).is_err());
 }

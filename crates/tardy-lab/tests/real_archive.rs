@@ -1,18 +1,18 @@
-//! Debian's own archive, with the programs of this machine. Skipped, with the reason, where there is no apt, no keyring
-//! or no network; nothing bigger than the lists of packages is fetched.
+//! Debian's archive, with the programs of this machine. Skipped with a reason if there is no apt, no keyring or no network.
+//! Downloads only the lists and one small package.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
 use tardy_lab::arch::Arch;
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{KernelSpec, config, find, listing, modules};
 use tardy_lab::packages::apt::{Mirrors, Programs};
 use tardy_lab::packages::cache_directory::CacheDirectory;
 use tardy_lab::packages::{PackageError, PackageStore};
 
-/// What of the host's apt would change, if it were not left alone: when its directories were written, and the
-/// architectures that it knows.
+/// The state of the host's apt: when its directories were written, and its foreign architectures.
 fn host_state() -> (Vec<Option<SystemTime>>, Vec<u8>) {
     let written = ["/etc/apt", "/etc/apt/sources.list.d", "/var/lib/apt/lists"]
         .map(|path| Path::new(path).metadata().and_then(|metadata| metadata.modified()).ok());
@@ -21,7 +21,7 @@ fn host_state() -> (Vec<Option<SystemTime>>, Vec<u8>) {
 }
 
 #[test]
-fn a_foreign_package_comes_from_debian_and_the_host_stays_as_it_is() {
+fn fetching_a_foreign_package_does_not_change_the_host() {
     let directory = tempfile::tempdir().unwrap();
     let store = PackageStore {
         cache: CacheDirectory::at(directory.path()),
@@ -30,8 +30,8 @@ fn a_foreign_package_comes_from_debian_and_the_host_stays_as_it_is() {
     };
     let before = host_state();
     let foreign = if Arch::of_this_program() == Some(Arch::Aarch64) { Arch::X86_64 } else { Arch::Aarch64 };
-    let mut told = Vec::new();
-    let fetched = store.fetch_package(foreign, "libnuma1", None, &mut |line| told.push(line.to_owned()));
+    let mut notices = Vec::new();
+    let fetched = store.fetch_package(foreign, "libnuma1", None, &mut |line| notices.push(line.to_owned()));
     let library = match fetched {
         Ok(library) => library,
         Err(
@@ -48,7 +48,7 @@ fn a_foreign_package_comes_from_debian_and_the_host_stays_as_it_is() {
         Arch::X86_64 => "x86_64-linux-gnu",
         Arch::Aarch64 => "aarch64-linux-gnu",
     });
-    assert!(libraries.join("libnuma.so.1").exists(), "{told:?}");
+    assert!(libraries.join("libnuma.so.1").exists(), "{notices:?}");
     let listing = listing::list(&store, &[foreign], false, &mut |line| panic!("{line}")).unwrap();
     let specs: Vec<&str> = listing.offered.iter().map(|offer| offer.spec.as_str()).collect();
     assert!(specs.contains(&"debian:6.12") && specs.contains(&"debian:6.12-rt"), "{specs:?}");
@@ -68,8 +68,8 @@ fn modules_of_cached_kernels_resolve() {
             }
             tried += 1;
             let kernel = find(&spec, arch, false, &mut |line| panic!("{line}")).unwrap();
-            // Small ones: a debug build takes seconds to unpack nf_tables and all that it needs.
-            let names = ["veth", "sch-taprio", "stp", "libcrc32c"].map(str::to_owned);
+            // Small modules: a debug build takes seconds to unpack nf_tables and its dependencies.
+            let names = ["veth", "sch-taprio", "stp", "libcrc32c"].map(ModuleRequest::parse);
             let found: Vec<String> = modules::resolve(&kernel, &names, &[])
                 .unwrap()
                 .into_iter()

@@ -22,7 +22,7 @@ use super::worker::Worker;
 pub(super) fn run(worker: &Worker) -> ExitCode {
     let how = match Running::start(worker) {
         Ok(mut running) => {
-            // Nothing is known of a command but that it was started; a tool has yet to show that it works.
+            // A command counts as running once it is started; a tool must first report progress.
             if matches!(worker.task, LoadTask::Command { .. }) {
                 worker.send(&Message::Running);
             }

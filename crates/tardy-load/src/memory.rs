@@ -8,7 +8,7 @@ use super::forked_tasks;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 
-/// What is copied in one step.
+/// Copied in one step.
 const CHUNK_WORDS: usize = 8192;
 /// Size of a cache line on nearly all processors.
 const LINE_WORDS: usize = 8;

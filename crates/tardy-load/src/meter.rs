@@ -26,7 +26,7 @@ pub(super) fn command_line(task: &LoadTask) -> String {
     }
 }
 
-/// Reads a tool's lines.
+/// Parses a tool's output.
 #[derive(Debug)]
 pub(super) struct Meter {
     task: LoadTask,
@@ -156,7 +156,7 @@ Connecting to host 127.0.0.1, port 5999
 
     fn count(load: &str, text: &str) -> u64 {
         let mut meter = Meter::new(task(load));
-        // A pipe may cut anywhere.
+        // A pipe may split it anywhere.
         text.as_bytes().chunks(7).map(|bytes| meter.read(bytes)).sum()
     }
 

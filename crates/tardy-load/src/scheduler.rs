@@ -34,7 +34,7 @@ pub(super) fn run(worker: &Worker, shape: SchedulerShape) -> Ended {
     }
 }
 
-/// Forks all tasks of all groups, waits until all are there, and lets them go.
+/// Forks all tasks of all groups, waits until all are ready, and starts them.
 fn start<'a>(
     shape: SchedulerShape,
     counters: &[Counter],

@@ -1,8 +1,8 @@
-//! A histogram drawn in characters: one line a bin, bars on a logarithmic count axis.
+//! A histogram drawn in characters: one line per bin, bars on a logarithmic count axis.
 //!
 //! Bins grow with the latency, in the steps of the E series of preferred numbers (1, 2.2, 4.7, …), so that a tail of
-//! milliseconds behind a body of microseconds fits on a screen, and a single late wake-up shows as clearly as a
-//! million punctual ones: it is what one looks for.
+//! milliseconds behind a body of microseconds fits on a screen, and a single late wake-up is as visible as a
+//! million punctual ones.
 
 use tardy_record::Histogram;
 
@@ -18,13 +18,13 @@ const STEPS: [&[f64]; 4] = [
     &[1.0, 1.5, 2.2, 3.3, 4.7, 6.8],
     &[1.0, 2.2, 4.7],
 ];
-/// As many bins as a screen takes.
+/// At most so many bins fit on a screen.
 const BIN_MAX: usize = 22;
 /// Below this, in ns, there is one bin down to 0.
 const FLOOR_NS: f64 = 100.0;
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// One line of the drawing: values from `lower_ns` up to below `upper_ns`, or all from `lower_ns` on where that is infinite.
+/// One line of the drawing: values from `lower_ns` up to below `upper_ns`, or all from `lower_ns` on if that is infinite.
 struct Line {
     lower_ns: f64,
     upper_ns: f64,
@@ -60,7 +60,7 @@ pub fn lines(histogram: &Histogram, counted: &str, width: usize) -> Vec<String> 
 }
 
 fn bar_line(bin: &Line, label: &str, label_width: usize, room: usize, decades: f64) -> String {
-    // A count of 1 has a bar of its own, so a decade's worth is added below the axis' first mark.
+    // A count of 1 has a bar too, so half a column is added below the first mark of the axis.
     let share = ((bin.count as f64).log10() * room as f64 / decades).max(0.0) + 0.5;
     let eighths = (share.min(room as f64 + 0.5) * 8.0).round() as usize;
     let bar = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
@@ -93,11 +93,11 @@ fn label(bin: &Line) -> String {
     format!("{}–{}", latency::microseconds(bin.lower_ns), latency::microseconds(bin.upper_ns))
 }
 
-/// The histogram in the finest steps that a screen takes. A bin goes where its lower edge is.
+/// The histogram in the finest steps that fit on a screen. A bin is placed by its lower edge.
 fn rebinned(histogram: &Histogram) -> Vec<Line> {
     STEPS.iter().map(|steps| in_steps(histogram, steps)).find(|lines| lines.len() <= BIN_MAX).unwrap_or_else(
         || {
-            // Nothing shorter exists: eleven decades in three steps each.
+            // The coarsest: eleven decades of three steps each.
             in_steps(histogram, STEPS[3])
         },
     )
@@ -106,7 +106,7 @@ fn rebinned(histogram: &Histogram) -> Vec<Line> {
 fn in_steps(histogram: &Histogram, steps: &[f64]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let (Some(first), Some(last)) = (histogram.bins().first(), histogram.bins().last()) else { return lines };
-    // What lies beyond the last bin with an end has a line of its own: where it lies nobody knows.
+    // Values beyond the last bin with an end have a separate line: their position is unknown.
     let end = if last.is_open() { last.lower_ns as f64 } else { f64::INFINITY };
     if first.lower_ns < 0 {
         lines.push(Line { lower_ns: f64::NEG_INFINITY, upper_ns: 0.0, count: 0 });
@@ -142,25 +142,25 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_has_no_distribution_is_not_drawn() {
+    fn a_histogram_without_a_distribution_is_not_drawn() {
         let open = Histogram::from_bins(vec![(0, i64::MAX, 496).into()]).unwrap();
         assert_eq!(lines(&open, "wake-ups", 80), Vec::<String>::new());
     }
 
     #[test]
-    fn what_lies_beyond_the_histogram_is_no_ordinary_line() {
+    fn values_beyond_the_histogram_have_a_separate_line() {
         let bins =
             vec![(7_000, 8_000, 90).into(), (60_000, 61_000, 9).into(), (400_000, i64::MAX, 10).into()];
         let drawn = lines(&Histogram::from_bins(bins).unwrap(), "wake-ups", 80);
         let last = drawn.last().unwrap();
         assert!(last.trim_start().starts_with("≥ 400 │") && last.ends_with(" 10"), "{drawn:#?}");
         assert_eq!(drawn.iter().filter(|line| line.contains('█')).count(), 3, "{drawn:#?}");
-        assert!(drawn.iter().any(|line| line.contains('⋮')), "the gap before it is seen: {drawn:#?}");
+        assert!(drawn.iter().any(|line| line.contains('⋮')), "the gap before it is visible: {drawn:#?}");
     }
 
     proptest! {
         #[test]
-        fn no_value_is_left_out(values in prop::collection::btree_set(-1_000i64..3_000_000_000, 1..200)) {
+        fn every_value_is_counted(values in prop::collection::btree_set(-1_000i64..3_000_000_000, 1..200)) {
             let bins = values.iter().map(|value| (*value, *value + 1, 1).into()).collect();
             let histogram = Histogram::from_bins(bins).unwrap();
             let shown: u64 = rebinned(&histogram).iter().map(|line| line.count).sum();

@@ -1,44 +1,44 @@
-//! What `tardy check` prints: the verdict first, then what stands in the way, then every fact with its source.
+//! What `tardy check` prints: the verdict, then the findings, then every fact with its source.
 //!
-//! Made for 80 columns; only commands are never broken, since people paste them. What comes from the machine is
-//! printed without control characters: a name in /etc/os-release must not move the cursor.
+//! The text is for 80 columns; commands are never broken, since they are pasted. Texts from the machine are printed without
+//! control characters: a name in /etc/os-release must not move the cursor.
 
 use tardy_analyse::readiness::{Finding, Readiness, Remedy, RemedyKind, Severity};
 use tardy_record::facts::{Facts, Row};
 use tardy_record::units::format_duration_ns;
 
-use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
+use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
-/// Where the value of a fact begins.
+/// The column in which the value of a fact begins.
 const VALUE_COLUMN: usize = 31;
 
-/// The fact behind which stands what timers it disturbs.
-const TICKS: &str = "ticks a second";
+/// The fact that is followed by the timers in step with it.
+const TICKS: &str = "ticks per second";
 
-/// The whole text, with a line break at its end; `colour` adds ANSI escapes.
+/// The whole text, with ANSI escapes if `colour` is set. Ends with a newline.
 pub fn text(facts: &Facts, readiness: &Readiness, colour: bool) -> String {
-    let mut paper = Paper::new(colour);
-    headline(readiness, &mut paper);
+    let mut out = TerminalText::new(colour);
+    headline(readiness, &mut out);
     for finding in &readiness.findings {
-        paper.text.push('\n');
-        print_finding(finding, &mut paper);
+        out.text.push('\n');
+        print_finding(finding, &mut out);
     }
     let mut section = "";
     for row in facts.rows() {
         if row.section != section {
             section = row.section;
-            paper.text.push('\n');
-            paper.line(&section.to_uppercase(), Style::Bold);
+            out.text.push('\n');
+            out.line(&section.to_uppercase(), Style::Bold);
         }
-        print_row(&row, &mut paper);
+        print_row(&row, &mut out);
         if row.name == TICKS {
-            in_step(facts).into_iter().for_each(|row| print_row(&row, &mut paper));
+            in_step(facts).into_iter().for_each(|row| print_row(&row, &mut out));
         }
     }
-    paper.text
+    out.text
 }
 
-/// Which timers are in step with the kernel's tick, and so meet it always or never (docs/noise.md).
+/// Timers in step with the kernel's tick, which meet it always or never (docs/noise.md).
 fn in_step(facts: &Facts) -> Option<Row> {
     let hz = u64::from(*facts.kernel.hz.get().filter(|hz| **hz > 0)?);
     let tick_ns = 1_000_000_000 / hz;
@@ -46,18 +46,18 @@ fn in_step(facts: &Facts) -> Option<Row> {
     Some(Row {
         section: "kernel",
         name: "timers in step with them",
-        value: format!("{timers} and other small ratios; --dither ends it"),
+        value: format!("{timers} and other small ratios; --dither prevents it"),
         how: "CONFIG_HZ".to_owned(),
     })
 }
 
-fn headline(readiness: &Readiness, paper: &mut Paper) {
+fn headline(readiness: &Readiness, out: &mut TerminalText) {
     let style = if readiness.real_time.get() == Some(true) { Style::Good } else { Style::Bad };
     for line in wrapped(&readiness.headline, WIDTH) {
-        paper.line(&line, style);
+        out.line(&line, style);
     }
     for line in wrapped(&verdict(readiness), WIDTH) {
-        paper.line(&line, Style::Plain);
+        out.line(&line, Style::Plain);
     }
 }
 
@@ -77,12 +77,12 @@ fn verdict(readiness: &Readiness) -> String {
         },
     )
     .collect();
-    let found = if parts.is_empty() { "nothing stands in the way".to_owned() } else { parts.join(", ") };
+    let found = if parts.is_empty() { "nothing prevents it".to_owned() } else { parts.join(", ") };
     let ready = if readiness.ready { "Ready" } else { "Not ready" };
     format!("{ready} for real-time work: {found}.")
 }
 
-fn print_finding(finding: &Finding, paper: &mut Paper) {
+fn print_finding(finding: &Finding, out: &mut TerminalText) {
     let (word, style) = match finding.severity {
         Severity::Blocks => ("BLOCKS", Style::Bad),
         Severity::Hurts => ("HURTS", Style::Middling),
@@ -90,24 +90,24 @@ fn print_finding(finding: &Finding, paper: &mut Paper) {
     };
     let mut lines = wrapped(&finding.what, WIDTH - INDENT).into_iter();
     let first = lines.next().unwrap_or_default();
-    paper.styled(&format!("{word:INDENT$}"), style);
-    paper.line(&first, Style::Bold);
+    out.styled(&format!("{word:INDENT$}"), style);
+    out.line(&first, Style::Bold);
     for line in lines {
-        paper.indented(&line, Style::Bold);
+        out.indented(&line, Style::Bold);
     }
     for line in wrapped(&finding.why, WIDTH - INDENT) {
-        paper.indented(&line, Style::Plain);
+        out.indented(&line, Style::Plain);
     }
     for line in wrapped(&format!("Seen in: {}", finding.source), WIDTH - INDENT) {
-        paper.indented(&line, Style::Faint);
+        out.indented(&line, Style::Faint);
     }
-    print_remedy("", &finding.remedy, paper);
+    print_remedy("", &finding.remedy, out);
     for other in &finding.alternatives {
-        print_remedy("or ", other, paper);
+        print_remedy("or ", other, out);
     }
 }
 
-fn print_remedy(or: &str, remedy: &Remedy, paper: &mut Paper) {
+fn print_remedy(or: &str, remedy: &Remedy, out: &mut TerminalText) {
     let what_to_do = match remedy.kind {
         RemedyKind::Command => "run as root",
         RemedyKind::KernelOption => "build the kernel with",
@@ -115,15 +115,15 @@ fn print_remedy(or: &str, remedy: &Remedy, paper: &mut Paper) {
         RemedyKind::RemoveBootParameter => "boot without",
         RemedyKind::HostCommand => "on the host, as root",
     };
-    paper.indented(&format!("{or}{what_to_do}:  {}", printable(&remedy.text)), Style::Remedy);
+    out.indented(&format!("{or}{what_to_do}:  {}", printable(&remedy.text)), Style::Remedy);
 }
 
-fn print_row(row: &Row, paper: &mut Paper) {
+fn print_row(row: &Row, out: &mut TerminalText) {
     let mut lines = wrapped(&format!("{} [{}]", row.value, row.how), WIDTH - VALUE_COLUMN).into_iter();
     let name = format!("  {:width$}", row.name, width = VALUE_COLUMN - 2);
-    paper.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
+    out.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
     for line in lines {
-        paper.line(&format!("{:VALUE_COLUMN$}{line}", ""), Style::Plain);
+        out.line(&format!("{:VALUE_COLUMN$}{line}", ""), Style::Plain);
     }
 }
 
@@ -134,7 +134,7 @@ mod tests {
     use tardy_record::facts::Fact;
 
     #[test]
-    fn the_first_line_says_what_the_kernel_is() {
+    fn the_first_line_states_the_kind_of_kernel() {
         let mut facts = Facts::default();
         facts.kernel.release = Fact::known("6.1.0".into(), "uname -r");
         facts.kernel.real_time = Fact::known(false, "uname -v");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_in_step_with_the_tick_are_told() {
+    fn timers_in_step_with_the_tick_are_listed() {
         let mut facts = Facts::default();
         facts.kernel.hz = Fact::known(250, "test");
         let text = text(&facts, &judge(&facts), false);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_from_outside_does_not_steer_the_terminal() {
+    fn control_characters_in_names_are_replaced() {
         let mut facts = Facts::default();
         facts.machine.distribution = Fact::known("evil\u{1b}[2J\u{7}linux".into(), "/etc/os-release");
         let plain = text(&facts, &judge(&facts), false);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_only_where_they_are_wanted_and_end() {
+    fn colours_are_optional_and_reset() {
         let facts = Facts::default();
         let coloured = text(&facts, &judge(&facts), true);
         assert_eq!(coloured.matches("\u{1b}[0m").count() * 2, coloured.matches("\u{1b}[").count());

@@ -1,4 +1,4 @@
-//! Two or more runs side by side, for the terminal.
+//! Two or more runs compared, for the terminal.
 
 use tardy_analyse::compare::{Comparison, Pair, Ratio, RowPair, Side};
 use tardy_analyse::difference::Difference;
@@ -6,18 +6,19 @@ use tardy_analyse::name::Readings;
 use tardy_analyse::shape::Shape;
 
 use crate::latency::{at_least, harmless, microseconds, per_cent, short, three_digits};
-use crate::summary::folded;
+use crate::section::Section;
 use crate::table::Table;
-use crate::{lab, noise};
+use crate::terminal_text::folded;
+use crate::{lab, sections};
 
-/// What a comparison of one run each can show.
-pub const DESCRIPTIVE: &str = "Descriptive only: one run each. Whether another boot of the same kernel would differ as \
-                               much is not known from this.";
+/// What a comparison of one run each cannot show.
+pub const DESCRIPTIVE: &str =
+    "Descriptive only, with one run each: another boot of the same kernel might differ as much.";
 /// Longer names of rows are shortened in tables.
 const LABEL_MAX: usize = 44;
 /// Longer names of runs are shortened in the heads of tables.
 const NAME_MAX: usize = 26;
-/// Longer values are shortened in tables, and where there is little room shorter ones too.
+/// Longer values are shortened in tables, and shorter ones too if there is little room.
 const VALUE_MAX: usize = 44;
 /// But not below this.
 const VALUE_MIN: usize = 16;
@@ -32,7 +33,8 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
         let all = pair.rows.iter().filter(|row| row.label == "all");
         blocks.extend(all.map(|row| all_block(row, &names, width)));
         blocks.push(series_block(pair, &names, width));
-        blocks.push(noise_block(pair, width));
+        let tables = sections::ALL.iter().filter_map(|section| section.comparison(pair));
+        blocks.extend(tables.map(|(_, table)| table.lines(width)));
         blocks.extend(differences(pair, &names, width));
     }
     blocks.push(folded(DESCRIPTIVE, width));
@@ -41,14 +43,14 @@ pub fn text(comparison: &Comparison, width: usize) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// What the kernels are; then, before any number, whether the two may be compared.
+/// The kernels, then, before any number, whether the two may be compared.
 fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     let side = |name: &str, side: &Side| {
         folded(&format!("{name}: {}. {}", harmless(&side.name), harmless(&side.headline)), width)
     };
     let mut lines = side("Base", &comparison.base);
     lines.extend(side("Candidate", &pair.candidate));
-    // Of machines of one kind it is said once.
+    // Once for machines of one kind.
     let mut whose: Vec<String> = [&comparison.base, &pair.candidate]
         .into_iter()
         .filter_map(|side| side.lab.as_ref())
@@ -60,7 +62,7 @@ fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
         lines.extend(folded(&format!("NOT COMPARABLE: {}", harmless(reason)), width));
     }
     for paired in &pair.paired {
-        lines.extend(folded(&format!("Side by side: {}", harmless(paired)), width));
+        lines.extend(folded(&format!("Compared with each other: {}", harmless(paired)), width));
     }
     for left_out in &pair.unmatched {
         lines.extend(folded(&format!("Left out: {}", harmless(left_out)), width));
@@ -71,14 +73,14 @@ fn head(comparison: &Comparison, pair: &Pair, width: usize) -> Vec<String> {
     lines
 }
 
-/// What the columns of the two sides are called.
+/// The heads of the columns of the two sides.
 struct Names {
     base: String,
     candidate: String,
 }
 
 impl Names {
-    /// The kernels of two runs of the lab, which are short and say it all. Ids would say nothing.
+    /// The kernels of two runs in the lab; other runs have no short names.
     fn of(base: &Side, candidate: &Side) -> Self {
         let short = |side: &Side| short(&harmless(&side.name), NAME_MAX);
         let (one, other) = (short(base), short(candidate));
@@ -95,68 +97,45 @@ fn all_block(row: &RowPair, names: &Names, width: usize) -> Vec<String> {
     for ratio in &row.ratios {
         table.push(ratio_cells(ratio));
     }
-    let mut lines = folded(&format!("{}, {}", harmless(&row.phase), harmless(&pooled(row))), width);
+    let mut lines =
+        folded(&format!("{}, {}", harmless(&row.phase), harmless(&pooled(&sections::ALL, row))), width);
     lines.extend(table.lines(width.min(60)));
-    let shape = row.shape.map(|shape| shape_text(&shape, row.readings, "us"));
+    let shape = row.shape.map(|shape| shape_text(&sections::ALL, &shape, row.readings, "us"));
     lines.extend(shape.map(|text| folded(&text, width)).into_iter().flatten());
     lines
 }
 
 /// Which series a pooled row is of: `all CPUs`, or `only cpu 1, which both have`.
-pub(crate) fn pooled(row: &RowPair) -> String {
-    row.only.as_ref().map_or_else(
-        || all_of(row.readings).to_owned(),
-        |only| format!("only {}, which both have", only.join(" + ")),
-    )
-}
-
-/// What all series of a phase are.
-fn all_of(readings: Readings) -> &'static str {
-    match readings {
-        Readings::Frames => "all flows",
-        Readings::Reactions => "all reactions",
-        Readings::Intervals => "all intervals",
-        Readings::Toggles => "all toggles",
-        Readings::WakeUps | Readings::Periods | Readings::Gaps | Readings::Samples => "all CPUs",
+pub(crate) fn pooled(sections: &[&dyn Section], row: &RowPair) -> String {
+    match &row.only {
+        Some(only) => format!("only {}, which both have", only.join(" + ")),
+        None => sections::words(sections, row.readings).pooled.to_owned(),
     }
 }
 
-/// How far the distributions lie apart, in words.
-pub(crate) fn shape_text(shape: &Shape, readings: Readings, unit: &str) -> String {
-    let (one, more) = match readings {
-        Readings::Gaps | Readings::Toggles | Readings::Intervals => (readings.one(), "longer"),
-        Readings::Reactions => (readings.one(), "later"),
-        _ => (Readings::WakeUps.one(), "later"),
-    };
+/// How far two distributions are apart, in a sentence.
+pub(crate) fn shape_text(sections: &[&dyn Section], shape: &Shape, readings: Readings, unit: &str) -> String {
     let moved = shape.wasserstein_ns.map_or_else(
-        || "how far values moved is not known, since some lie beyond the histograms".to_owned(),
-        |ns| format!("on average values moved by {} {unit}", three_digits(ns / 1000.0)),
+        || "how far values moved is unknown, since some lie beyond the histograms".to_owned(),
+        |ns| format!("on average, values moved by {} {unit}", three_digits(ns / 1000.0)),
     );
     format!(
-        "Of a {one} of each, the candidate's is the {more} one in {} of cases (half is no difference). The two \
-         distribution functions are at most {} apart; {moved}.",
+        "Of one {} from each, the candidate's is the {} in {} of cases (half means no difference). The two distribution \
+         functions are at most {} apart; {moved}.",
+        readings.one(),
+        sections::words(sections, readings).more,
         per_cent(shape.later),
         three_digits(shape.kolmogorov_smirnov),
     )
 }
 
-/// Each CPU in one line: its tail and its maximum. With short names where there is no room for others.
+/// Each CPU in one line: its tail and its maximum. With short names if the others do not fit.
 fn series_block(pair: &Pair, names: &Names, width: usize) -> Vec<String> {
     let named = series_table(pair, &names.base, &names.candidate, width);
     if named.iter().all(|line| line.chars().count() <= width) {
         return named;
     }
     series_table(pair, "base", "candidate", width)
-}
-
-/// What each CPU lost to noise.
-fn noise_block(pair: &Pair, width: usize) -> Vec<String> {
-    if pair.noise.is_empty() {
-        return Vec::new();
-    }
-    let mut table = Table::new(&noise::PAIR_HEADS);
-    noise::pair_rows(&pair.noise).into_iter().for_each(|row| table.push(row));
-    table.lines(width)
 }
 
 fn series_table(pair: &Pair, base: &str, candidate: &str, width: usize) -> Vec<String> {
@@ -203,14 +182,14 @@ fn difference_block(title: &str, list: Option<&Vec<Difference>>, names: &Names, 
     let values = list.iter().flat_map(|one| [&one.base, &one.candidate]).flatten();
     let widest = values.map(wide).max().unwrap_or(0).min(VALUE_MAX);
     let longest = list.iter().map(|one| wide(&one.name)).max().unwrap_or(0);
-    // Names of options stay whole, since their values are short; names of facts make room for theirs.
+    // Names of options stay whole, since their values are short; names of facts are shortened in favour of values.
     let label_max = if longest + 2 * (widest + 1) > width { width * 3 / 8 } else { LABEL_MAX };
     let named: Vec<String> = list.iter().map(|one| short(&harmless(&one.name), label_max)).collect();
     let longest = named.iter().map(wide).max().unwrap_or(0).max(title.chars().count());
-    // Two columns share what the names leave, less a gap each.
+    // Two columns share the room next to the names, less a gap each.
     let room = (width.saturating_sub(longest + 2) / 2).clamp(VALUE_MIN, VALUE_MAX);
     let side = |value: &Option<String>| {
-        value.as_ref().map_or_else(|| "not there".to_owned(), |text| short(&harmless(text), room))
+        value.as_ref().map_or_else(|| "absent".to_owned(), |text| short(&harmless(text), room))
     };
     let mut table = Table::of_words(&[title, &short(&names.base, room), &short(&names.candidate, room)]);
     for (one, name) in list.iter().zip(named) {

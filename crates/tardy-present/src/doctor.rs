@@ -1,98 +1,100 @@
-//! What `tardy check --measure` prints: which changes there are, and what each did.
+//! What `tardy check --measure` prints: the changes, and the effect of each.
 
 use tardy_analyse::doctor::{Compared, Diagnosis, Effect, Verdict};
 
 use crate::latency::microseconds;
-use crate::paper::{INDENT, Paper, Style, WIDTH, printable, wrapped};
 use crate::table::Table;
+use crate::terminal_text::{INDENT, Style, TerminalText, WIDTH, printable, wrapped};
 
-/// Where what is said of a change begins.
+/// The column in which the description of a change begins.
 const COLUMN: usize = 20;
 
-/// A change, and whether it can be tried, in words.
+/// A change, and whether it can be tried.
 #[derive(Clone, Debug)]
 pub struct Offered {
     /// Its name.
     pub name: String,
     /// `can be tried`, or why it cannot be.
     pub standing: &'static str,
-    /// What it comes to here, or what is in its way.
+    /// Its effect on this machine, or what prevents it.
     pub what: String,
 }
 
-/// What the trials were.
+/// The trials.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// In a few words: rounds, length, CPUs, load.
+    /// A summary: rounds, length, CPUs, load.
     pub trials: String,
     /// The changes, tried or not.
     pub offered: Vec<Offered>,
-    /// Whether somebody ended it before its time.
+    /// Whether they were interrupted.
     pub interrupted: bool,
 }
 
-/// The changes that there are.
+/// The list of changes.
 pub fn offers(offered: &[Offered], colour: bool) -> String {
-    let mut paper = Paper::new(colour);
-    print_offers(offered, &mut paper);
-    paper.text
+    let mut out = TerminalText::new(colour);
+    print_offers(offered, &mut out);
+    out.text
 }
 
-/// What the trials say, the best first.
+/// The results of the trials, the best change first.
 pub fn text(done: &Done, diagnosis: &Diagnosis, colour: bool) -> String {
-    let mut paper = Paper::new(colour);
-    headline(done, diagnosis, &mut paper);
+    let mut out = TerminalText::new(colour);
+    headline(done, diagnosis, &mut out);
     if !diagnosis.effects.is_empty() {
-        paper.text.push('\n');
-        table(diagnosis).lines(WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Plain));
+        out.text.push('\n');
+        table(diagnosis).lines(WIDTH).into_iter().for_each(|line| out.line(&line, Style::Plain));
         for effect in &diagnosis.effects {
-            paper.text.push('\n');
-            print_effect(effect, done, diagnosis, &mut paper);
+            out.text.push('\n');
+            print_effect(effect, done, diagnosis, &mut out);
         }
-        paper.text.push('\n');
+        out.text.push('\n');
         let legend = format!(
-            "A ratio is the middle one of those of the rounds and of their pairs (Hodges-Lehmann), and not that of the two medians; below 1 is earlier with the change; in brackets its 95 % interval. p is the probability that a \
-             change which does nothing comes out as far from 1, corrected for {} tests at once (signed ranks, Holm). \
-             docs/check.md says more.",
+            "A ratio is the Hodges-Lehmann estimate over the rounds, not the ratio of the two medians; below 1 is earlier with the \
+             change; its 95 % interval is in brackets. p is the probability that a change without an effect is as far from 1, \
+             corrected for {} tests (signed ranks, Holm). See docs/check.md.",
             diagnosis.tests
         );
-        wrapped(&legend, WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Faint));
+        wrapped(&legend, WIDTH).into_iter().for_each(|line| out.line(&line, Style::Faint));
     }
     let is_tried = |one: &&Offered| diagnosis.effects.iter().any(|effect| effect.change == one.name);
     let (_, others): (Vec<&Offered>, Vec<&Offered>) = done.offered.iter().partition(is_tried);
     if !others.is_empty() {
-        paper.text.push('\n');
-        paper.line("NOT TRIED", Style::Bold);
-        others.into_iter().for_each(|one| print_offer(one, &mut paper));
+        out.text.push('\n');
+        out.line("NOT TRIED", Style::Bold);
+        others.into_iter().for_each(|one| print_offer(one, &mut out));
     }
-    paper.text
+    out.text
 }
 
-fn headline(done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
+fn headline(done: &Done, diagnosis: &Diagnosis, out: &mut TerminalText) {
     let helped: Vec<&str> = of_verdict(diagnosis, Verdict::Helps);
     let harmed: Vec<&str> = of_verdict(diagnosis, Verdict::Harms);
     let (line, style) = match (helped.is_empty(), harmed.is_empty()) {
         (false, _) => (format!("What helped: {}", helped.join(", ")), Style::Good),
         (true, false) => (format!("Nothing helped; what harmed: {}", harmed.join(", ")), Style::Middling),
         (true, true) if diagnosis.rounds < diagnosis.least_rounds => {
-            ("Too few rounds to tell what helps".to_owned(), Style::Middling)
+            ("Too few rounds to determine what helps".to_owned(), Style::Middling)
         }
-        (true, true) => ("No change made a difference that can be told from chance".to_owned(), Style::Bold),
+        (true, true) => ("No change made a difference distinguishable from chance".to_owned(), Style::Bold),
     };
-    wrapped(&line, WIDTH).into_iter().for_each(|line| paper.line(&line, style));
+    wrapped(&line, WIDTH).into_iter().for_each(|line| out.line(&line, style));
     let (had, least) = (diagnosis.rounds, diagnosis.least_rounds);
-    let mut sentences = vec![format!("{}; each change against the baseline of its own round.", done.trials)];
+    let mut sentences =
+        vec![format!("{}; each change is compared with the baseline of its own round.", done.trials)];
     if done.interrupted {
-        sentences.push("It was ended before its time.".to_owned());
+        sentences.push("The trials were interrupted.".to_owned());
     }
     if had < least {
         let rounds = if had == 1 { "1 round counts".to_owned() } else { format!("{had} rounds count") };
-        sentences.push(format!("{rounds}: too few to tell anything from chance, {least} at least."));
+        sentences
+            .push(format!("{rounds}, but at least {least} are needed to distinguish an effect from chance."));
     }
     if let Some(reason) = diagnosis.left_out.first() {
         sentences.push(format!("Baselines were left out: {reason}."));
     }
-    wrapped(&sentences.join(" "), WIDTH).into_iter().for_each(|line| paper.line(&line, Style::Plain));
+    wrapped(&sentences.join(" "), WIDTH).into_iter().for_each(|line| out.line(&line, Style::Plain));
 }
 
 fn of_verdict(diagnosis: &Diagnosis, verdict: Verdict) -> Vec<&str> {
@@ -109,7 +111,7 @@ fn table(diagnosis: &Diagnosis) -> Table {
             let us = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), microseconds);
             row.extend([us(compared.without_ns), us(compared.with_ns), ratio(compared.ratio)]);
         }
-        row.push(in_short(effect.verdict).to_owned());
+        row.push(short_verdict(effect.verdict).to_owned());
         table.push(row);
     }
     table
@@ -119,7 +121,7 @@ fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
-fn in_short(verdict: Verdict) -> &'static str {
+fn short_verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Helps => "helps",
         Verdict::Harms => "harms",
@@ -129,7 +131,7 @@ fn in_short(verdict: Verdict) -> &'static str {
     }
 }
 
-fn in_words(effect: &Effect, least: usize) -> (String, Style) {
+fn describe(effect: &Effect, least: usize) -> (String, Style) {
     match effect.verdict {
         Verdict::Helps => ("helps".to_owned(), Style::Good),
         Verdict::Harms => ("harms".to_owned(), Style::Bad),
@@ -139,14 +141,14 @@ fn in_words(effect: &Effect, least: usize) -> (String, Style) {
             let count = effect.rounds;
             let counted =
                 if count == 1 { "1 round counts".to_owned() } else { format!("{count} rounds count") };
-            (format!("too few rounds to tell: {counted}, {least} at least"), Style::Bold)
+            (format!("too few rounds: {counted}, but at least {least} are needed"), Style::Bold)
         }
     }
 }
 
-fn print_effect(effect: &Effect, done: &Done, diagnosis: &Diagnosis, paper: &mut Paper) {
-    let (words, style) = in_words(effect, diagnosis.least_rounds);
-    paper.line(&format!("{}: {words}", printable(&effect.change)), style);
+fn print_effect(effect: &Effect, done: &Done, diagnosis: &Diagnosis, out: &mut TerminalText) {
+    let (verdict, style) = describe(effect, diagnosis.least_rounds);
+    out.line(&format!("{}: {verdict}", printable(&effect.change)), style);
     let tried = done.offered.iter().find(|one| one.name == effect.change);
     let mut paragraphs: Vec<String> = tried.map(|one| one.what.clone()).into_iter().collect();
     let of = |name: &str, compared: &Compared| {
@@ -169,11 +171,11 @@ fn print_effect(effect: &Effect, done: &Done, diagnosis: &Diagnosis, paper: &mut
         paragraphs.push(format!("left out: {reason}"));
     }
     for paragraph in paragraphs {
-        wrapped(&paragraph, WIDTH - INDENT).into_iter().for_each(|line| paper.indented(&line, Style::Plain));
+        wrapped(&paragraph, WIDTH - INDENT).into_iter().for_each(|line| out.indented(&line, Style::Plain));
     }
 }
 
-/// `0.004`, `0.25`, `1`; never 0.
+/// `0.0040`, `0.25`, `1`; never 0.
 fn probability(p: f64) -> String {
     match p {
         p if p < 0.0001 => "below 0.0001".to_owned(),
@@ -183,17 +185,17 @@ fn probability(p: f64) -> String {
     }
 }
 
-fn print_offers(offered: &[Offered], paper: &mut Paper) {
-    offered.iter().for_each(|one| print_offer(one, paper));
+fn print_offers(offered: &[Offered], out: &mut TerminalText) {
+    offered.iter().for_each(|one| print_offer(one, out));
 }
 
-fn print_offer(one: &Offered, paper: &mut Paper) {
+fn print_offer(one: &Offered, out: &mut TerminalText) {
     let what = format!("{}: {}", one.standing, one.what);
     let mut lines = wrapped(&what, WIDTH - COLUMN).into_iter();
     let name = format!("  {:width$}", printable(&one.name), width = COLUMN - 2);
-    paper.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
+    out.line(&format!("{name}{}", lines.next().unwrap_or_default()), Style::Plain);
     for line in lines {
-        paper.line(&format!("{:COLUMN$}{line}", ""), Style::Plain);
+        out.line(&format!("{:COLUMN$}{line}", ""), Style::Plain);
     }
 }
 
@@ -248,27 +250,27 @@ mod tests {
     }
 
     #[test]
-    fn people_read_this() {
+    fn results_of_ten_rounds() {
         let text = text(&done(false), &diagnose(&names(), &trials(10)), false);
         insta::assert_snapshot!(text);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
     #[test]
-    fn too_few_rounds_are_said_first() {
+    fn too_few_rounds_are_reported_first() {
         let text = text(&done(true), &diagnose(&names(), &trials(3)), false);
         insta::assert_snapshot!(text);
     }
 
     #[test]
-    fn offers_do_not_steer_the_terminal() {
+    fn control_characters_in_offers_are_replaced() {
         let text = offers(&done(false).offered, false);
         assert!(!text.contains('\u{1b}') && text.contains("evil\u{fffd}[2J"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
     #[test]
-    fn a_probability_is_never_nothing() {
+    fn a_probability_is_never_shown_as_0() {
         assert_eq!(
             [0.0, 0.00016, 0.004, 0.25, 1.0].map(probability),
             ["below 0.0001", "0.0002", "0.0040", "0.25", "1"]

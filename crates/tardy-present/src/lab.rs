@@ -1,48 +1,48 @@
-//! What a reader of a run of the lab must know: what its clock counts, what is not modelled, how the boot came to rest.
+//! What a run in the lab depends on: the clock of its guest, the machine, and how the boot came to rest.
 
 use tardy_analyse::lab;
 use tardy_record::Run;
 use tardy_record::lab::{Lab, LabClock, Settled};
 use tardy_record::units::format_duration_ns;
 
-use crate::latency::harmless;
-use crate::sentence;
+use crate::latency::{harmless, rounded};
+use crate::terminal_text::capitalised;
 
-/// More windows than these are not shown one by one: the last ones are.
+/// At most so many windows are shown, the last ones.
 const WINDOW_MAX: usize = 6;
 
-/// What stands before any number of `run`, in the loudest voice there is; absent where its latencies mean something.
+/// Why the latencies of `run` mean nothing; `None` if they mean something.
 pub fn alarm(run: &Run) -> Option<String> {
     lab::meaningless_because(run).map(|why| format!("These latencies mean nothing: {why}."))
 }
 
-/// Whose latencies the numbers are, in two sentences at most; absent for a machine of its own.
+/// What a latency is on an emulated machine, in two sentences at most; `None` for a real machine.
 pub fn whose(run: &Run) -> Option<String> {
     run.lab.as_ref().map(|lab| whose_of(&lab.machine, lab.clock))
 }
 
-/// Whose latencies those of an emulated `machine` are.
+/// What a latency is on an emulated `machine`.
 pub(crate) fn whose_of(machine: &str, clock: LabClock) -> String {
     let machine = harmless(machine);
     match clock {
         LabClock::Instructions { shift } => format!(
-            "An emulated {machine}: a latency here counts instructions, {} ns each, on the kernel's real code path, and \
-             is the same every time. Nothing cache- or DRAM-shaped is modelled, so this is not a board's time.",
+            "An emulated {machine}: a latency is a number of instructions of {} ns each on the kernel's real code path, \
+             and is the same in every run. Caches and DRAM are not modelled, so this is not a board's time.",
             lab::instruction_ns(shift)
         ),
         LabClock::RealtimeEmulated => {
             format!(
-                "An emulated {machine} in the host's time: good for seeing that something works, and no more."
+                "An emulated {machine} in the host's time: this shows that something works, and nothing else."
             )
         }
         LabClock::RealtimeKvm => format!(
-            "A virtual {machine} on the host's CPU: these latencies are those of a virtual machine, the host's own in \
-             them, and not a board's."
+            "A virtual {machine} on the host's CPU: these are latencies of a virtual machine, including the host's \
+             own, and not those of a board."
         ),
     }
 }
 
-/// What the numbers depend on, a name and a value a row.
+/// What the numbers depend on, a name and a value per row.
 pub fn rows(lab: &Lab) -> Vec<[String; 2]> {
     let row = |name: &str, value: String| [name.to_owned(), harmless(&value)];
     let mut rows = vec![
@@ -59,9 +59,8 @@ pub fn rows(lab: &Lab) -> Vec<[String; 2]> {
     rows
 }
 
-/// How the boot's own work died down.
+/// When the guest had booted, and when it was idle.
 pub fn settled(settled: &Settled) -> String {
-    let at = |ns| sentence::rounded(ns);
     let left_out = if settled.busy_percent.len() > WINDOW_MAX { "…, " } else { "" };
     let last = &settled.busy_percent[settled.busy_percent.len().saturating_sub(WINDOW_MAX)..];
     let busy: Vec<String> = last.iter().map(|percent| percent.to_string()).collect();
@@ -73,15 +72,15 @@ pub fn settled(settled: &Settled) -> String {
             format_duration_ns(settled.window_ns)
         ),
     };
-    let came = if settled.quiet {
-        format!("at rest after {}", at(settled.settled_at_ns))
+    let idle = if settled.quiet {
+        format!("at rest after {}", rounded(settled.settled_at_ns))
     } else {
-        format!("NOT AT REST after {}, and measured all the same", at(settled.settled_at_ns))
+        format!("NOT AT REST after {}, measured nevertheless", rounded(settled.settled_at_ns))
     };
-    format!("booted after {}, {came}{work}", at(settled.booted_at_ns))
+    format!("booted after {}, {idle}{work}", rounded(settled.booted_at_ns))
 }
 
-/// The same in a paragraph, for the terminal.
+/// The same as sentences, for the terminal.
 pub fn lines(run: &Run) -> Vec<String> {
     let Some(lab) = &run.lab else { return Vec::new() };
     let package = lab.kernel.package.as_ref().map_or_else(String::new, |package| format!(" from {package}"));
@@ -90,8 +89,8 @@ pub fn lines(run: &Run) -> Vec<String> {
             "Lab: {}, {}{package}, on {} by QEMU {}.",
             lab.kernel.spec, lab.kernel.release, lab.machine, lab.emulator
         ),
-        format!("{}.", sentence::capitalised(&settled(&lab.settled))),
-        format!("Identity {}: another run of it gives the same numbers.", lab::short_hash(&lab.identity)),
+        format!("{}.", capitalised(&settled(&lab.settled))),
+        format!("Identity {}: every run with it gives the same numbers.", lab::short_hash(&lab.identity)),
     ];
     let repeats = matches!(lab.clock, LabClock::Instructions { .. });
     texts.into_iter().take(if repeats { 3 } else { 2 }).map(|text| harmless(&text)).collect()

@@ -1,13 +1,14 @@
-//! Numbers as the field writes them: latencies in microseconds, with three digits that mean something.
+//! Numbers as the field writes them: latencies in microseconds, with three significant digits.
 
 use tardy_analyse::quantile::Value;
+use tardy_record::units::format_duration_ns;
 
 /// From here on a latency is written in milliseconds (ns).
 const MILLISECONDS_FROM: f64 = 10_000_000.0;
-/// From here on it is written in seconds (ns).
+/// From here on a latency is written in seconds (ns).
 const SECONDS_FROM: f64 = 10_000_000_000.0;
 
-/// A latency with its unit: `0.97 us`, `41 us`, `1,250 us`, `12.1 ms`. The sign is never lost.
+/// A latency with its unit: `0.97 us`, `41 us`, `1,250 us`, `12.1 ms`.
 pub fn with_unit(ns: f64) -> String {
     let (factor, unit) = match ns.abs() {
         size if size >= SECONDS_FROM => (1e9, "s"),
@@ -17,12 +18,12 @@ pub fn with_unit(ns: f64) -> String {
     format!("{} {unit}", three_digits(ns / factor))
 }
 
-/// The same with the signs that print has: `41 µs`, `−0.35 µs`.
+/// The same with the signs of print: `41 µs`, `−0.35 µs`.
 pub fn typeset(ns: f64) -> String {
     with_unit(ns).replace("us", "µs").replace('-', "−").replace(' ', "\u{a0}")
 }
 
-/// A number with three significant digits, without trailing zeros behind the point: `0.97`, `41.3`, `1,250`.
+/// A number with three significant digits, without trailing zeros: `0.97`, `41.3`, `1,250`.
 pub fn three_digits(value: f64) -> String {
     let text = microseconds(value * 1000.0);
     if !text.contains('.') {
@@ -47,8 +48,8 @@ pub fn microseconds(ns: f64) -> String {
     }
 }
 
-/// A quantile in us for a column of a table: `41.3`; where it lies beyond the histogram, the least that it can be: `≥400`;
-/// where there are too few values, `n/a`.
+/// A quantile in us for a column of a table: `41.3`; `≥400` if it lies beyond the histogram; `n/a` if there are too few
+/// values.
 pub fn quantile(value: Option<Value>) -> String {
     value.map_or_else(
         || "n/a".to_owned(),
@@ -56,12 +57,12 @@ pub fn quantile(value: Option<Value>) -> String {
     )
 }
 
-/// A figure, marked where it is only the least that there can be.
+/// A figure, marked with `≥` if it is only a lower bound.
 pub fn at_least(figure: String, at_least: bool) -> String {
     if at_least { format!("≥{figure}") } else { figure }
 }
 
-/// A count with thousands set apart: `1,234,567`.
+/// A count with thousands separators: `1,234,567`.
 pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
@@ -92,6 +93,35 @@ pub fn per_second(rate: f64, unit: &str) -> String {
     }
 }
 
+/// A duration without needless digits: whole milliseconds below 10 s, tenths of a second below a minute, whole seconds
+/// above.
+pub fn rounded(ns: u64) -> String {
+    let unit = match ns {
+        0..1_000_000 => 1,
+        1_000_000..10_000_000_000 => 1_000_000,
+        10_000_000_000..60_000_000_000 => 100_000_000,
+        _ => 1_000_000_000,
+    };
+    format_duration_ns(ns.saturating_add(unit / 2) / unit * unit)
+}
+
+/// A period with the digits that its error leaves: `125.000 us`.
+pub fn period_text(period_ns: f64, error_ns: f64) -> String {
+    let (unit, name) = match period_ns {
+        ns if ns < 1e6 => (1e3, "us"),
+        ns if ns < 1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let error = (error_ns / unit).max(1e-12);
+    let digits = (-error.log10().floor()).clamp(0.0, 3.0) as usize;
+    format!("{:.digits$} {name}", period_ns / unit)
+}
+
+/// A count with its noun: `1 gap`, `3 gaps`.
+pub fn counted(n: u64, one: &str, several: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { several })
+}
+
 /// At most so many characters of a text.
 pub fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -112,7 +142,7 @@ pub fn prefixed(value: f64) -> String {
     format!("{}{prefix}", three_digits(value / factor))
 }
 
-/// A ratio with three significant digits however small it is: `1.84`, `0.0125`.
+/// A ratio with three significant digits: `1.84`, `0.0125`.
 pub fn ratio(value: f64) -> String {
     if value >= 1.0 || value <= 0.0 {
         return three_digits(value);
@@ -126,7 +156,7 @@ pub fn per_cent(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
 }
 
-/// A small share as one in so many, rounded so that it never looks smaller than it is: `1 in 20,000`.
+/// A small share as `1 in 20,000`, rounded up.
 pub fn one_in(share: f64) -> String {
     if share >= 0.1 {
         return per_cent((share * 1000.0).ceil() / 1000.0);
@@ -137,13 +167,13 @@ pub fn one_in(share: f64) -> String {
     format!("1 in {}", count(rounded as u64))
 }
 
-/// Text from outside as it may go to a terminal: control characters, which could move the cursor or change the
-/// title, are replaced.
+/// Text from outside for a terminal or a page. Control characters, which could move the cursor or change the title, are
+/// replaced.
 pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_bidi_control(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Characters that turn the direction of text around, so that a name could hide what stands beside it.
+/// Characters that change the direction of text, with which a name could hide the text next to it.
 fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -154,7 +184,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn latencies_read_like_this() {
+    fn latencies_have_three_significant_digits_and_a_unit() {
         for (ns, text) in [
             (970.0, "0.97 us"),
             (41_000.0, "41 us"),
@@ -172,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_never_flattered() {
+    fn shares_are_rounded_up() {
         assert_eq!(one_in(4.993e-5), "1 in 20,000");
         assert_eq!(one_in(2.9957e-6), "1 in 330,000");
         assert_eq!(one_in(0.123), "12.3 %");
@@ -181,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_grouped() {
+    fn counts_have_thousands_separators() {
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(999), "999");
         assert_eq!(microseconds(-1_234_567.0), "-1,235");
@@ -194,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_drive_the_terminal() {
+    fn control_characters_are_replaced() {
         assert_eq!(harmless("a\u{1b}[31mb\n"), "a\u{fffd}[31mb\u{fffd}");
     }
 
     proptest! {
         #[test]
-        fn a_sign_is_never_lost(ns in -1_000_000_000_000i64..-5) {
+        fn a_negative_latency_keeps_its_sign(ns in -1_000_000_000_000i64..-5) {
             prop_assert!(with_unit(ns as f64).starts_with('-'));
         }
     }

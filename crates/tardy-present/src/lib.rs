@@ -1,28 +1,25 @@
-//! Runs for people to look at: text for the terminal, SVG, and one HTML file.
+//! Runs as text for the terminal, as SVG, and as an HTML report.
 //!
-//! Everything here is a function of runs and findings: the same run gives the same bytes. Names from outside are
-//! hostile until escaped: [`latency::harmless`] for the terminal, the SVG writer and the templates for the rest.
+//! Everything here is a function of runs and findings: the same run gives the same bytes. Each feature has a section in
+//! [`sections`]; [`summary`] and [`report`] show whatever sections there are. Names from outside are hostile until
+//! escaped: by [`latency::harmless`] for the terminal, by the SVG writer and the templates for the rest.
 
 pub mod bars;
-mod captures;
-mod causes;
 pub mod check;
 pub mod compare;
 pub mod doctor;
-mod flows;
-mod imported;
+pub mod figures;
 pub mod lab;
 pub mod latency;
-mod levels;
-pub mod noise;
-pub mod notes;
-mod paper;
+pub mod latency_plot;
+pub mod page;
 pub mod plot;
 pub mod published;
-mod reactions;
 pub mod report;
-pub mod sentence;
+pub mod section;
+pub mod sections;
 pub mod summary;
 pub mod table;
-pub mod tsn;
-mod wiggles;
+pub mod terminal_text;
+pub mod tsn_check;
+pub mod words;

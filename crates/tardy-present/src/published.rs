@@ -1,18 +1,18 @@
-//! A run beside published results: the same figures and words in the terminal and in the report.
+//! Published results, and runs next to them.
 
-mod shelf;
+mod catalogue;
 
 use tardy_analyse::published::{
-    BesidePublished, Circumstance, Figures, Match, Ours, Placed, Sameness, Value,
+    Circumstance, Figures, Match, Ours, Placed, PublishedMatches, Sameness, Value,
 };
 
-use crate::latency::{at_least, count, harmless, microseconds, short, three_digits};
-use crate::sentence;
+use crate::latency::{at_least, count, harmless, microseconds, rounded, short, three_digits};
+use crate::table::Table;
 
-pub use shelf::{compared, list, whole};
+pub use catalogue::{compared, list, whole};
 
 /// Longer ids and labels are shortened in tables.
-const LABEL_MAX: usize = 40;
+pub(crate) const LABEL_MAX: usize = 40;
 
 /// A published figure in us, without its unit: `177`, `about 500`, `at least 30,000`.
 pub fn highest(figures: &Figures) -> Option<String> {
@@ -24,8 +24,8 @@ pub fn highest(figures: &Figures) -> Option<String> {
     }
 }
 
-/// `Worst case 41 us; the articles' Raspberry Pi 3 Model B, 4.14.21-rt17-v7+, had 147 us (rpi3-4.14-rt).`, and that
-/// this says nothing of either where they have little in common.
+/// `Worst case 41 us; the articles' Raspberry Pi 3 Model B, 4.14.21-rt17-v7+, had 147 us (rpi3-4.14-rt).`, and which
+/// circumstances differ.
 pub fn placed(placed: &Placed) -> String {
     let theirs = highest(&placed.nearest.published).unwrap_or_default();
     let different = names(&placed.nearest, Sameness::Different);
@@ -42,11 +42,18 @@ pub fn placed(placed: &Placed) -> String {
 }
 
 /// The heads of the table; the first column names the published result.
-pub(crate) const HEADS: [&str; 4] = ["us", "published max", "max here", "p99.99 here"];
+const HEADS: [&str; 4] = ["us", "published max", "max here", "p99.99 here"];
 
-/// A row of the table for each figure of this run beside a published one.
-pub(crate) fn rows(beside: &BesidePublished) -> Vec<Vec<String>> {
-    beside.matches.iter().flat_map(match_rows).collect()
+/// What one figure of a run is called.
+pub(crate) fn label(ours: &Ours) -> String {
+    short(&harmless(&ours.label), LABEL_MAX)
+}
+
+/// A row for each figure of a run next to a published one.
+pub(crate) fn table(matches: &[Match]) -> Table {
+    let mut table = Table::new(&HEADS);
+    matches.iter().flat_map(match_rows).for_each(|row| table.push(row));
+    table
 }
 
 fn match_rows(one: &Match) -> Vec<Vec<String>> {
@@ -65,53 +72,50 @@ fn match_rows(one: &Match) -> Vec<Vec<String>> {
     one.ours.iter().map(of).collect()
 }
 
-/// What differs, of those results together of which the same is to be said; then what was left out and why.
-pub(crate) fn notes(beside: &BesidePublished) -> Vec<String> {
-    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
-    for one in &beside.matches {
+/// Which circumstances differ, with the results to which the same applies in one note; then what was left out and why.
+pub(crate) fn notes(compared: &PublishedMatches) -> Vec<String> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for one in &compared.matches {
         let text = circumstances(one);
-        match said.iter_mut().find(|(known, _)| *known == text) {
+        match groups.iter_mut().find(|(known, _)| *known == text) {
             Some((_, ids)) => ids.push(&one.id),
-            None => said.push((text, vec![&one.id])),
+            None => groups.push((text, vec![&one.id])),
         }
     }
-    let all = said.len() == 1 && beside.matches.len() > 1;
-    let mut notes: Vec<String> = said
+    let all = groups.len() == 1 && compared.matches.len() > 1;
+    let mut notes: Vec<String> = groups
         .iter()
         .map(|(text, ids)| match all {
             true => format!("All of them: {text}"),
             false => format!("{}: {text}", harmless(&ids.join(", "))),
         })
         .collect();
-    notes.extend(left_out(beside));
+    notes.extend(left_out(compared));
     notes
 }
 
-/// Published results that are not set beside this run, and why.
-pub(crate) fn left_out(beside: &BesidePublished) -> Vec<String> {
+/// Published results that this run is not compared with, and why.
+pub(crate) fn left_out(compared: &PublishedMatches) -> Vec<String> {
     let ids = |ids: &[String]| harmless(&ids.join(", "));
-    if let Some(why) = &beside.withheld_because {
-        let what = "This run is not set beside the published results of its recipe";
+    if let Some(why) = &compared.withheld_because {
+        let what = "This run is not compared with the published results of its recipe";
         return vec![format!("{what}: {}.", harmless(why))];
     }
     let mut notes = Vec::new();
-    if !beside.of_the_other_kernel.is_empty() {
-        let kinds = "Of the other kind of kernel, and so beside a run of that";
-        notes.push(format!("{kinds}: {}.", ids(&beside.of_the_other_kernel)));
+    if !compared.of_the_other_kernel.is_empty() {
+        let kinds = "Of the other kind of kernel, to be compared with a run on that";
+        notes.push(format!("{kinds}: {}.", ids(&compared.of_the_other_kernel)));
     }
-    if !beside.not_known.is_empty() {
-        notes.push(format!(
-            "Not among the published results that this tardy knows: {}.",
-            ids(&beside.not_known)
-        ));
+    if !compared.not_known.is_empty() {
+        notes.push(format!("Unknown to this version of tardy: {}.", ids(&compared.not_known)));
     }
     notes
 }
 
-/// Which circumstances are the same, which differ and which nobody knows.
+/// Which circumstances are the same, which differ and which are unknown.
 fn circumstances(one: &Match) -> String {
     if one.ours.is_empty() {
-        return "this run measured nothing of the kind.".to_owned();
+        return "this run measured nothing comparable.".to_owned();
     }
     let named = |sameness, word: &str| {
         let names = names(one, sameness);
@@ -143,7 +147,7 @@ fn value(value: &Value) -> String {
     match value {
         Value::Text(text) => harmless(text),
         Value::Count(n) => count(*n),
-        Value::DurationNs(ns) => sentence::rounded(*ns),
-        Value::DerivedNs(ns) => format!("{} by samples times interval", sentence::rounded(*ns)),
+        Value::DurationNs(ns) => rounded(*ns),
+        Value::DerivedNs(ns) => format!("{}, samples times interval", rounded(*ns)),
     }
 }

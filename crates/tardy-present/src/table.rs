@@ -1,4 +1,4 @@
-//! Tables of text: the first column to the left, numbers to the right.
+//! Tables of text: the first column is left-aligned, numbers are right-aligned.
 
 /// A table of text.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +13,7 @@ impl Table {
         Self { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()], words: false }
     }
 
-    /// A table of words, with all columns to the left.
+    /// A table of words, with all columns left-aligned.
     pub fn of_words(head: &[&str]) -> Self {
         Self { words: true, ..Self::new(head) }
     }
@@ -23,8 +23,18 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The table's lines, at most `width` wide if the columns allow it at all: the gaps between them shrink from
-    /// three spaces to one.
+    /// The heads of its columns, and its rows.
+    pub fn heads_and_rows(&self) -> (&[String], &[Vec<String>]) {
+        self.rows.split_first().map_or((&[], &[]), |(heads, rows)| (heads.as_slice(), rows))
+    }
+
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() < 2
+    }
+
+    /// The table's lines, at most `width` wide if the columns fit: the gaps between them shrink from three spaces to
+    /// one.
     pub fn lines(&self, width: usize) -> Vec<String> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(|column| self.column_width(column)).collect();

@@ -1,5 +1,5 @@
 "use strict";
-// What is under the pointer, on plots that say their scales. Nothing depends on it.
+// Shows the values under the pointer on plots with data attributes for their scales. Optional.
 (() => {
   const parse = (text) => {
     const [kind, low, high, from, to] = text.split(" ");
@@ -48,7 +48,7 @@
       text.textContent = words[svg.dataset.kind](x(px), inside ? y(py) : null);
     });
   }
-  // Paper cannot be unfolded.
+  // Everything is unfolded for printing.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("details:not([open])")];

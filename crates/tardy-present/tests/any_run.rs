@@ -1,4 +1,4 @@
-//! Whatever a run holds, it is shown: no panic, no number that is none.
+//! Any run is shown, without a panic and without NaN.
 
 mod recorded;
 
@@ -57,14 +57,14 @@ proptest! {
         let run = holding(histogram);
         prop_assert!(tardy_record::file::check(&run).is_ok());
         let options = Options { width, limit_ns: limit, ..Options::default() };
-        finite(&plot::latency_svg(&[&run], &options))?;
+        finite(&tardy_present::latency_plot::svg(&[&run], &options))?;
         finite(&plot::exceedance::draw("e", &curve::curves(&[&run]), &options))?;
-        finite(&plot::timeline::draw("t", &run, &options))?;
+        finite(&plot::timeline::draw("t", &run, "highest latency", &options))?;
         finite(&plot::heat::draw("h", &run, &options).unwrap_or_default())?;
     }
 
     #[test]
-    fn any_histogram_is_told(histogram in histograms(), limit_ns in prop_oneof![Just(None), (0u64..u64::MAX).prop_map(Some)], width in 0usize..200) {
+    fn any_histogram_is_summarised(histogram in histograms(), limit_ns in prop_oneof![Just(None), (0u64..u64::MAX).prop_map(Some)], width in 0usize..200) {
         let mut run = holding(histogram);
         run.validity.valid = true;
         let options = findings::Options { limit_ns, ..findings::Options::default() };
@@ -80,6 +80,6 @@ proptest! {
         let series = &mut run.environment.series[0];
         series.at_ns = (0..values.len() as u64).collect();
         series.values = values;
-        finite(&plot::timeline::draw("t", &run, &Options::default()))?;
+        finite(&plot::timeline::draw("t", &run, "highest latency", &Options::default()))?;
     }
 }

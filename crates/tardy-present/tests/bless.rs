@@ -1,15 +1,15 @@
-//! Writes the made-up runs that the other tests read: `cargo test -p tardy-present --test bless -- --ignored`.
+//! Writes the synthetic runs that the other tests read: `cargo test -p tardy-present --test bless -- --ignored`.
 
 #[path = "recorded/hash.rs"]
 mod hash;
-mod made;
 #[path = "recorded/published.rs"]
 mod published;
+mod synthetic;
 
 #[test]
 #[ignore = "writes tests/runs; run it after a change of the run file's format"]
 fn runs() {
-    for (name, run) in made::all() {
+    for (name, run) in synthetic::all() {
         tardy_record::file::check(&run).unwrap_or_else(|error| panic!("{name}: {error}"));
         std::fs::write(format!("tests/runs/{name}.run.json"), tardy_record::file::to_text(&run)).unwrap();
     }
@@ -24,23 +24,26 @@ fn hashes() {
     std::fs::write("templates/report.js.sha256", hash::of(SCRIPT) + "\n").unwrap();
 }
 
-/// Writes every plot to target/gallery, to be looked at.
+/// Writes every plot to target/gallery, for inspection.
 #[test]
-#[ignore = "writes target/gallery, for people to look at"]
+#[ignore = "writes target/gallery, for inspection"]
 fn gallery() {
     use tardy_present::plot::{self, Options, curve};
     let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
     std::fs::create_dir_all(&target).unwrap();
     let write = |name: String, text: String| std::fs::write(target.join(name), text).unwrap();
-    for (name, run) in made::all() {
+    for (name, run) in synthetic::all() {
         for width in [860.0, 360.0] {
             let options = Options { width, limit_ns: run.plan.limit_ns, ..Options::default() };
-            write(format!("latency-{name}-{width}.svg"), plot::latency_svg(&[&run], &options));
+            write(format!("latency-{name}-{width}.svg"), tardy_present::latency_plot::svg(&[&run], &options));
             write(
                 format!("exceedance-{name}-{width}.svg"),
                 plot::exceedance::draw("e", &curve::curves(&[&run]), &options),
             );
-            write(format!("timeline-{name}-{width}.svg"), plot::timeline::draw("t", &run, &options));
+            write(
+                format!("timeline-{name}-{width}.svg"),
+                plot::timeline::draw("t", &run, "highest latency", &options),
+            );
             let flows = tardy_analyse::flows::of(&run);
             if let Some(cycle) = plot::cycle::draw("c", &run, &flows, &options) {
                 write(format!("cycle-{name}-{width}.svg"), cycle);
@@ -55,25 +58,25 @@ fn gallery() {
     }
 }
 
-/// Writes every report to target/gallery, to be looked at.
+/// Writes every report to target/gallery, for inspection.
 #[test]
-#[ignore = "writes target/gallery, for people to look at"]
+#[ignore = "writes target/gallery, for inspection"]
 fn reports() {
     use tardy_analyse::findings::Options;
     use tardy_present::report::Chapter;
     let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery");
     std::fs::create_dir_all(&target).unwrap();
     let write = |name: &str, text: String| std::fs::write(target.join(format!("{name}.html")), text).unwrap();
-    for (name, run) in made::all() {
+    for (name, run) in synthetic::all() {
         write(name, tardy_present::report::html(&[&run], &Options::default()));
     }
-    let (standard, rt) = (made::standard(), made::rt());
+    let (standard, rt) = (synthetic::standard(), synthetic::rt());
     write("standard-rt", tardy_present::report::html(&[&standard, &rt], &Options::default()));
     let published = published::results();
     let options = Options { published: &published, ..Options::default() };
-    let (standard, rt, levels) = (made::lab::standard(), made::lab::rt(), made::lab::levels());
+    let (standard, rt, levels) = (synthetic::lab::standard(), synthetic::lab::rt(), synthetic::lab::levels());
     write("lab", tardy_present::report::html(&[&standard, &rt], &options));
-    let realtime = made::lab::realtime();
+    let realtime = synthetic::lab::realtime();
     write("lab-mixed", tardy_present::report::html(&[&standard, &realtime], &options));
     let chapter = |title: &str, about: &str, runs| Chapter { title: title.into(), about: about.into(), runs };
     let chapters = [

@@ -1,6 +1,6 @@
-//! The report in a real browser: every plot there and of some size, nothing refused, nothing wrong in the console.
+//! The report in a real browser: every plot is visible, nothing is refused, and the console is silent.
 //!
-//! Chromium is Debian's. Where it is not installed the test says so and passes, except in CI.
+//! Without Chromium the tests report that they are skipped and pass, except in CI.
 
 mod recorded;
 
@@ -11,7 +11,7 @@ use recorded::run;
 use tardy_analyse::findings;
 use tardy_present::report::{self, Chapter};
 
-/// Asks the page for its plots, moves the pointer over each, and writes into the title what it found.
+/// Finds the plots of the page, moves the pointer over each, and writes the result into the title.
 const QUESTIONS: &str = r#"<script>
 const seen = [...document.querySelectorAll("svg")].map((svg) => {
   const box = svg.getBoundingClientRect();
@@ -82,7 +82,7 @@ fn pages() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn every_plot_is_there_and_the_console_is_silent() {
+fn every_plot_is_visible_and_the_console_is_silent() {
     let Some(browser) = Browser::find() else { return };
     let directory = tempfile::tempdir().unwrap();
     for (name, html) in pages() {
@@ -100,7 +100,7 @@ fn every_plot_is_there_and_the_console_is_silent() {
 
 fn plots_are_shown(browser: &Browser, directory: &Path, width: u32) {
     let html = report::html(&[&run("standard")], &findings::Options::default());
-    // The page would refuse the test's own script: that is what its policy is for.
+    // The policy of the page would refuse the test's own script.
     let (before, policy) = html.split_once("<meta http-equiv").expect("the page has a policy");
     let open = format!("{before}{}", policy.split_once('>').expect("it ends").1)
         .replace("</body>", &format!("{QUESTIONS}</body>"));
@@ -120,7 +120,7 @@ fn plots_are_shown(browser: &Browser, directory: &Path, width: u32) {
 }
 
 #[test]
-fn a_refused_script_would_show_in_the_log() {
+fn a_refused_script_is_logged() {
     let Some(browser) = Browser::find() else { return };
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("intruder.html");

@@ -1,4 +1,4 @@
-//! The report allows itself its own style and script, and nothing else.
+//! The report allows its own style and script, and nothing else.
 
 #[path = "recorded/hash.rs"]
 mod hash;
@@ -6,7 +6,7 @@ mod hash;
 use tardy_present::report::{SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
 
 #[test]
-fn the_policy_has_the_hashes_of_what_the_page_brings() {
+fn the_policy_has_the_hashes_of_the_style_and_the_script() {
     let bless = "the style or the script has changed: run `cargo test -p tardy-present --test bless -- --ignored hashes`";
     assert_eq!(STYLE_HASH.trim(), hash::of(STYLE), "{bless}");
     assert_eq!(SCRIPT_HASH.trim(), hash::of(SCRIPT), "{bless}");

@@ -16,7 +16,7 @@ fn shown(name: &str, width: usize) -> String {
 }
 
 #[test]
-fn summaries() {
+fn summaries_of_all_recorded_runs() {
     for name in ["standard", "rt", "wakes", "cut-short", "nothing-yet"] {
         insta::assert_snapshot!(format!("summary-{name}"), shown(name, 100));
     }

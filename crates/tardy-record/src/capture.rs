@@ -103,15 +103,18 @@ pub struct CaptureSeries {
 /// agree.
 pub(crate) fn contradiction(capture: &CaptureSeries, recorded: u64) -> Option<(&'static str, String)> {
     if capture.resolution_ps == 0 {
-        return Some(("kind.resolution_ps", "a resolution of 0, which no instrument has".to_owned()));
+        return Some(("kind.resolution_ps", "a resolution of 0".to_owned()));
     }
     if (capture.interval == Interval::Reaction) != capture.answer.is_some() {
-        return Some(("kind.answer", "reactions, and nothing else, have a channel with answers".to_owned()));
+        return Some((
+            "kind.answer",
+            "only reactions have a channel with answers, and all of them do".to_owned(),
+        ));
     }
     match (&capture.holes, capture.interval) {
         (Some(kept), Interval::Hole) => kept.contradiction(recorded),
-        (None, Interval::Hole) => Some(("kind.holes", "holes of which no time is kept".to_owned())),
-        (Some(_), _) => Some(("kind.holes", "times of holes in a series of something else".to_owned())),
+        (None, Interval::Hole) => Some(("kind.holes", "holes without times".to_owned())),
+        (Some(_), _) => Some(("kind.holes", "times of holes in a series of another interval".to_owned())),
         (None, _) => None,
     }
 }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_takes_no_room() {
+    fn constant_readings_take_no_space() {
         let mut series = series(Merge::Mean);
         for second in 1..=1000 {
             series.push(second, 0.0);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn many_series_are_coarser_than_few() {
+    fn the_more_series_the_coarser_each() {
         assert_eq!(points_each(0), POINT_COUNT);
         assert_eq!(points_each(20), POINT_COUNT);
         assert!(points_each(SERIES_COUNT) * SERIES_COUNT <= POINT_TOTAL);

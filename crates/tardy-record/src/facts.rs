@@ -119,7 +119,7 @@ impl fmt::Display for UnownedParameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}", self.parameter, self.reason)?;
         match &self.resembles {
-            Some(meant) => write!(f, "; {meant} meant?)"),
+            Some(meant) => write!(f, "; did you mean {meant}?)"),
             None => f.write_str(")"),
         }
     }

@@ -29,7 +29,7 @@ pub enum RunFileError {
     Json(serde_json::Error),
     /// It is truncated.
     #[error(
-        "the file ends in the middle, after line {line}, column {column}: it was cut off. tardy only ever writes run files whole, so copy it again from where it came"
+        "the file is truncated at line {line}, column {column}; tardy never writes part of a run file, so copy it again from its source"
     )]
     Truncated {
         /// The last line.
@@ -46,10 +46,10 @@ pub enum RunFileError {
         found: u64,
     },
     /// The JSON has no schema version.
-    #[error("not a run file: there is no schema_version in it")]
+    #[error("not a run file: it has no schema_version")]
     NoVersion,
     /// The parts of the run contradict each other.
-    #[error("{field}: {reason}; the file was damaged or made by hand, and its numbers cannot be trusted")]
+    #[error("{field}: {reason}; the file is damaged or was edited, and its numbers cannot be trusted")]
     Contradiction {
         /// The path of the field.
         field: String,
@@ -63,7 +63,7 @@ pub enum RunFileError {
 /// # Panics
 /// Never for a run made by tardy: all its fields can be serialised.
 pub fn to_text(run: &Run) -> String {
-    let mut text = serde_json::to_string(run).expect("a Run holds nothing that JSON cannot say");
+    let mut text = serde_json::to_string(run).expect("every field of a Run can be serialised");
     text.push('\n');
     text
 }
@@ -144,7 +144,7 @@ fn check_series(run: &Run, series: &Series) -> Result<(), Flaw> {
     check_tally(series)?;
     check_extremes(series)?;
     if series.slices.len() > SLICE_COUNT {
-        return Err(("slices", format!("{} slices, and {SLICE_COUNT} is the most", series.slices.len())));
+        return Err(("slices", format!("{} slices; the maximum is {SLICE_COUNT}", series.slices.len())));
     }
     let flaw = |error: HistogramError| ("slices", error.to_string());
     series.slices.iter().try_for_each(|slice| slice.histogram.check().map_err(flaw))?;
@@ -194,7 +194,7 @@ fn check_histograms(series: &Series) -> Result<(), Flaw> {
     let Some(corrected) = &series.corrected else { return Ok(()) };
     corrected.check().map_err(|error| ("corrected", error.to_string()))?;
     let missed =
-        series.tally.missed.get().ok_or(("corrected", "it is there, but missed is unknown".to_owned()))?;
+        series.tally.missed.get().ok_or(("corrected", "present, but missed is unknown".to_owned()))?;
     let expected = series.tally.recorded.checked_add(missed);
     if expected != Some(corrected.total()) {
         let sum = expected.map_or_else(|| "more than 2^64".to_owned(), |sum| sum.to_string());
@@ -268,7 +268,7 @@ fn check_environment(series: &EnvSeries) -> Result<(), String> {
 fn check_load(part: &LoadPart) -> Result<(), String> {
     if part.at_ns.len() != part.done.len() || part.at_ns.len() != part.alive.len() {
         return Err(format!(
-            "{} times, {} readings, {} signs of life",
+            "{} times, {} totals, {} states",
             part.at_ns.len(),
             part.done.len(),
             part.alive.len()

@@ -176,7 +176,7 @@ impl DequeueCost {
 /// The field of a flow that contradicts the others, and why; `None` if all agree.
 pub(crate) fn contradiction(flow: &FlowSeries, recorded: u64) -> Option<(&'static str, String)> {
     if flow.cycle_ns == 0 {
-        return Some(("kind.cycle_ns", format!("a cycle of 0 of flow '{}'", flow.flow)));
+        return Some(("kind.cycle_ns", format!("a cycle of 0 in flow '{}'", flow.flow)));
     }
     if flow.frames.received != recorded {
         return Some(("kind.frames", format!("{} received, but {recorded} recorded", flow.frames.received)));

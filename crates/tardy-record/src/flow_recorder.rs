@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_late_or_never_is_counted_apart() {
+    fn duplicate_late_and_lost_frames_are_counted_separately() {
         let mut recorder = recorder(Vec::new());
         for (at, sequence) in [0, 1, 3, 2, 3, 7].into_iter().enumerate() {
             recorder.arrived(arrival(sequence, 1000 * at as i64));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_bounded_however_long_the_run() {
+    fn drift_is_bounded_for_runs_of_any_length() {
         let mut recorder = recorder(Vec::new());
         for sequence in 0..20_000u64 {
             // Each arrives 10 ns later in its cycle.

@@ -77,7 +77,7 @@ impl LatePeriods {
     pub fn warning(self, tool: &str) -> Option<String> {
         match self {
             Self::Skipped => Some(format!(
-                "{tool} skips periods that pass during a late wake-up and counts them nowhere: missed periods are unknown, \
+                "{tool} skips periods that pass during a late wake-up without counting them: missed periods are unknown, \
                  and quantiles look better than they are; the maximum does not"
             )),
             Self::Counted => Some(format!(

@@ -138,13 +138,13 @@ impl GapTrain {
             return Some(format!("{} distances for {} lengths", self.apart_ns.len(), self.length_ns.len()));
         }
         if self.count() > most {
-            return Some(format!("{} gaps, and {most} is the most", self.count()));
+            return Some(format!("{} gaps; the maximum is {most}", self.count()));
         }
         let last = self.apart_ns.iter().try_fold(self.start_ns, |at, apart| at.checked_add(*apart));
         let longest = self.length_ns.iter().copied().max().unwrap_or(0);
         let end = last.and_then(|at| at.checked_add(longest));
         if end.is_none_or(|end| end >= TIME_MAX_NS) {
-            return Some("its last gap lies further ahead than any run lasts".to_owned());
+            return Some("its last gap is later than the end of any run".to_owned());
         }
         None
     }
@@ -153,11 +153,11 @@ impl GapTrain {
 /// The field of a series of gaps with `recorded` readings that contradicts the others, and why; `None` if all agree.
 pub(crate) fn contradiction(gaps: &GapSeries, recorded: u64) -> Option<(&'static str, String)> {
     if gaps.threshold_ns == 0 {
-        return Some(("kind.threshold_ns", "a threshold of 0, under which nothing lies".to_owned()));
+        return Some(("kind.threshold_ns", "a threshold of 0".to_owned()));
     }
     let rates = [Some(gaps.rate_before_hz), gaps.rate_whole_hz];
     if rates.iter().flatten().any(|rate| !(rate.is_finite() && *rate > 0.0)) {
-        return Some(("kind.rate_before_hz", "a counter that does not run".to_owned()));
+        return Some(("kind.rate_before_hz", "the rate of a counter is not positive".to_owned()));
     }
     if gaps.times_lost > recorded {
         return Some(("kind.times_lost", format!("more than the {recorded} gaps that were recorded")));
@@ -175,7 +175,7 @@ fn trains_contradiction(
 ) -> Option<(&'static str, String)> {
     if windows.len() > WINDOW_COUNT {
         let count = windows.len();
-        return Some(("kind.windows", format!("{count} windows, and {WINDOW_COUNT} is the most")));
+        return Some(("kind.windows", format!("{count} windows; the maximum is {WINDOW_COUNT}")));
     }
     let trains = [(first, FIRST_COUNT, "kind.first"), (longest, LONGEST_COUNT, "kind.longest")];
     let kept_windows = windows.iter().map(|window| (window, WINDOW_GAPS, "kind.windows"));
@@ -336,7 +336,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_train_gives_back_its_gaps(steps in prop::collection::vec((0u64..1 << 40, 1u64..1 << 30), 0..50)) {
+        fn a_train_returns_its_gaps(steps in prop::collection::vec((0u64..1 << 40, 1u64..1 << 30), 0..50)) {
             let mut at_ns = 17;
             let gaps: Vec<Gap> = steps
                 .into_iter()

@@ -296,14 +296,14 @@ mod tests {
         }
 
         #[test]
-        fn what_came_since_and_what_was_add_up(a in values(), b in values()) {
+        fn the_difference_and_the_earlier_reading_add_up(a in values(), b in values()) {
             let mut later = of(&a);
             later.merge(&of(&b)).unwrap();
             prop_assert_eq!(later.since(&of(&a)), of(&b));
         }
 
         #[test]
-        fn the_file_gives_back_what_was_written(a in values()) {
+        fn a_file_reads_back_what_was_written(a in values()) {
             let text = serde_json::to_string(&of(&a)).unwrap();
             prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), of(&a));
         }

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_is_a_word_and_not_a_value() {
+    fn unknown_is_distinct_from_any_value() {
         assert_eq!(serde_json::to_string(&Knowable::<u64>::Unknown).unwrap(), "\"unknown\"");
         assert_eq!(serde_json::from_str::<Knowable<u64>>("7").unwrap(), Knowable::Known(7));
         assert_eq!(serde_json::from_str::<Knowable<String>>("\"unknown\"").unwrap(), Knowable::Unknown);

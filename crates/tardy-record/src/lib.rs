@@ -15,7 +15,7 @@ pub mod environment;
 pub mod event;
 pub mod facts;
 pub mod file;
-pub mod fill;
+
 pub mod flow;
 pub mod flow_recorder;
 pub mod foreign;
@@ -29,6 +29,7 @@ mod level;
 pub mod line_name;
 pub mod load;
 pub mod load_spec;
+pub mod missed_periods;
 pub mod moment;
 mod noise;
 pub mod per_cpu;

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_are_said_once() {
+    fn equal_values_are_written_once() {
         let same = PerCpu::from_iter((0..4).map(|cpu| (cpu, "performance".to_owned())));
         assert_eq!(same.line(String::clone), "performance");
         assert_eq!(PerCpu::<char>::default().line(char::to_string), "none");

@@ -77,9 +77,9 @@ pub struct PhasePlan {
     pub label: String,
     /// The repetition of the same phase, from 1.
     pub round: u32,
-    /// Loads that run during the phase; empty for none.
+    /// The loads; empty for none.
     pub loads: Vec<LoadSpec>,
-    /// Measured but not counted, at the beginning.
+    /// The time at the start that is measured but not counted.
     pub warmup_ns: u64,
     /// When it ends.
     pub span: Span,
@@ -172,18 +172,23 @@ impl ProbePlan {
         }
     }
 
-    /// The name on the command line and in recipes.
-    pub fn name(&self) -> &'static str {
+    /// Which probe it is.
+    pub fn kind(&self) -> ProbeKind {
         match self {
-            Self::Timer(_) => "timer",
-            Self::Kernel(_) => "kernel",
-            Self::Tracer(plan) => plan.tracer.name(),
-            Self::Switch(_) => "switch",
-            Self::Noise(_) => "noise",
-            Self::Reaction(_) => "gpio-reaction",
-            Self::Wiggle(_) => "gpio-wiggle",
-            Self::Foreign(_) => "foreign",
+            Self::Timer(_) => ProbeKind::Timer,
+            Self::Kernel(_) => ProbeKind::Kernel,
+            Self::Tracer(plan) => ProbeKind::Tracer(plan.tracer),
+            Self::Switch(_) => ProbeKind::Switch,
+            Self::Noise(_) => ProbeKind::Noise,
+            Self::Reaction(_) => ProbeKind::Reaction,
+            Self::Wiggle(_) => ProbeKind::Wiggle,
+            Self::Foreign(_) => ProbeKind::Foreign,
         }
+    }
+
+    /// Its name on the command line and in recipes.
+    pub fn name(&self) -> &'static str {
+        self.kind().name()
     }
 
     /// The CPUs that it measures, in its own order.
@@ -218,5 +223,48 @@ impl ProbePlan {
             Self::Foreign(plan) => Some(plan),
             _ => None,
         }
+    }
+}
+
+/// A probe without its settings. Serialises to its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProbeKind {
+    /// [`ProbePlan::Timer`].
+    Timer,
+    /// [`ProbePlan::Kernel`].
+    Kernel,
+    /// [`ProbePlan::Tracer`], and which tracer.
+    Tracer(Tracer),
+    /// [`ProbePlan::Switch`].
+    Switch,
+    /// [`ProbePlan::Noise`].
+    Noise,
+    /// [`ProbePlan::Reaction`].
+    Reaction,
+    /// [`ProbePlan::Wiggle`].
+    Wiggle,
+    /// [`ProbePlan::Foreign`].
+    Foreign,
+}
+
+impl ProbeKind {
+    /// Its name on the command line, in recipes and in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Timer => "timer",
+            Self::Kernel => "kernel",
+            Self::Tracer(tracer) => tracer.name(),
+            Self::Switch => "switch",
+            Self::Noise => "noise",
+            Self::Reaction => "gpio-reaction",
+            Self::Wiggle => "gpio-wiggle",
+            Self::Foreign => "foreign",
+        }
+    }
+}
+
+impl Serialize for ProbeKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }

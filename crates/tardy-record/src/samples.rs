@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_recorded_and_not_kept_is_lost() {
+    fn recorded_samples_that_are_not_kept_are_lost() {
         let mut file = SamplesFile { path: "a.csv".to_owned(), kept: 90, lost: 0 };
         file.settle(100);
         assert_eq!((file.kept, file.lost), (90, 10));

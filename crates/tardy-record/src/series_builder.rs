@@ -4,11 +4,11 @@
 //! `timer/recorder.rs`); a test there compares the two.
 
 use crate::block_maxima::{BLOCK_COUNT, BLOCK_NS, BlockMaxima};
-use crate::fill;
 use crate::histogram::Histogram;
 use crate::knowable::Knowable;
 use crate::layout::{COARSE, FINE, LogLinear};
 use crate::level::{Level, Quantity};
+use crate::missed_periods;
 use crate::series::{Change, Outlier, Series, SeriesKind, Tally, WORST_COUNT};
 use crate::slice::{self, SLICE_COUNT, Slice};
 use crate::threshold::{CLUSTER_GAP_CYCLES, THRESHOLD_BLOCK_NS, ThresholdCount};
@@ -230,9 +230,9 @@ impl SeriesBuilder {
         let Reading { value_ns, missed, .. } = reading;
         let Some(interval_ns) = self.interval_ns else { return };
         self.missed += missed;
-        self.missed_sum_ns += fill::filled_sum_ns(value_ns, interval_ns, missed);
+        self.missed_sum_ns += missed_periods::filled_sum_ns(value_ns, interval_ns, missed);
         let (filled, slice) = (&mut self.filled, &mut self.slice.counts);
-        fill::fill(value_ns, interval_ns, missed, |bin, count| {
+        missed_periods::fill(value_ns, interval_ns, missed, |bin, count| {
             let lower_ns = FINE.edges(bin).0;
             filled.count(lower_ns, count);
             slice.count(lower_ns, count);
@@ -426,7 +426,8 @@ impl Exceedances {
         if value_ns <= 0 || value_ns.unsigned_abs() <= self.limit_ns {
             return;
         }
-        let beyond = interval_ns.map_or(0, |ns| fill::filled_beyond(value_ns, ns, missed, self.limit_ns));
+        let beyond =
+            interval_ns.map_or(0, |ns| missed_periods::filled_beyond(value_ns, ns, missed, self.limit_ns));
         self.measured += 1;
         self.corrected += 1 + beyond;
         if self.last_cycle.is_none_or(|last| cycle.saturating_sub(last) > CLUSTER_GAP_CYCLES) {
@@ -487,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_nothing_and_not_zero() {
+    fn without_readings_there_is_no_minimum() {
         let series = series(&SeriesBuilder::new(5, Some(INTERVAL_NS), 0, &[7]));
         assert_eq!((series.min_ns, series.max_ns, series.max_at_ns), (None, None, None));
         assert!(series.slices.is_empty() && series.block_maxima.maxima_ns.is_empty());
@@ -499,7 +500,7 @@ mod tests {
             let mut builder = SeriesBuilder::new(1000, Some(INTERVAL_NS), 0, &[50_000]);
             let (mut cycle, mut missed_all) = (0, 0);
             for late in &lates {
-                let missed = fill::missed_behind(*late, INTERVAL_NS);
+                let missed = missed_periods::missed_behind(*late, INTERVAL_NS);
                 let at_ns = 2000 + (cycle * INTERVAL_NS).saturating_add_signed(*late);
                 builder.record(Reading { value_ns: *late, at_ns, cycle, missed });
                 cycle += 1 + missed;

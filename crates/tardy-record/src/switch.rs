@@ -111,5 +111,5 @@ pub(crate) fn contradiction(switch: &SwitchRecord) -> Option<String> {
         port.entries.len() > ENTRY_COUNT || port.cycle_ns == 0 || (sum == 0 && !port.entries.is_empty())
     };
     let port = switch.ports.iter().find(unsound)?;
-    Some(format!("port '{}' has a schedule that cannot be: too many entries, or a cycle of 0", port.port))
+    Some(format!("port '{}' has an impossible schedule: too many entries, or a cycle of 0", port.port))
 }

@@ -126,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn people_write_durations_like_this() {
+    fn durations_are_read_as_people_write_them() {
         for (text, ns) in [
             ("200us", 200_000),
             ("200 us", 200_000),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_duration_says_why() {
+    fn an_invalid_duration_is_reported_with_the_reason() {
         for (text, reason) in [
             ("", "empty"),
             ("200", "unit is missing"),

@@ -44,13 +44,13 @@ fn how_much(run: &Run) -> String {
     if run.is_imported() {
         // Another tool's cycles are its readings.
         let readings = run.own_series().fold(0u64, |sum, one| sum.saturating_add(one.tally.recorded));
-        return format!("{readings} readings are here");
+        return format!("{readings} readings are included");
     }
     if progress.planned_ns == 0 {
-        return format!("{} cycles are here", progress.cycles);
+        return format!("{} cycles are included", progress.cycles);
     }
     let share = progress.measured_ns as f64 / progress.planned_ns as f64 * 100.0;
-    format!("{:.1} % of the planned time and {} cycles are here", share.min(100.0), progress.cycles)
+    format!("{:.1} % of the planned time and {} cycles are included", share.min(100.0), progress.cycles)
 }
 
 fn judge_phases(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>) {
@@ -85,12 +85,12 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
         let is_said_below = series.stands_beside() && series.level != Level::Irq;
         if let Some(dropped) = series.tally.dropped.get().filter(|dropped| *dropped > 0 && !is_said_below) {
             let what = match &series.kind {
-                SeriesKind::Timer(_) => "cycles woke and could not be used",
-                SeriesKind::Flow(_) => "frames came and could not be read",
+                SeriesKind::Timer(_) => "wake-ups could not be used",
+                SeriesKind::Flow(_) => "frames were received but could not be read",
                 SeriesKind::Gaps(_) => "gaps could not be kept",
                 SeriesKind::Reaction(_) | SeriesKind::Edges(_) => "edges were lost before they were read",
-                SeriesKind::Foreign(_) => "readings were taken and not kept",
-                SeriesKind::Capture(_) => "edges came before a stretch of the capture that is unknown",
+                SeriesKind::Foreign(_) => "readings were taken but not kept",
+                SeriesKind::Capture(_) => "edges precede a part of the capture that is unknown",
                 SeriesKind::Trace(_) | SeriesKind::Noise(_) => {
                     "cycles were lost by the kernel's trace buffer"
                 }
@@ -99,8 +99,8 @@ fn judge_series(run: &Run, spoilt_by: &mut Vec<String>, limits: &mut Vec<String>
         }
         if let Some(lost) = series.gaps().map(|gaps| gaps.times_lost).filter(|lost| *lost > 0) {
             limits.push(format!(
-                "{name}: the times of {lost} gaps were lost, since they came faster than they were taken; every count \
-                 has them, and a longer --threshold has fewer"
+                "{name}: the times of {lost} gaps were lost because gaps came faster than they could be stored; all counts \
+                 include them; a higher --threshold gives fewer gaps"
             ));
         }
     }

@@ -1,8 +1,8 @@
 //! A 64-bit number that one thread writes and others read, across processes.
 //!
-//! Where the target has 64-bit atomics a cell is one, accessed relaxed: a plain load or store. ARMv5 has none, and
-//! there a cell is two 32-bit halves; readers get whole numbers through the sequence count of the block that the
-//! cell is in (`shared_map.rs`; ADR 0001).
+//! On targets with 64-bit atomics a cell is one, accessed relaxed: a plain load or store. ARMv5 has none, and there a
+//! cell is two 32-bit halves; the sequence count of the cell's block lets readers see whole numbers (`shared_map.rs`;
+//! ADR 0001).
 
 #[cfg(not(target_has_atomic = "64"))]
 use std::sync::atomic::AtomicU32;
@@ -28,7 +28,7 @@ impl Cell64 {
         self.whole.load(Relaxed)
     }
 
-    /// Sets the number. Only the cell's one writer may.
+    /// Sets the number. Only the cell's one writer may call it.
     #[inline(always)]
     pub fn set(&self, value: u64) {
         self.whole.store(value, Relaxed);
@@ -37,13 +37,14 @@ impl Cell64 {
 
 #[cfg(not(target_has_atomic = "64"))]
 impl Cell64 {
-    /// The number; of two times if it is being written, which the block's sequence count tells.
+    /// The number. While it is being written, its halves can belong to two times; the block's sequence count shows
+    /// it.
     #[inline(always)]
     pub fn get(&self) -> u64 {
         u64::from(self.halves[1].load(Relaxed)) << 32 | u64::from(self.halves[0].load(Relaxed))
     }
 
-    /// Sets the number. Only the cell's one writer may.
+    /// Sets the number. Only the cell's one writer may call it.
     #[inline(always)]
     pub fn set(&self, value: u64) {
         self.halves[1].store((value >> 32) as u32, Relaxed);
@@ -52,7 +53,7 @@ impl Cell64 {
 }
 
 impl Cell64 {
-    /// Adds to the number. Only the cell's one writer may: it is a load and a store, not one operation.
+    /// Adds to the number. Only the cell's one writer may call it: it is a load and a store, not one operation.
     #[inline(always)]
     pub fn add(&self, amount: u64) {
         self.set(self.get().wrapping_add(amount));

@@ -1,11 +1,13 @@
-//! Child processes that leave nothing behind: started clean, tied to their parent, and ended with all they started.
+//! Child processes that leave nothing behind: started clean, tied to their parent, and ended with all their
+//! descendants.
 //!
-//! Three holds, because each has a gap. PR_SET_PDEATHSIG reaches a child whose parent dies, but not grandchildren, and
-//! an executed file with capabilities clears it. A subreaper (prctl(2), Linux 3.4) inherits what a daemon's double
-//! fork lets go of, but only as long as it lives. Killing by /proc reaches everything, but somebody must be left to
-//! do it. So a chain of two subreapers stands over every load, and either of them outlives the other's SIGKILL.
+//! Three mechanisms, because each has a gap. PR_SET_PDEATHSIG reaches a child whose parent dies, but not
+//! grandchildren, and executing a file with capabilities clears it. A subreaper (prctl(2), Linux 3.4) inherits
+//! daemons after their double fork, but only while it lives. Killing by /proc reaches every process, but needs a
+//! process that does it. So a chain of two subreapers manages every load, and each of them survives a SIGKILL of the
+//! other.
 //!
-//! The roads not taken: control groups, which are not everywhere tardy's to make; PID namespaces, which need
+//! The roads not taken: control groups, which tardy may not be allowed to create; PID namespaces, which need
 //! privileges and show a load another /proc than the machine's; process groups, which setsid(2) leaves.
 
 mod ending;
@@ -29,20 +31,20 @@ use crate::scheduling::{self, Scheduling};
 pub mod signal {
     /// Cannot be caught.
     pub const KILL: i32 = libc::SIGKILL;
-    /// Cannot be caught either, and stops until SIGCONT or SIGKILL.
+    /// Cannot be caught, and stops the process until SIGCONT or SIGKILL.
     pub const STOP: i32 = libc::SIGSTOP;
-    /// What Ctrl-C sends.
+    /// Sent by Ctrl-C.
     pub const INTERRUPT: i32 = libc::SIGINT;
-    /// Asks to end.
+    /// Asks the process to end.
     pub const TERMINATE: i32 = libc::SIGTERM;
-    /// Asks to look whether the parent is still there.
+    /// Asks the process to check whether its parent is still there.
     pub const LOOK: i32 = libc::SIGUSR1;
 }
 
-/// Makes `command` start its child with no signal blocked, killed by SIGKILL when this thread dies, and holding the
-/// descriptors `inherited` beside its standard ones.
+/// Makes `command` start its child with no signal blocked, killed by SIGKILL when this thread dies, and with the
+/// descriptors `inherited` in addition to its standard ones.
 ///
-/// The setting is lost when the file executed has capabilities or is set-user-ID; tardy's own processes make it again
+/// The setting is lost if the executed file has capabilities or is set-user-ID; tardy's own processes set it again
 /// with [`tie_to_parent`].
 pub fn prepare(command: &mut Command, inherited: &[RawFd]) {
     let inherited = inherited.to_vec();
@@ -67,8 +69,8 @@ pub fn prepare(command: &mut Command, inherited: &[RawFd]) {
 
 /// Asks the kernel to send this process `signal` when its parent dies (prctl(2), PR_SET_PDEATHSIG).
 ///
-/// The kernel takes the death of the thread that forked for the death of the parent. Where that can happen, `signal`
-/// is [`signal::LOOK`], and its receiver looks at [`is_orphan`].
+/// The kernel takes the end of the thread that forked for the end of the parent. If that can happen, `signal` is
+/// [`signal::LOOK`], and its receiver checks [`is_orphan`].
 ///
 /// # Errors
 /// If the parent, `parent`, has died already.
@@ -77,7 +79,7 @@ pub fn tie_to_parent(parent: u32, signal: i32) -> io::Result<()> {
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // Between the fork and the call above the parent may have died unseen.
+    // The parent may have died between the fork and the call above.
     if is_orphan(parent) { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(()) }
 }
 
@@ -86,8 +88,8 @@ pub fn is_orphan(parent: u32) -> bool {
     std::os::unix::process::parent_id() != parent
 }
 
-/// Makes this process and all that it starts ordinary: SCHED_OTHER, nice 0, on every CPU that its cpuset allows,
-/// whatever tardy's own processes had. Tells whether nice 0 was granted: raising one's share takes a privilege.
+/// Gives this process and its future children ordinary scheduling: SCHED_OTHER, nice 0, on every CPU that its cpuset
+/// allows. Returns whether nice 0 was granted, which can take a privilege.
 pub fn be_ordinary() -> io::Result<bool> {
     scheduling::set(Scheduling::Other)?;
     let every_cpu: Vec<u32> = (0..scheduling::CPU_COUNT_MAX as u32).collect();
@@ -96,15 +98,15 @@ pub fn be_ordinary() -> io::Result<bool> {
     Ok(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) } == 0)
 }
 
-/// Leaves the terminal's session and process group (setsid(2)), so that Ctrl-C and a kill of the group, `timeout`'s
-/// for one, do not reach this process; its end comes from its parent's.
+/// Leaves the terminal's session and process group (setsid(2)), so that Ctrl-C and signals to the group, such as
+/// those of `timeout`, do not reach this process; its parent ends it.
 pub fn own_session() -> io::Result<()> {
     // SAFETY: setsid takes nothing.
     if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes this process the parent of all its descendants' orphans (prctl(2), PR_SET_CHILD_SUBREAPER). Tells whether
-/// the kernel can; before Linux 3.4 it cannot, and a daemon gets away.
+/// Makes this process the parent of all its descendants' orphans (prctl(2), PR_SET_CHILD_SUBREAPER). Returns whether
+/// the kernel supports it; before Linux 3.4 it does not, and a daemon escapes.
 pub fn adopt_orphans() -> bool {
     // SAFETY: prctl with PR_SET_CHILD_SUBREAPER takes one integer.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) == 0 }
@@ -113,7 +115,7 @@ pub fn adopt_orphans() -> bool {
 /// Sends `signal` to every process of the group that `leader` leads or led.
 ///
 /// # Errors
-/// If there is none any more, or it is another user's.
+/// If there is no such group, or it belongs to another user.
 pub fn send_to_group(leader: u32, signal: i32) -> io::Result<()> {
     let leader = libc::pid_t::try_from(leader).ok().filter(|leader| *leader > 1);
     let Some(leader) = leader else { return Err(io::Error::from_raw_os_error(libc::EINVAL)) };
@@ -129,7 +131,7 @@ pub fn send(pid: u32, signal: i32) -> io::Result<()> {
     if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets reads from `fd` return at once.
+/// Makes reads from `fd` non-blocking.
 pub fn do_not_wait_on(fd: &impl std::os::fd::AsFd) -> io::Result<()> {
     use std::os::fd::AsRawFd;
     let fd = fd.as_fd().as_raw_fd();
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_whose_parent_is_gone_hears_of_it() {
+    fn a_child_without_its_parent_gets_an_error() {
         assert!(tie_to_parent(u32::MAX, signal::KILL).is_err());
         // SAFETY: prctl with PR_SET_PDEATHSIG takes one integer; 0 takes the setting back.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, 0 as libc::c_ulong) };

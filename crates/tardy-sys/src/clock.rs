@@ -1,4 +1,4 @@
-//! Reading the kernel's clocks.
+//! Reads the kernel's clocks.
 
 use std::io;
 
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// The clock of that number of the kernel's, if it is one that can be waited on.
+    /// The clock with this kernel number; `None` if it cannot be waited on.
     pub fn of_id(id: i32) -> Option<Self> {
         [Self::Monotonic, Self::Realtime, Self::Tai, Self::Boottime]
             .into_iter()
@@ -47,7 +47,8 @@ impl Clock {
     /// The time in ns since the clock's epoch. On the usual clock sources this is a vDSO call, not a system call.
     ///
     /// # Panics
-    /// If the kernel does not know the clock (CLOCK_TAI before 3.10); [`Clock::resolution_ns`] tells beforehand.
+    /// If the kernel does not support the clock (CLOCK_TAI before 3.10); [`Clock::resolution_ns`] shows that
+    /// beforehand.
     #[inline(always)]
     #[allow(clippy::unnecessary_cast, reason = "both fields are narrower on 32-bit targets")]
     pub fn now_ns(self) -> i64 {
@@ -58,7 +59,7 @@ impl Clock {
         time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64
     }
 
-    /// What clock_getres(2) says, in ns: 1 with high-resolution timers, a tick without.
+    /// The result of clock_getres(2), in ns: 1 with high-resolution timers, a tick without.
     pub fn resolution_ns(self) -> io::Result<u64> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `time` is a valid timespec to write to.
@@ -69,20 +70,21 @@ impl Clock {
     }
 }
 
-/// A clock made ready for a measuring loop: the shortest way from a wake-up to the time.
+/// A clock prepared for a measuring loop: the shortest path from a wake-up to the time.
 #[derive(Debug)]
 pub struct ClockReader {
     read: ClockGettime,
     id: libc::clockid_t,
-    /// The last reading. The clock could be read when this reader was made, so it always can, and nothing is checked.
+    /// The last reading. The clock was readable when this reader was created, so it always is, and nothing is
+    /// checked.
     time: libc::timespec,
 }
 
 impl ClockReader {
-    /// Makes ready to read `clock`, and reads it once.
+    /// Prepares to read `clock`, and reads it once.
     ///
     /// # Panics
-    /// If the kernel does not know the clock, as [`Clock::now_ns`].
+    /// If the kernel does not support the clock, as [`Clock::now_ns`].
     pub fn new(clock: Clock) -> Self {
         Self { read: vdso::clock_gettime(), id: clock.id(), time: timespec(clock.now_ns()) }
     }
@@ -103,8 +105,8 @@ pub fn monotonic_ns() -> u64 {
     Clock::Monotonic.now_ns() as u64
 }
 
-/// `ns` as the kernel has it. Times before the epoch do not occur, and not allowing for them saves a wake-up's worth of
-/// instructions.
+/// `ns` as a timespec. Times before the epoch do not occur; without support for them the conversion takes fewer
+/// instructions per wake-up.
 #[inline(always)]
 pub(crate) fn timespec(ns: i64) -> libc::timespec {
     let ns = ns.max(0) as u64;
@@ -126,7 +128,7 @@ mod tests {
     fn a_reader_reads_the_same_clock() {
         for clock in [Clock::Monotonic, Clock::Realtime, Clock::Tai] {
             let mut reader = ClockReader::new(clock);
-            // A clock that may be set can step back between two reads, but not each time.
+            // A clock that can be set may step back between two readings, but not each time.
             let mut agrees = || {
                 let (before, now, after) = (clock.now_ns(), reader.now_ns(), clock.now_ns());
                 (before..=after).contains(&now)

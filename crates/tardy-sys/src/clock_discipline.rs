@@ -1,25 +1,25 @@
-//! How the system clock is kept: its offset from TAI, and whether anything keeps it (adjtimex(2)).
+//! The state of the system clock: its offset from TAI, and whether it is synchronised (adjtimex(2)).
 
 use std::io;
 
-/// What adjtimex(2) says.
+/// The result of adjtimex(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Discipline {
-    /// TAI − UTC in s: 0 until something sets it, 37 since 2017.
+    /// TAI − UTC in s: 0 until it is set, 37 since 2017.
     pub tai_minus_utc_s: i32,
-    /// Whether something keeps the clock (no STA_UNSYNC).
+    /// Whether the clock is synchronised (no STA_UNSYNC).
     pub synchronised: bool,
     /// Estimated error, in us.
     pub estimated_error_us: u64,
 }
 
-/// Asks the kernel.
+/// Reads the state.
 ///
 /// # Errors
-/// adjtimex(2)'s, where a filter forbids it.
+/// adjtimex(2)'s, if a filter forbids the call.
 #[allow(clippy::unnecessary_cast, reason = "the field is narrower on 32-bit targets")]
 pub fn read() -> io::Result<Discipline> {
-    // SAFETY: a timex of zeros asks without changing anything.
+    // SAFETY: a timex of zeros reads without changing anything.
     let mut timex: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live timex, which the call fills in.
     if unsafe { libc::adjtimex(&raw mut timex) } < 0 {

@@ -1,13 +1,13 @@
-//! What a clock can tell apart, and what asking it costs.
+//! The resolution of a clock and the cost of reading it.
 
 use std::io;
 use std::mem::MaybeUninit;
 
-/// The clocks that wake-ups may be asked for on, as clock_gettime(2) names them.
+/// The clocks of wake-ups, by their names in clock_gettime(2).
 pub const CLOCKS: [(&str, libc::clockid_t); 3] =
     [("monotonic", libc::CLOCK_MONOTONIC), ("realtime", libc::CLOCK_REALTIME), ("tai", libc::CLOCK_TAI)];
 
-/// What clock_getres(2) says of a clock of [`CLOCKS`], in ns.
+/// The result of clock_getres(2) for a clock of [`CLOCKS`], in ns.
 pub fn resolution_ns(clock: libc::clockid_t) -> io::Result<u64> {
     let mut answer = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the pointer is to a live timespec, which the call fills in.
@@ -18,8 +18,8 @@ pub fn resolution_ns(clock: libc::clockid_t) -> io::Result<u64> {
     Ok(nanoseconds(unsafe { answer.assume_init() }))
 }
 
-/// What one reading of the monotonic clock costs, in ns: the least mean of several batches, so that a batch in
-/// which something else ran does not count.
+/// The cost of reading the monotonic clock, in ns: the least mean of several batches, so that a disturbed batch does
+/// not count.
 pub fn least_read_cost_ns() -> u64 {
     const BATCHES: usize = 64;
     const READINGS: u64 = 64;

@@ -1,11 +1,11 @@
-//! Counters that load processes raise and the housekeeping process reads, in memory that both map.
+//! Counters that load processes raise and the supervisor reads, in memory that both map.
 //!
-//! The memory is a memfd: it has no name that could be left behind, and a load that is executed anew inherits it as
-//! a descriptor. Each counter has a cache line of its own, because forty tasks on all CPUs raise theirs at a rate of
-//! a million a second, and a shared line would turn the count into a load of its own.
+//! The memory is a memfd: it has no name that could be left behind, and an executed load inherits it as a descriptor.
+//! Each counter has its own cache line, because forty tasks on all CPUs raise theirs at a rate of a million per
+//! second, and a shared line would turn counting into a load.
 //!
-//! The roads not taken: the probe's map (`shared_map.rs`), whose blocks survive everybody — here a killed load's last
-//! count is of no use to anyone who was not there; and a pipe of counts, which would wake the reader.
+//! The roads not taken: the probe's map (`shared_map.rs`), whose blocks survive all processes, although a killed
+//! load's last count is of no use later; and a pipe of counts, which would wake the reader.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use crate::cell64::Cell64 as Number;
 #[cfg(not(target_has_atomic = "64"))]
 use latch::Latch as Number;
 
-/// Most counters that one map may have: far more than any set of loads needs, and small enough to map anywhere.
+/// The most counters of a map: far more than any set of loads needs, and small enough to map anywhere.
 const COUNT_MAX: usize = 65_536;
 
 /// A number that one process raises and others read. The all-zero bit pattern is a valid counter that holds 0.
@@ -34,7 +34,7 @@ impl Counter {
         self.number.get()
     }
 
-    /// Adds to the number. Only the counter's one writer may: it is a load and a store, not one operation.
+    /// Adds to the number. Only the counter's one writer may call it: it is a load and a store, not one operation.
     #[inline(always)]
     pub fn add(&self, amount: u64) {
         self.number.set(self.number.get().wrapping_add(amount));
@@ -55,22 +55,22 @@ unsafe impl Send for Counters {}
 unsafe impl Sync for Counters {}
 
 impl Counters {
-    /// Makes `count` counters, all zero.
+    /// Creates `count` counters, all zero.
     pub fn create(count: usize) -> io::Result<Self> {
         let bytes = bytes_of(count)?;
         let file = anonymous_file()?;
         file.set_len(bytes as u64)?;
-        // Nobody can then shorten it under a reader, which would be SIGBUS; kernels before 3.17 have no seals.
+        // No process can then shorten it under a reader, which would raise SIGBUS; kernels before 3.17 have no seals.
         // SAFETY: fcntl with F_ADD_SEALS takes integers only.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) };
         Self::map(file, count)
     }
 
-    /// Maps the counters that the process which executed this one passed down as descriptor `fd` (see
-    /// [`crate::child::prepare`]), and keeps them from being passed further down unasked.
+    /// Maps the counters that the parent passed as descriptor `fd` (see [`crate::child::prepare`]), and marks the
+    /// descriptor close-on-exec.
     ///
     /// # Errors
-    /// When `fd` is not open, or too small for `count` counters.
+    /// If `fd` is not open, or too small for `count` counters.
     pub fn inherited(fd: RawFd, count: usize) -> io::Result<Self> {
         // SAFETY: fcntl with F_SETFD and F_DUPFD_CLOEXEC takes integers only; a closed descriptor is an error.
         let copy = unsafe {
@@ -85,7 +85,7 @@ impl Counters {
         // SAFETY: the kernel just gave us this descriptor.
         let file = unsafe { File::from_raw_fd(copy) };
         if file.metadata()?.len() < bytes_of(count)? as u64 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the counters passed down are too few"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the descriptor holds too few counters"));
         }
         Self::map(file, count)
     }
@@ -130,7 +130,7 @@ fn bytes_of(count: usize) -> io::Result<usize> {
     Ok(count.max(1) * size_of::<Counter>())
 }
 
-/// A memfd, or on kernels before 3.17 a file in /dev/shm that loses its name at once.
+/// A memfd, or on kernels before 3.17 a file in /dev/shm that is unlinked at once.
 fn anonymous_file() -> io::Result<File> {
     // SAFETY: the name is a C string; the flags are an integer.
     let fd = unsafe {
@@ -153,9 +153,9 @@ fn anonymous_file() -> io::Result<File> {
 
 /// A 64-bit number out of 32-bit atomics, for ARMv5.
 ///
-/// Two halves alone cannot be read whole (between the two stores of a carry every combination is wrong), and a
-/// sequence lock whose writer is killed inside keeps its readers out for ever. So there are two copies, and a
-/// sequence number says which of them is not being written (the kernel's `seqcount_latch_t`).
+/// Two halves alone cannot be read as a whole (between the two stores of a carry every combination is wrong), and a
+/// sequence lock whose writer is killed inside blocks its readers for ever. So there are two copies, and a sequence
+/// number selects the one that is not being written (the kernel's `seqcount_latch_t`).
 #[cfg(any(test, not(target_has_atomic = "64")))]
 mod latch {
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -182,7 +182,7 @@ mod latch {
 
         pub(super) fn set(&self, value: u64) {
             let next = self.sequence.load(Relaxed).wrapping_add(1);
-            // The copy that readers were sent away from by the last store may be written only after that store.
+            // The copy that the last store made readers leave may be written only after that store.
             fence(Release);
             let [low, high] = &self.copies[(next & 1) as usize];
             low.store(value as u32, Relaxed);

@@ -1,4 +1,4 @@
-//! An allocator that counts, for tests that prove that nothing is allocated.
+//! An allocator that counts, for tests that nothing is allocated.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,7 +7,7 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting each thread's allocations. A test makes it its `#[global_allocator]`.
+/// The system's allocator with a count of each thread's allocations. A test installs it as its `#[global_allocator]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountingAllocator;
 
@@ -17,11 +17,11 @@ pub fn allocations() -> u64 {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and what it does then is nobody's measurement.
+    // A thread that is ending no longer has a counter; its allocations are not measured.
     let _ = COUNT.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting neither allocates nor unwinds.
+// SAFETY: every call goes to the system's allocator unchanged; counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

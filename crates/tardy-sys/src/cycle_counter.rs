@@ -1,15 +1,15 @@
-//! The processor's own counter, for a loop that looks at the time as often as it can.
+//! The processor's counter, for a loop that reads the time as often as possible.
 //!
-//! A program may rely on it only where the kernel does: it is the clock source that keeps CLOCK_MONOTONIC, so that it
-//! runs at one rate, in idle states too. Anywhere else the loop reads CLOCK_MONOTONIC.
+//! A program may use it only if the kernel does: if it is the clock source of CLOCK_MONOTONIC, it runs at a constant
+//! rate, in idle states too. Otherwise the loop reads CLOCK_MONOTONIC.
 
 use crate::clock::{Clock, ClockReader};
 use crate::kernel_files::KernelFiles;
 
-/// Where the kernel says what its clock source is (Documentation/ABI/testing/sysfs-devices-system-clocksource).
+/// The kernel's clock source (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// The counters that there are.
+/// The supported counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `rdtsc`.
@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The counter to read on this machine: the one behind the kernel's clock source, if a program may.
+    /// The counter to read on this machine: that of the kernel's clock source, if user space can read it.
     pub fn of_this_machine() -> Self {
         let source = KernelFiles::real().text(CLOCK_SOURCE).unwrap_or_default();
         match source.trim() {
@@ -32,13 +32,14 @@ impl Kind {
     }
 }
 
-/// Something that counts up.
+/// A counter.
 pub trait Ticks {
-    /// How far it has counted.
+    /// Its value.
     fn now(&mut self) -> u64;
 }
 
-/// The time-stamp counter. On other processors than x86 it stands still: [`Kind::of_this_machine`] does not name it there.
+/// The time-stamp counter. On other processors than x86 it stands still; [`Kind::of_this_machine`] does not return it
+/// there.
 #[derive(Clone, Copy, Debug)]
 pub struct Tsc;
 
@@ -46,18 +47,18 @@ impl Ticks for Tsc {
     #[inline(always)]
     fn now(&mut self) -> u64 {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it unless they ask it not to
+        // SAFETY: every x86-64 processor has the instruction, and Linux permits it unless a process disables it
         // (PR_SET_TSC, which tardy never does).
         return unsafe { core::arch::x86_64::_rdtsc() };
         #[cfg(target_arch = "x86")]
-        // SAFETY: as above; the kernel has it as its clock source.
+        // SAFETY: as above; it is the kernel's clock source.
         return unsafe { core::arch::x86::_rdtsc() };
         #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
         0
     }
 }
 
-/// The virtual counter of Arm's generic timer. On other processors it stands still, as [`Tsc`] does.
+/// The virtual counter of Arm's generic timer. On other processors it stands still, like [`Tsc`].
 #[derive(Clone, Copy, Debug)]
 pub struct Cntvct;
 
@@ -67,7 +68,8 @@ impl Ticks for Cntvct {
         #[cfg(target_arch = "aarch64")]
         {
             let count: u64;
-            // SAFETY: reads a register that Linux lets programs read (arch/arm64, CNTKCTL_EL1.EL0VCTEN), for its vDSO.
+            // SAFETY: reads a register that Linux makes readable for user space (arch/arm64, CNTKCTL_EL1.EL0VCTEN),
+            // for its vDSO.
             unsafe {
                 core::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags))
             };
@@ -83,7 +85,7 @@ impl Ticks for Cntvct {
 pub struct MonotonicTicks(ClockReader);
 
 impl MonotonicTicks {
-    /// Makes ready to read it.
+    /// Prepares to read it.
     pub fn new() -> Self {
         Self(ClockReader::new(Clock::Monotonic))
     }
@@ -102,7 +104,7 @@ impl Ticks for MonotonicTicks {
     }
 }
 
-/// A counter and CLOCK_MONOTONIC at one moment: the closest of several readings.
+/// The values of a counter and of CLOCK_MONOTONIC at the same time: the closest of several readings.
 pub fn moment<T: Ticks>(ticks: &mut T, clock: &mut ClockReader) -> (u64, u64) {
     const READINGS: usize = 16;
     let mut closest = (u64::MAX, 0, 0);
@@ -122,7 +124,7 @@ pub fn moment<T: Ticks>(ticks: &mut T, clock: &mut ClockReader) -> (u64, u64) {
 mod tests {
     use super::*;
 
-    /// Over a stretch of time the counter and the clock agree on what a second is.
+    /// Over a longer time the counter and the clock agree on the length of a second.
     #[test]
     fn the_counter_of_this_machine_runs_with_the_clock() {
         fn rates<T: Ticks>(mut ticks: T) -> [f64; 2] {

@@ -1,19 +1,19 @@
-//! Holding the CPUs out of deep idle states, through /dev/cpu_dma_latency (Documentation/power/pm_qos_interface.rst).
+//! Keeps the CPUs out of deep idle states, through /dev/cpu_dma_latency (Documentation/power/pm_qos_interface.rst).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
-/// A request to the kernel that lasts as long as this value lives: closing the file withdraws it.
+/// A request that lasts as long as this value: closing the file withdraws it.
 #[derive(Debug)]
 pub struct DmaLatency {
     _file: File,
 }
 
 impl DmaLatency {
-    /// Asks that no CPU enter an idle state that takes longer than `latency_us` to leave. It holds for all CPUs.
+    /// Requests that no CPU enters an idle state with an exit latency above `latency_us`. It applies to all CPUs.
     ///
     /// # Errors
-    /// Without write permission to /dev/cpu_dma_latency (root, by default), or where the kernel has no such file.
+    /// If /dev/cpu_dma_latency is not writable (by default only for root) or does not exist.
     pub fn hold(latency_us: u32) -> io::Result<Self> {
         let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
         file.write_all(&latency_us.cast_signed().to_ne_bytes())?;

@@ -1,17 +1,17 @@
-//! The emulator's own way out of a guest: bytes to a file of the host's, and the end of the machine with a status.
+//! The emulator's output channel in a guest: bytes to a file on the host, and the end of the machine with a status.
 //!
-//! Both ways are synchronous: the emulated CPU stands still until the bytes are written, so nothing of the host's
-//! timing reaches the guest. On x86 that is QEMU's isa-debugcon and isa-debug-exit, reached from user space with
-//! ioperm(2) and string output; on arm64 semihosting, a trap instruction with a request in two registers (Arm's
-//! "Semihosting for AArch32 and AArch64"). The roads not taken: virtio-serial, whose interrupts come when the host
-//! gets round to it, and the console, which the kernel writes to as well.
+//! Both are synchronous: the emulated CPU stands still until the bytes are written, so the host's timing does not
+//! reach the guest. On x86 they are QEMU's isa-debugcon and isa-debug-exit, reached from user space with ioperm(2)
+//! and string output; on arm64 semihosting, a trap instruction with a request in two registers (Arm's "Semihosting
+//! for AArch32 and AArch64"). The roads not taken: virtio-serial, whose interrupts depend on the host's timing, and
+//! the console, which the kernel writes to as well.
 //!
-//! On a machine that is not the lab's the instructions mean something else or nothing; [`EmulatorPort::open`] is for
-//! the first process of a guest only, and refuses everywhere else.
+//! Outside the lab the instructions have another or no meaning. [`EmulatorPort::open`] therefore succeeds only in the
+//! first process of a guest.
 
 use std::io;
 
-/// The way out. Only the first process of a machine gets one.
+/// The output channel. Only the first process of a machine gets one.
 #[derive(Debug)]
 pub struct EmulatorPort {
     #[cfg(target_arch = "aarch64")]
@@ -19,15 +19,15 @@ pub struct EmulatorPort {
 }
 
 impl EmulatorPort {
-    /// Opens the way out.
+    /// Opens the channel.
     ///
     /// # Errors
-    /// In any process but the first; on other processors than x86-64 and arm64; without the right to use I/O ports.
+    /// In any process but the first; on other processors than x86-64 and arm64; without permission to use I/O ports.
     pub fn open() -> io::Result<Self> {
         if std::process::id() != 1 {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                "only the first process of a lab guest speaks to the emulator",
+                "only the first process of a lab guest can open the emulator's port",
             ));
         }
         way_out::open()
@@ -50,9 +50,9 @@ mod way_out {
     use std::arch::asm;
     use std::io;
 
-    /// isa-debugcon's port, as the lab gives it to QEMU: Bochs' port of old.
+    /// isa-debugcon's port, as the lab configures it: the traditional port of Bochs.
     const OUT: u16 = 0xe9;
-    /// isa-debug-exit's port, as the lab gives it to QEMU.
+    /// isa-debug-exit's port, as the lab configures it.
     const EXIT: u16 = 0x501;
 
     pub(super) fn open() -> io::Result<EmulatorPort> {
@@ -101,7 +101,7 @@ mod way_out {
     const WRITE: u64 = 4;
     /// ADP_Stopped_ApplicationExit: the second word of the block is the status.
     const APPLICATION_EXIT: u64 = 0x2_0026;
-    /// What is handed over at once: QEMU takes a lock of its own size for it.
+    /// Bytes per request: QEMU locks a buffer of that size.
     const CHUNK_BYTES: usize = 4096;
 
     fn call(operation: u64, block: &[u64; 3]) -> u64 {
@@ -115,7 +115,7 @@ mod way_out {
     }
 
     pub(super) fn open() -> io::Result<EmulatorPort> {
-        // The console of semihosting, which the lab connects to its own channel; no file of the host's is named.
+        // The semihosting console, which the lab connects to a channel; no file of the host is named.
         let name = b":tt\0";
         let handle = call(SYS_OPEN, &[name.as_ptr() as u64, WRITE, name.len() as u64 - 1]);
         if handle == u64::MAX { Err(io::ErrorKind::NotFound.into()) } else { Ok(EmulatorPort { handle }) }
@@ -154,7 +154,7 @@ mod way_out {
 impl EmulatorPort {
     /// Ends the machine at once. QEMU exits with `2 * status + 1` on x86 and with `status` on arm64.
     ///
-    /// Returns only where there is no such device, which a guest then says by ending some other way.
+    /// Returns only if there is no such device; a guest then ends in another way.
     pub fn end_machine(&self, status: u8) {
         way_out::exit(self, status);
     }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_ordinary_process_reaches_for_the_ports() {
+    fn an_ordinary_process_cannot_open_the_ports() {
         assert_eq!(EmulatorPort::open().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a file is on a disk at all, and letting the kernel forget what it has read of it.
+//! Whether a file is on a disk, and dropping its pages from the page cache.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 /// `TMPFS_MAGIC` and `RAMFS_MAGIC` (include/uapi/linux/magic.h).
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// Whether the file's file system keeps everything in memory and has no disk (fstatfs(2)).
+/// Whether the file's file system keeps everything in memory (fstatfs(2)).
 ///
 /// # Errors
 /// fstatfs(2)'s.
@@ -22,8 +22,8 @@ pub fn is_in_memory(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Lets the kernel forget those of the file's pages that are written already, so that the next reading goes to the
-/// disk (posix_fadvise(2), POSIX_FADV_DONTNEED).
+/// Drops those pages of the file from the page cache that are already written, so that the next read goes to the disk
+/// (posix_fadvise(2), POSIX_FADV_DONTNEED).
 ///
 /// # Errors
 /// posix_fadvise(2)'s.
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shared_memory_is_no_disk_and_proc_is_no_memory() {
+    fn shared_memory_is_not_on_a_disk_and_proc_is_not_in_memory() {
         let path = format!("/dev/shm/tardy-file-cache-test.{}", std::process::id());
         let file = File::create_new(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -1,7 +1,7 @@
-//! The hot half of the GPIO character device: events, values and answers on lines that were requested already
-//! (Documentation/userspace-api/gpio/chardev.rst). Requesting them is nobody's hurry, and a crate's.
+//! The time-critical part of the GPIO character device: events, values and answers on lines that are already
+//! requested (Documentation/userspace-api/gpio/chardev.rst). A crate requests the lines, which is not time-critical.
 //!
-//! Nothing here allocates or looks anything up: one system call for each call, with a structure that the caller has.
+//! Nothing here allocates or searches: each call is one system call, with a structure that the caller owns.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,7 +12,7 @@ pub fn device_path(name: &str) -> PathBuf {
     Path::new("/dev").join(name)
 }
 
-/// How many events are read at once, at the most.
+/// The most events that are read at once.
 pub const EVENT_COUNT: usize = 16;
 
 /// `GPIO_V2_LINE_GET_VALUES_IOCTL`: `_IOWR(0xB4, 0x0E, struct gpio_v2_line_values)` (linux/gpio.h).
@@ -20,23 +20,23 @@ const GET_VALUES: u32 = 0xC010_B40E;
 /// `GPIO_V2_LINE_SET_VALUES_IOCTL`: `_IOWR(0xB4, 0x0F, struct gpio_v2_line_values)` (linux/gpio.h).
 const SET_VALUES: u32 = 0xC010_B40F;
 
-/// `struct gpio_v2_line_event`: an edge as the kernel tells of it.
+/// `struct gpio_v2_line_event`: an edge as reported by the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct EdgeEvent {
-    /// When, on CLOCK_MONOTONIC unless another clock was requested, in ns: read in the hard interrupt's handler where the
-    /// chip has an interrupt of its own.
+    /// The time in ns on CLOCK_MONOTONIC, or on another requested clock: read in the hard interrupt handler if the
+    /// chip has its own interrupt.
     pub timestamp_ns: u64,
     id: u32,
     offset: u32,
     seqno: u32,
-    /// The number of the line's edge since it was requested, from 1; it wraps. Numbers that are skipped were lost by the
+    /// The number of the line's edge since it was requested, from 1; it wraps. Missing numbers were lost by the
     /// kernel's queue.
     pub line_seqno: u32,
     padding: [u32; 6],
 }
 
-/// Room for the events of one read.
+/// A buffer for the events of one read.
 pub type Events = [EdgeEvent; EVENT_COUNT];
 
 /// `struct gpio_v2_line_values`.
@@ -51,15 +51,15 @@ struct LineValues {
 pub struct OneLine<'a>(BorrowedFd<'a>);
 
 impl<'a> OneLine<'a> {
-    /// The line behind `request`, the descriptor that the kernel gave for it.
+    /// The line of `request`, the descriptor that the kernel returned for it.
     pub fn of(request: BorrowedFd<'a>) -> Self {
         Self(request)
     }
 
-    /// Waits for edges, and reads those that have come into `events`; how many.
+    /// Waits for edges, and reads those that have arrived into `events`; returns their number.
     ///
     /// # Errors
-    /// `Interrupted` if a signal came; whatever else the kernel says.
+    /// `Interrupted` if a signal arrived; otherwise the kernel's.
     #[inline(always)]
     pub fn read_edges(self, events: &mut Events) -> io::Result<usize> {
         // SAFETY: `events` is writable for its size, and consists of integers, for which any bits are valid.
@@ -72,11 +72,10 @@ impl<'a> OneLine<'a> {
         Ok(bytes as usize / size_of::<EdgeEvent>())
     }
 
-    /// From now on [`Self::read_edges`] gives no edges where it would have to wait for one. It says so with an error,
-    /// `WouldBlock`.
+    /// Makes [`Self::read_edges`] non-blocking: instead of waiting it returns `WouldBlock`.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel's.
     pub fn never_wait(self) -> io::Result<()> {
         let fd = self.0.as_raw_fd();
         // SAFETY: both calls take and give numbers.
@@ -92,7 +91,7 @@ impl<'a> OneLine<'a> {
     /// Whether the line is active.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel's.
     #[inline(always)]
     pub fn is_high(self) -> io::Result<bool> {
         let mut values = LineValues { bits: 0, mask: 1 };
@@ -103,7 +102,7 @@ impl<'a> OneLine<'a> {
     /// Makes the line active or inactive.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel's.
     #[inline(always)]
     pub fn set(self, high: bool) -> io::Result<()> {
         self.control(SET_VALUES, &mut LineValues { bits: u64::from(high), mask: 1 })
@@ -133,7 +132,7 @@ mod tests {
         assert_eq!(GET_VALUES >> 16 & 0x3fff, 16, "the number of the request holds the length");
     }
 
-    /// A pipe in the place of the chip: what is read, and how much of it, is the same.
+    /// A pipe in place of the chip: what is read, and how much of it, is the same.
     #[test]
     fn events_are_read_as_they_lie_in_memory() {
         let (reader, mut writer) = io::pipe().unwrap();

@@ -1,6 +1,6 @@
-//! A GPIO line behind registers that a driver lets programs map: one store makes it high, another one low. Writing a 1 to a bit
-//! of such a register changes that line, and a 0 changes none, so that nothing has to be read first and other lines are left
-//! alone.
+//! A GPIO line through registers that a driver lets programs map: one store sets it high, another sets it low.
+//! Writing a 1 to a bit of such a register changes its line and a 0 changes nothing, so nothing has to be read first
+//! and other lines are not affected.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -8,21 +8,21 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 
-/// What is mapped: the first page has all that sets and clears lines.
+/// The size of the mapping: the first page has all registers that set and clear lines.
 const LENGTH: usize = 4096;
 
-/// Where a line's two registers are.
+/// The registers of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
-    /// The one that makes it high, in bytes from the beginning of the page.
+    /// The register that sets it high, in bytes from the start of the page.
     pub set: usize,
-    /// The one that makes it low.
+    /// The register that sets it low, in bytes from the start of the page.
     pub clear: usize,
     /// Its bit in both.
     pub mask: u32,
 }
 
-/// A line behind its registers.
+/// A line driven through registers.
 #[derive(Debug)]
 pub struct MappedLine {
     page: NonNull<u32>,
@@ -30,10 +30,10 @@ pub struct MappedLine {
 }
 
 impl MappedLine {
-    /// Maps the page that `device` offers.
+    /// Maps the page of `device`.
     ///
     /// # Errors
-    /// Whatever the kernel says; `InvalidInput` if a register is none of the page's.
+    /// The kernel's; `InvalidInput` if a register is not in the page.
     pub fn open(device: &Path, registers: Registers) -> io::Result<Self> {
         let is_in_it = |offset: usize| offset.is_multiple_of(size_of::<u32>()) && offset < LENGTH;
         if !is_in_it(registers.set) || !is_in_it(registers.clear) {
@@ -58,7 +58,7 @@ impl MappedLine {
         Ok(Self { page, registers })
     }
 
-    /// Makes the line high or low.
+    /// Sets the line high or low.
     #[inline(always)]
     pub fn set(&self, high: bool) {
         let register = if high { self.registers.set } else { self.registers.clear };
@@ -78,7 +78,7 @@ impl Drop for MappedLine {
 mod tests {
     use super::*;
 
-    /// A file in the place of the device.
+    /// A file in place of the device.
     #[test]
     fn one_store_sets_and_another_clears() {
         let directory = tempfile::tempdir().unwrap();

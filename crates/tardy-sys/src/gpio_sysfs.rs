@@ -1,5 +1,5 @@
-//! The hot half of the GPIO interface in sysfs (Documentation/ABI/obsolete/sysfs-gpio): the `value` file of a line that
-//! was exported already. Nothing here allocates.
+//! The time-critical part of the GPIO interface in sysfs (Documentation/ABI/obsolete/sysfs-gpio): the `value` file of
+//! a line that is already exported. Nothing here allocates.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,28 +12,28 @@ use std::path::Path;
 pub struct ValueFile(File);
 
 impl ValueFile {
-    /// Opens the file at `path`, to be written too if `driven`.
+    /// Opens the file at `path`, also for writing if `driven`.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel's.
     pub fn open(path: &Path, driven: bool) -> io::Result<Self> {
         OpenOptions::new().read(true).write(driven).open(path).map(Self)
     }
 
-    /// Makes the line high or low.
+    /// Sets the line high or low.
     ///
     /// # Errors
-    /// Whatever the kernel says; it refuses for an input.
+    /// The kernel's; it refuses for an input.
     #[inline(always)]
     pub fn set(&self, high: bool) -> io::Result<()> {
         self.0.write_at(if high { b"1" } else { b"0" }, 0).map(drop)
     }
 
-    /// Whether the line is high. It also says that the last edge has been noticed: [`Self::wait_for_edge`] comes back
-    /// at the next one.
+    /// Whether the line is high. This also acknowledges the last edge: [`Self::wait_for_edge`] returns at the next
+    /// one.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel's.
     #[inline(always)]
     pub fn is_high(&self) -> io::Result<bool> {
         let mut value = [0];
@@ -41,11 +41,11 @@ impl ValueFile {
         Ok(value[0] == b'1')
     }
 
-    /// Waits for an edge of the kind that the line's `edge` file says: `POLLPRI`, since the kernel notifies of an
-    /// attribute's change so (kernfs_notify()). Edges since the last are one.
+    /// Waits for an edge of the kind set in the line's `edge` file: `POLLPRI`, with which the kernel reports a change
+    /// of an attribute (kernfs_notify()). Several edges since the last wait count as one.
     ///
     /// # Errors
-    /// `Interrupted` if a signal came; whatever else the kernel says.
+    /// `Interrupted` if a signal arrived; otherwise the kernel's.
     #[inline(always)]
     pub fn wait_for_edge(&self) -> io::Result<()> {
         let mut fd =

@@ -4,21 +4,21 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// A socket that ICMP messages can be sent from.
+/// A socket for ICMP messages.
 #[derive(Debug)]
 pub struct EchoSocket {
-    /// It sends and receives as a datagram socket does, once connected; ports mean nothing to it.
+    /// It sends and receives like a datagram socket once connected; ports have no meaning.
     pub socket: UdpSocket,
-    /// Whether it is a raw socket: then what is received over IPv4 begins with the IP header, belongs to anybody, and
-    /// what is sent needs its identifier and checksum.
+    /// Whether it is a raw socket. Then received IPv4 messages start with the IP header and include those of other
+    /// programs, and sent messages need an identifier and a checksum.
     pub raw: bool,
 }
 
 impl EchoSocket {
-    /// Opens a ping socket (icmp(7), `ping_group_range`), or where this group may not have one a raw socket.
+    /// Opens a ping socket (icmp(7), `ping_group_range`), or a raw socket if this group may not open one.
     ///
     /// # Errors
-    /// EPERM or EACCES when neither is allowed; EAFNOSUPPORT without IPv6.
+    /// EPERM or EACCES if neither is permitted; EAFNOSUPPORT without IPv6.
     pub fn open(ipv6: bool) -> io::Result<Self> {
         let (family, protocol) =
             if ipv6 { (libc::AF_INET6, libc::IPPROTO_ICMPV6) } else { (libc::AF_INET, libc::IPPROTO_ICMP) };

@@ -1,10 +1,10 @@
-//! Files in which the kernel and the distribution say what they are: /proc, /sys, /etc, /boot, /lib/modules.
+//! Reads files of the kernel and the distribution: /proc, /sys, /etc, /boot, /lib/modules.
 //!
-//! They are read under a root, `/` or a directory that stands in for it, so that everything which is decided from
-//! them can be tried with no such machine at hand. A file that is absent is an error that says so, never a zero.
+//! They are read under a root, `/` or a directory that replaces it, so that code which depends on them can be tested
+//! without such a machine. An absent file is an error, never a zero.
 //!
-//! The road not taken: the `procfs` crate, which knows the root of /proc alone, allocates for every field, and turns
-//! a field that an old kernel lacks into an error for the whole file.
+//! The road not taken: the `procfs` crate, which supports only another root of /proc, allocates for every field, and
+//! fails for the whole file if an old kernel lacks a field.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
@@ -15,35 +15,35 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Longer files are cut off here, in bytes: no kernel file that tardy reads is near it, and a hostile one may be.
+/// Longer files are truncated, in bytes: no kernel file that tardy reads is nearly as long, but a hostile one may be.
 const SIZE_LIMIT: usize = 16 << 20;
-/// Room that a fresh buffer starts with, in bytes: a page is what most kernel files give at a time.
+/// The initial size of a buffer, in bytes: most kernel files return a page at a time.
 const FIRST_ROOM: usize = 4096;
 
 /// Why a kernel file could not be read.
 #[derive(Debug, Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct KernelFileError {
-    /// `read`, `open`, `list` or `understand`.
+    /// `read`, `write`, `open`, `list`, `parse`, `create` or `remove`.
     pub action: &'static str,
-    /// The file, under whatever root.
+    /// The file, under its root.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl KernelFileError {
-    /// Whether there is no such file, as opposed to one that may not be read.
+    /// Whether the file does not exist, as opposed to not being readable.
     pub fn is_absent(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound
     }
 
-    /// Whether this user may not do that, as opposed to nobody.
+    /// Whether this user lacks the permission.
     pub fn is_refused(&self) -> bool {
         self.source.kind() == io::ErrorKind::PermissionDenied
     }
 
-    /// What is wrong, in a few words without the path: `absent`, `not permitted`, or the system's own.
+    /// The error without the path, in a few words: `absent`, `not permitted`, or the system's message.
     pub fn reason(&self) -> String {
         match self.source.kind() {
             io::ErrorKind::NotFound => "absent".to_owned(),
@@ -53,39 +53,39 @@ impl KernelFileError {
     }
 }
 
-/// Reads kernel files under one root.
+/// Reads and writes kernel files under one root.
 #[derive(Clone, Debug)]
 pub struct KernelFiles {
     root: PathBuf,
 }
 
 impl KernelFiles {
-    /// This machine's own.
+    /// The files of this machine.
     pub fn real() -> Self {
         Self { root: PathBuf::from("/") }
     }
 
-    /// Those under a directory that stands in for `/`.
+    /// The files under a directory that replaces `/`.
     pub fn under(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Whether these are this machine's own, so that system calls tell of the same kernel.
+    /// Whether these are the files of this machine, so that system calls refer to the same kernel.
     pub fn is_real(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// Where `path` (absolute, as on a real machine) is under the root.
+    /// The path of `path` (absolute, as on a real machine) under the root.
     pub fn resolve(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// Whether there is such a file or directory.
+    /// Whether the file or directory exists.
     pub fn exists(&self, path: &str) -> bool {
         self.resolve(path).exists()
     }
 
-    /// The file's bytes, at most 16 MiB of them.
+    /// The file's bytes, at most 16 MiB.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, KernelFileError> {
         let full = self.resolve(path);
         let read = || {
@@ -96,24 +96,24 @@ impl KernelFiles {
         read().map_err(|source| failed("read", &full, source))
     }
 
-    /// The file's text without the white space and NULs at its end (device tree strings end in NUL); bytes that are
-    /// not UTF-8 are replaced.
+    /// The file's text without white space and NULs at its end (device tree strings end in NUL); bytes that are not
+    /// UTF-8 are replaced.
     pub fn text(&self, path: &str) -> Result<String, KernelFileError> {
         let content = self.bytes(path)?;
         let text = String::from_utf8_lossy(&content);
         Ok(text.trim_end_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
     }
 
-    /// The file's one number.
+    /// The number in a file.
     pub fn number<T: FromStr>(&self, path: &str) -> Result<T, KernelFileError> {
         let text = self.text(path)?;
         text.trim().parse().map_err(|_| {
-            let problem = format!("'{}' is not the number expected", shortened(&text));
-            failed("understand", &self.resolve(path), io::Error::new(io::ErrorKind::InvalidData, problem))
+            let problem = format!("'{}' is not a valid number", shortened(&text));
+            failed("parse", &self.resolve(path), io::Error::new(io::ErrorKind::InvalidData, problem))
         })
     }
 
-    /// The names in a directory, numbers in them in numerical order (`cpu2` before `cpu10`).
+    /// The names in a directory, with numbers in numerical order (`cpu2` before `cpu10`).
     pub fn names(&self, directory: &str) -> Result<Vec<String>, KernelFileError> {
         let full = self.resolve(directory);
         let list = || {
@@ -126,7 +126,7 @@ impl KernelFiles {
         Ok(names)
     }
 
-    /// Opens a file that is read again and again.
+    /// Opens a file that is read repeatedly.
     pub fn open(&self, path: &str) -> Result<PolledFile, KernelFileError> {
         let full = self.resolve(path);
         match File::open(&full) {
@@ -136,7 +136,7 @@ impl KernelFiles {
     }
 }
 
-/// A kernel file that stays open and is read again from its start each time.
+/// A kernel file that stays open and is read from its start each time.
 #[derive(Debug)]
 pub struct PolledFile {
     file: File,
@@ -144,7 +144,7 @@ pub struct PolledFile {
 }
 
 impl PolledFile {
-    /// The file's present content, in a buffer that is used again from file to file and time to time.
+    /// The current content of the file, in a buffer that can be reused for other files and times.
     pub fn read<'buffer>(&self, buffer: &'buffer mut Vec<u8>) -> Result<&'buffer [u8], KernelFileError> {
         if buffer.len() < FIRST_ROOM {
             buffer.resize(FIRST_ROOM, 0);
@@ -171,7 +171,7 @@ fn failed(action: &'static str, path: &Path, source: io::Error) -> KernelFileErr
     KernelFileError { action, path: path.to_owned(), source }
 }
 
-/// The first few characters of a text that stands in a message.
+/// The first few characters of a text, for messages.
 fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }
@@ -181,7 +181,7 @@ fn numerically(a: &str, b: &str) -> Ordering {
     pieces(a).cmp(pieces(b)).then_with(|| a.cmp(b))
 }
 
-/// A name as a run of (text, number) pairs; a number too long for 64 bits counts as the largest.
+/// A name as (text, number) pairs; a number too long for 64 bits counts as the largest.
 fn pieces(name: &str) -> impl Iterator<Item = (&str, u64)> {
     let mut rest = name;
     std::iter::from_fn(move || {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_is_an_error_that_names_the_file() {
+    fn an_absent_file_is_an_error_with_its_path() {
         let (_root, files) = fake(&[]);
         let error = files.number::<i64>("/proc/sys/kernel/sched_rt_runtime_us").unwrap_err();
         assert!(error.is_absent());
@@ -222,21 +222,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_something_else_says_what() {
+    fn an_invalid_number_is_quoted_in_the_error() {
         let (_root, files) = fake(&[("proc/n", b"soon\n"), ("proc/bytes", &[0xff, b'a', 0, b'\n'])]);
         assert!(files.number::<u32>("/proc/n").unwrap_err().to_string().contains("'soon'"));
         assert_eq!(files.text("/proc/bytes").unwrap(), "\u{fffd}a");
     }
 
     #[test]
-    fn names_come_in_the_order_that_people_count() {
+    fn names_are_in_numerical_order() {
         let (_root, files) =
             fake(&[("d/cpu10", b""), ("d/cpu2", b""), ("d/cpu", b""), ("d/cpu99999999999999999999", b"")]);
         assert_eq!(files.names("/d").unwrap(), ["cpu", "cpu2", "cpu10", "cpu99999999999999999999"]);
     }
 
     #[test]
-    fn a_polled_file_is_read_anew_each_time_and_whole() {
+    fn a_polled_file_is_read_whole_each_time() {
         let (root, files) = fake(&[("proc/stat", b"one")]);
         let polled = files.open("/proc/stat").unwrap();
         let mut buffer = Vec::new();

@@ -1,16 +1,16 @@
-//! The kernel's log of messages (syslog(2), which `dmesg` shows).
+//! The kernel's message log (syslog(2), as shown by `dmesg`).
 
 use std::io;
 
-/// Reads all that the log still holds, without taking anything out of it.
+/// Reads all messages in the log without removing them.
 ///
-/// Needs CAP_SYSLOG where kernel.dmesg_restrict is 1.
+/// Needs CAP_SYSLOG if kernel.dmesg_restrict is 1.
 pub fn read_all() -> io::Result<String> {
     const READ_ALL: libc::c_int = 3;
     const SIZE: libc::c_int = 10;
     // SAFETY: asking for the size takes no pointer.
     let size = unsafe { libc::klogctl(SIZE, std::ptr::null_mut(), 0) };
-    // Where the size is not to be had, the largest ring that is common (CONFIG_LOG_BUF_SHIFT=20) will do.
+    // If the size is not available, the largest common ring (CONFIG_LOG_BUF_SHIFT=20) is assumed.
     let size = if size > 0 { size } else { 1 << 20 };
     let mut buffer = vec![0u8; size as usize];
     // SAFETY: the pointer is to `size` writable bytes.

@@ -1,13 +1,13 @@
-//! Loading kernel modules, for a guest of the lab.
+//! Loads kernel modules, for a guest of the lab.
 
 use std::ffi::CString;
 use std::io;
 
-/// Loads a module from its uncompressed image with init_module(2), with `parameters` as modprobe(8) would pass them.
-/// A module that is loaded already counts as loaded.
+/// Loads a module from its uncompressed image with init_module(2), with `parameters` as passed by modprobe(8). A
+/// module that is already loaded is a success.
 ///
 /// # Errors
-/// init_module(2)'s: ENOEXEC for another kernel's module, ENOENT for a symbol that nothing provides, EPERM without
+/// init_module(2)'s: ENOEXEC for another kernel's module, ENOENT for a symbol that no module provides, EPERM without
 /// CAP_SYS_MODULE.
 pub fn load(image: &[u8], parameters: &str) -> io::Result<()> {
     let parameters = CString::new(parameters).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;

@@ -1,7 +1,7 @@
-//! tardy's way to the kernel.
+//! tardy's interface to the kernel.
 //!
-//! The only crate that may hold `unsafe`, name libc or open a raw kernel file; everything it offers is safe to call.
-//! It knows nothing of runs, series or histograms.
+//! The only crate with `unsafe`, libc and raw kernel files; all that it exports is safe to call. It has no knowledge
+//! of runs, series or histograms.
 
 pub mod cell64;
 pub mod child;

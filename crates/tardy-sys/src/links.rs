@@ -1,4 +1,4 @@
-//! Links of the calling thread's network namespace: making virtual ones, bridges and their VLANs, and changing them
+//! Links of the calling thread's network namespace: creates virtual ones, bridges and their VLANs, and changes them
 //! (ip-link(8), bridge(8)).
 
 use std::fs::File;
@@ -33,20 +33,20 @@ const BRIDGE_VLAN_INFO_PVID: u16 = 1 << 1;
 const BRIDGE_VLAN_INFO_UNTAGGED: u16 = 1 << 2;
 const CREATE: u16 = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
 
-/// What a bridge is made with.
+/// The settings of a new bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BridgeOptions {
-    /// Whether frames of VLANs that a port is no member of are dropped.
+    /// Whether frames of VLANs that a port is not a member of are dropped.
     pub vlan_filtering: bool,
     /// The VLAN of untagged frames of new ports; 0: none.
     pub default_pvid: u16,
 }
 
-/// Makes a veth pair: `name` here and `peer_name` in the namespace `peer`, or here too. Both are down. Each has `queues`
-/// to send and as many to receive; unless said, one for each CPU of which one is in use.
+/// Creates a veth pair: `name` here and `peer_name` in the namespace `peer`, or here too. Both are down. Each has
+/// `queues` transmit and receive queues; by default one for each CPU, of which one is used.
 ///
 /// # Errors
-/// EOPNOTSUPP where the veth module is not loaded, EEXIST when a name is taken, EPERM without CAP_NET_ADMIN.
+/// EOPNOTSUPP if the veth module is not loaded, EEXIST if a name is in use, EPERM without CAP_NET_ADMIN.
 pub fn make_veth(
     name: &str,
     peer_name: &str,
@@ -76,16 +76,17 @@ pub fn make_veth(
     RouteSocket::open()?.ask(&request)
 }
 
-/// Makes a bridge. It snoops on no group: multicast frames go to every port, as the standard's switch has it unless told.
+/// Creates a bridge without multicast snooping: multicast frames go to every port, as in the standard's switch by
+/// default.
 ///
 /// # Errors
-/// EOPNOTSUPP where the bridge module is not loaded, EEXIST when the name is taken, EPERM without CAP_NET_ADMIN.
+/// EOPNOTSUPP if the bridge module is not loaded, EEXIST if the name is in use, EPERM without CAP_NET_ADMIN.
 pub fn make_bridge(name: &str, options: BridgeOptions) -> Result<(), NetlinkError> {
     let mut request = Request::new(libc::RTM_NEWLINK, CREATE, &link(0, 0, 0));
     request.text(libc::IFLA_IFNAME, name).nest(libc::IFLA_LINKINFO, |info| {
         info.text(IFLA_INFO_KIND, "bridge").nest(IFLA_INFO_DATA, |data| {
             data.attribute(IFLA_BR_MCAST_SNOOPING, &[0]);
-            // A kernel without CONFIG_BRIDGE_VLAN_FILTERING refuses even to be told not to.
+            // A kernel without CONFIG_BRIDGE_VLAN_FILTERING refuses the attribute even if it is 0.
             if options.vlan_filtering {
                 data.attribute(IFLA_BR_VLAN_FILTERING, &[1]);
                 data.attribute(IFLA_BR_VLAN_DEFAULT_PVID, &options.default_pvid.to_ne_bytes());
@@ -95,10 +96,10 @@ pub fn make_bridge(name: &str, options: BridgeOptions) -> Result<(), NetlinkErro
     RouteSocket::open()?.ask(&request)
 }
 
-/// Makes a bridge filter VLANs, or not.
+/// Enables or disables VLAN filtering of a bridge.
 ///
 /// # Errors
-/// EOPNOTSUPP where the kernel's bridge cannot (CONFIG_BRIDGE_VLAN_FILTERING).
+/// EOPNOTSUPP if the kernel's bridge has no VLAN filtering (CONFIG_BRIDGE_VLAN_FILTERING).
 pub fn set_vlan_filtering(name: &str, on: bool) -> Result<(), NetlinkError> {
     let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
     request.nest(libc::IFLA_LINKINFO, |info| {
@@ -126,7 +127,7 @@ pub fn set_bridge_calls_iptables(name: &str, on: bool) -> Result<(), NetlinkErro
 /// Makes `name` a port of the bridge `master`, or of none.
 ///
 /// # Errors
-/// EBUSY when it is another's port already, ELOOP for a bridge of a bridge, EPERM without CAP_NET_ADMIN.
+/// EBUSY if it already is a port of another bridge, ELOOP for a bridge of a bridge, EPERM without CAP_NET_ADMIN.
 pub fn set_master(name: &str, master: Option<&str>) -> Result<(), NetlinkError> {
     let master = master.map_or(Ok(0), index_of)?;
     let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
@@ -137,15 +138,15 @@ pub fn set_master(name: &str, master: Option<&str>) -> Result<(), NetlinkError> 
 /// Makes the port `name` a member of a VLAN.
 ///
 /// # Errors
-/// EINVAL for a VLAN beyond 1 to 4094, EOPNOTSUPP for what is no port of a bridge.
+/// EINVAL for a VLAN outside 1 to 4094, EOPNOTSUPP if it is not a port of a bridge.
 pub fn add_vlan(name: &str, vlan: PortVlan) -> Result<(), NetlinkError> {
     change_vlan(libc::RTM_SETLINK, name, vlan)
 }
 
-/// Makes the port `name` no member of a VLAN any more, if it is one.
+/// Removes the port `name` from a VLAN, if it is a member.
 ///
 /// # Errors
-/// EOPNOTSUPP for what is no port of a bridge.
+/// EOPNOTSUPP if it is not a port of a bridge.
 pub fn delete_vlan(name: &str, id: u16) -> Result<(), NetlinkError> {
     change_vlan(libc::RTM_DELLINK, name, PortVlan { id, pvid: false, untagged: false })
 }
@@ -166,7 +167,7 @@ fn change_vlan(kind: u16, name: &str, vlan: PortVlan) -> Result<(), NetlinkError
 /// Sets a link up.
 ///
 /// # Errors
-/// ENODEV when there is none of that name, EPERM without CAP_NET_ADMIN.
+/// ENODEV if there is no such link, EPERM without CAP_NET_ADMIN.
 pub fn set_up(name: &str) -> Result<(), NetlinkError> {
     set_flags(name, libc::IFF_UP as u32, libc::IFF_UP as u32)
 }
@@ -174,7 +175,7 @@ pub fn set_up(name: &str) -> Result<(), NetlinkError> {
 /// Sets a link down.
 ///
 /// # Errors
-/// ENODEV when there is none of that name, EPERM without CAP_NET_ADMIN.
+/// ENODEV if there is no such link, EPERM without CAP_NET_ADMIN.
 pub fn set_down(name: &str) -> Result<(), NetlinkError> {
     set_flags(name, 0, libc::IFF_UP as u32)
 }
@@ -183,10 +184,10 @@ fn set_flags(name: &str, flags: u32, change: u32) -> Result<(), NetlinkError> {
     RouteSocket::open()?.ask(&Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, flags, change)))
 }
 
-/// Sets the longest packet of a link, in bytes without the Ethernet header.
+/// Sets the MTU of a link, in bytes without the Ethernet header.
 ///
 /// # Errors
-/// EINVAL beyond what the device can.
+/// EINVAL beyond the device's limit.
 pub fn set_mtu(name: &str, mtu: u32) -> Result<(), NetlinkError> {
     let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
     request.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes());
@@ -196,25 +197,25 @@ pub fn set_mtu(name: &str, mtu: u32) -> Result<(), NetlinkError> {
 /// Sets a link's hardware address.
 ///
 /// # Errors
-/// EADDRNOTAVAIL for a group's address.
+/// EADDRNOTAVAIL for a multicast address.
 pub fn set_address(name: &str, address: [u8; 6]) -> Result<(), NetlinkError> {
     let mut request = Request::new(libc::RTM_NEWLINK, 0, &link(index_of(name)?, 0, 0));
     request.attribute(libc::IFLA_ADDRESS, &address);
     RouteSocket::open()?.ask(&request)
 }
 
-/// Deletes a virtual link; with one end of a veth pair goes the other.
+/// Deletes a virtual link; deleting one end of a veth pair deletes the other.
 ///
 /// # Errors
-/// EOPNOTSUPP for a real device, ENODEV when there is none of that name.
+/// EOPNOTSUPP for a real device, ENODEV if there is no such link.
 pub fn delete(name: &str) -> Result<(), NetlinkError> {
     RouteSocket::open()?.ask(&Request::new(libc::RTM_DELLINK, 0, &link(index_of(name)?, 0, 0)))
 }
 
-/// A link's number in its namespace.
+/// A link's index in its namespace.
 ///
 /// # Errors
-/// ENODEV when there is none of that name.
+/// ENODEV if there is no such link.
 pub fn index_of(name: &str) -> io::Result<u32> {
     let name = std::ffi::CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the name is a valid C string.

@@ -1,11 +1,11 @@
-//! Keeping page faults out of a measurement.
+//! Keeps page faults out of a measurement.
 
 use std::io;
 
-/// Locks all of this process's memory, now and later, into RAM (mlockall(2)), which also faults it in.
+/// Locks all current and future memory of this process into RAM (mlockall(2)), which also faults it in.
 ///
 /// # Errors
-/// When the limit (RLIMIT_MEMLOCK) is too low and the process lacks CAP_IPC_LOCK.
+/// If the limit (RLIMIT_MEMLOCK) is too low and the process lacks CAP_IPC_LOCK.
 pub fn lock_all() -> io::Result<()> {
     // SAFETY: mlockall takes flags only.
     match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
@@ -14,7 +14,7 @@ pub fn lock_all() -> io::Result<()> {
     }
 }
 
-/// Touches this thread's stack down to `STACK_BYTES` below, so that using it later faults nothing.
+/// Touches this thread's stack down to `STACK_BYTES` below, so that later use causes no faults.
 #[inline(never)]
 pub fn prefault_stack() {
     const STACK_BYTES: usize = 24 * 1024;

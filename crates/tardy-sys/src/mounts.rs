@@ -1,13 +1,13 @@
-//! Mounting the kernel's own file systems, for a guest of the lab in which tardy is the first program.
+//! Mounts the kernel's virtual file systems, for a guest of the lab with tardy as its first program.
 
 use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
-/// Mounts a file system of type `kind`, which needs no device, on `directory`, making that where it is missing.
+/// Mounts a virtual file system of type `kind` on `directory`, which is created if it does not exist.
 ///
 /// # Errors
-/// mkdir(2)'s and mount(2)'s: ENODEV where the kernel does not know the type, EPERM without CAP_SYS_ADMIN.
+/// mkdir(2)'s and mount(2)'s: ENODEV if the kernel does not support the type, EPERM without CAP_SYS_ADMIN.
 pub fn mount(kind: &str, directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));

@@ -1,8 +1,7 @@
-//! Netlink: asking the kernel to change its network settings (netlink(7)).
+//! Netlink: changes the kernel's network settings (netlink(7)).
 //!
-//! A request is built as bytes, sent, and answered by one acknowledgement, in which the kernel says in words what it
-//! did not like where it can (NETLINK_EXT_ACK). The crates that were tried are named in the design's research; what
-//! tardy needs of the protocol is this file.
+//! A request is built as bytes, sent, and answered by one acknowledgement, which contains the kernel's message if
+//! there is one (NETLINK_EXT_ACK). ADR 0012 names the crates that were tried.
 
 use std::fmt;
 use std::io;
@@ -14,15 +13,15 @@ pub use attributes::{Attribute, Attributes};
 pub use socket::{Message, Monitor, RouteSocket};
 
 const HEADER_BYTES: usize = 16;
-/// The longest that an attribute can be, its header included: its length is a 16-bit number.
+/// The longest attribute, including its header: its length is a 16-bit number.
 pub const ATTRIBUTE_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Why the kernel refused, in its own words where it has any.
+/// Why the kernel refused, with its own message if it has one.
 #[derive(Debug)]
 pub struct NetlinkError {
-    /// The error number as an error.
+    /// The error.
     pub source: io::Error,
-    /// The kernel's explanation (NLMSGERR_ATTR_MSG).
+    /// The kernel's message (NLMSGERR_ATTR_MSG).
     pub explanation: Option<String>,
 }
 
@@ -36,29 +35,29 @@ impl fmt::Display for NetlinkError {
 }
 
 impl NetlinkError {
-    /// Whether this is the error of that number, such as `libc::EEXIST`.
+    /// Whether this is the error with this number, such as `libc::EEXIST`.
     pub fn is(&self, number: i32) -> bool {
         self.source.raw_os_error() == Some(number)
     }
 
-    /// Whether there is no such thing: a device, a qdisc or a VLAN that is gone already (ENODEV, ENOENT).
+    /// Whether the device, qdisc or VLAN does not exist (ENODEV, ENOENT).
     pub fn is_absent(&self) -> bool {
         self.is(libc::ENODEV) || self.is(libc::ENOENT)
     }
 
-    /// Whether it is there already (EEXIST).
+    /// Whether it already exists (EEXIST).
     pub fn is_there(&self) -> bool {
         self.is(libc::EEXIST)
     }
 
-    /// Whether the kernel, or what it has loaded, does not know the kind of thing asked for (EOPNOTSUPP, ENOENT with
-    /// "unknown qdisc").
+    /// Whether the kernel and its loaded modules do not support the requested kind (EOPNOTSUPP, ENOENT with "unknown
+    /// qdisc").
     pub fn is_unknown_kind(&self) -> bool {
         self.is(libc::EOPNOTSUPP) && self.explanation.as_deref().is_none_or(|text| text.contains("nknown"))
             || self.explanation.as_deref().is_some_and(|text| text.contains("qdisc kind is unknown"))
     }
 
-    /// Whether the right to do it is missing (EPERM).
+    /// Whether the permission is missing (EPERM).
     pub fn is_forbidden(&self) -> bool {
         self.is(libc::EPERM) || self.is(libc::EACCES)
     }
@@ -72,7 +71,7 @@ impl From<io::Error> for NetlinkError {
     }
 }
 
-/// A request being built: a header, a fixed part, and attributes.
+/// A request under construction: a header, a fixed part, and attributes.
 #[derive(Clone, Debug)]
 pub struct Request {
     bytes: Vec<u8>,
@@ -94,36 +93,38 @@ impl Request {
     /// Adds an attribute.
     ///
     /// # Panics
-    /// When the value is longer than an attribute can be, 65,531 bytes: what is built here is of a known size.
+    /// If the value is longer than an attribute can be, 65,531 bytes; all values that are built here have a known
+    /// size.
     pub fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
         self.nest(kind, |request| {
             request.bytes.extend_from_slice(value);
         })
     }
 
-    /// Adds an attribute with a text that ends in a zero byte.
+    /// Adds an attribute with a NUL-terminated text.
     pub fn text(&mut self, kind: u16, value: &str) -> &mut Self {
         let mut bytes = value.as_bytes().to_vec();
         bytes.push(0);
         self.attribute(kind, &bytes)
     }
 
-    /// Adds an attribute whose value `fill` appends.
+    /// Adds an attribute whose value is appended by `fill`.
     ///
     /// # Panics
-    /// When the value is longer than an attribute can be.
+    /// If the value is longer than an attribute can be.
     pub fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) -> &mut Self {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 2]);
         self.bytes.extend_from_slice(&kind.to_ne_bytes());
         fill(self);
-        let length = u16::try_from(self.bytes.len() - start).expect("no attribute is that long");
+        let length =
+            u16::try_from(self.bytes.len() - start).expect("the length of an attribute fits into 16 bits");
         self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
         self.pad();
         self
     }
 
-    /// Appends bytes that are no attribute, such as the fixed part of a nested message.
+    /// Appends bytes that are not an attribute, such as the fixed part of a nested message.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(bytes);
         self.pad();
@@ -161,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_says_why() {
+    fn the_kernels_message_is_in_the_error() {
         let socket = RouteSocket::open().unwrap();
-        // A link that does not exist: every user may ask, and nobody is granted it.
+        // A link that does not exist: every user may ask for it, and nobody gets it.
         let request = Request::new(libc::RTM_SETLINK, 0, &[0; 16]);
         let error = socket.ask(&request).unwrap_err();
         assert!(error.source.raw_os_error().is_some_and(|number| number > 0), "{error}");

@@ -1,4 +1,4 @@
-//! Network namespaces, and addresses in the calling thread's.
+//! Network namespaces, and addresses in the calling thread's namespace.
 
 use std::fs::File;
 use std::io;
@@ -8,11 +8,11 @@ use std::os::fd::AsRawFd;
 use crate::links::index_of;
 use crate::netlink::{Message, NetlinkError, Request, RouteSocket};
 
-/// Moves the calling thread, and what it starts from now on, into a new network namespace with nothing in it but a
-/// loopback device that is down. Returns what names the namespace to others.
+/// Moves the calling thread, and threads and processes that it starts later, into a new network namespace, which
+/// contains only a loopback device that is down. Returns the file that identifies the namespace.
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN; EINVAL where the kernel has no network namespaces (CONFIG_NET_NS).
+/// EPERM without CAP_SYS_ADMIN; EINVAL if the kernel has no network namespaces (CONFIG_NET_NS).
 pub fn enter_new_namespace() -> io::Result<File> {
     // SAFETY: unshare(2) takes flags only.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
@@ -21,37 +21,36 @@ pub fn enter_new_namespace() -> io::Result<File> {
     File::open("/proc/thread-self/ns/net")
 }
 
-/// A network namespace that is kept open.
+/// An open network namespace.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
-    /// Makes a new one, with nothing in it but a loopback device that is down. It goes when the last that holds it is
-    /// gone.
+    /// Creates one that contains only a loopback device that is down. It is deleted when its last user is gone.
     ///
     /// # Errors
-    /// EPERM without CAP_SYS_ADMIN; EINVAL where the kernel has no network namespaces (CONFIG_NET_NS).
+    /// EPERM without CAP_SYS_ADMIN; EINVAL if the kernel has no network namespaces (CONFIG_NET_NS).
     pub fn new() -> io::Result<Self> {
         let file = on_a_thread(enter_new_namespace)??;
         Ok(Self { file })
     }
 
-    /// The calling thread's.
+    /// The calling thread's namespace.
     ///
     /// # Errors
-    /// Where the kernel has no network namespaces, or /proc is not mounted.
+    /// If the kernel has no network namespaces, or /proc is not mounted.
     pub fn own() -> io::Result<Self> {
         Ok(Self { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// What names it to others.
+    /// The file that identifies it.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Its number, the inode of its file: two namespaces that exist at the same time have different ones.
+    /// The inode of its file: two namespaces that exist at the same time have different ones.
     ///
     /// # Errors
     /// fstat(2)'s.
@@ -60,7 +59,7 @@ impl Namespace {
         Ok(self.file.metadata()?.ino())
     }
 
-    /// Moves the calling thread, and what it starts from now on, into it (setns(2)).
+    /// Moves the calling thread, and threads and processes that it starts later, into it (setns(2)).
     ///
     /// # Errors
     /// EPERM without CAP_SYS_ADMIN.
@@ -72,16 +71,16 @@ impl Namespace {
         Ok(())
     }
 
-    /// What `work` returns, done by a thread inside the namespace; the calling thread waits.
+    /// Runs `work` in a thread inside the namespace and returns its result; the calling thread waits.
     ///
     /// # Errors
-    /// When no thread can be started, or none may enter.
+    /// If no thread can be started, or it may not enter the namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         on_a_thread(|| self.enter().map(|()| work()))?
     }
 }
 
-/// What `work` returns, done by a thread of its own.
+/// Runs `work` in a separate thread and returns its result.
 fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("tardy-netns".to_owned()).spawn_scoped(scope, work)?;
@@ -89,16 +88,16 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     })
 }
 
-/// The addresses of the calling thread's namespace, each with the number of its link.
+/// The addresses in the calling thread's namespace, each with the index of its link.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's.
 pub fn addresses() -> Result<Vec<(u32, IpAddr)>, NetlinkError> {
     // struct ifaddrmsg: family, prefix length, flags, scope, index.
     let request = Request::new(libc::RTM_GETADDR, libc::NLM_F_DUMP as u16, &[0; 8]);
     let address = |message: &Message| {
         let attributes = message.attributes(8);
-        // Of a link between two points IFA_ADDRESS is the other end's.
+        // For a point-to-point link, IFA_ADDRESS is the other end's.
         let value = attributes.find(libc::IFA_LOCAL).or(attributes.find(libc::IFA_ADDRESS))?.value;
         let address = match value.len() {
             4 => IpAddr::from(<[u8; 4]>::try_from(value).ok()?),
@@ -109,10 +108,10 @@ pub fn addresses() -> Result<Vec<(u32, IpAddr)>, NetlinkError> {
     Ok(RouteSocket::open()?.dump(&request)?.iter().filter_map(address).collect())
 }
 
-/// Gives a link an IPv4 address with so many bits of network.
+/// Gives a link an IPv4 address with a prefix length.
 ///
 /// # Errors
-/// EEXIST when it has that address already, EPERM without CAP_NET_ADMIN.
+/// EEXIST if it already has that address, EPERM without CAP_NET_ADMIN.
 pub fn add_address(name: &str, address: Ipv4Addr, prefix_bits: u8) -> Result<(), NetlinkError> {
     // struct ifaddrmsg: family, prefix length, flags, scope, index.
     let mut fixed = vec![libc::AF_INET as u8, prefix_bits, 0, 0];
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
     use crate::links::{make_veth, set_up};
 
-    /// Two threads in namespaces of their own, a link between them, and a packet over it.
+    /// Two threads in separate namespaces, a link between them, and a packet over it.
     #[test]
     fn a_packet_crosses_a_link_between_two_namespaces() {
         let (namespace, there) = mpsc::channel();
@@ -157,7 +156,7 @@ mod tests {
                 }
             };
             if let Err(error) = make_veth("here", "there", Some(&peer), None) {
-                return eprintln!("skipped: this kernel makes no veth: {error}");
+                return eprintln!("skipped: this kernel cannot create veth pairs: {error}");
             }
             go.send(()).unwrap();
             set_up("here").unwrap();

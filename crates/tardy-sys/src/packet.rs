@@ -1,4 +1,4 @@
-//! Raw Ethernet frames of a network device, with the times at which the kernel or the device saw them (packet(7),
+//! Raw Ethernet frames of a network device, with timestamps of the kernel or the device (packet(7),
 //! Documentation/networking/timestamping.rst).
 
 use std::io;
@@ -25,38 +25,39 @@ pub struct PacketSocket {
     fd: OwnedFd,
 }
 
-/// A frame that was received, without its tag: the kernel takes that out.
+/// A received frame, without its VLAN tag, which the kernel removes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Length of the frame in the buffer, in bytes.
     pub length: usize,
-    /// Length that it had, if it did not fit.
+    /// Its original length, if it was truncated.
     pub whole_length: usize,
-    /// Its VLAN tag's control information: priority in the upper three bits, VLAN in the lower twelve.
+    /// The control information of its VLAN tag: priority in the upper three bits, VLAN in the lower twelve.
     pub vlan_tci: Option<u16>,
-    /// When the kernel took it over from the driver, in ns of CLOCK_REALTIME.
+    /// When the driver delivered it to the kernel, in ns of CLOCK_REALTIME.
     pub software_ns: Option<i64>,
-    /// When the device saw it, in ns of the device's clock.
+    /// When the device received it, in ns of the device's clock.
     pub hardware_ns: Option<i64>,
 }
 
 impl PacketSocket {
-    /// A socket that only sends, over the device `name` of the calling thread's namespace.
+    /// A socket that only sends, by the device `name` of the calling thread's namespace.
     ///
     /// # Errors
-    /// EPERM without CAP_NET_RAW, ENODEV when there is no such device.
+    /// EPERM without CAP_NET_RAW, ENODEV if there is no such device.
     pub fn sender(name: &str) -> io::Result<Self> {
         Self::open(name, 0)
     }
 
-    /// A socket that receives what comes in by the device `name`, with timestamps; `buffer_bytes` of it wait to be read.
+    /// A socket that receives frames of the device `name`, with timestamps, and a receive buffer of `buffer_bytes`.
     ///
     /// # Errors
-    /// EPERM without CAP_NET_RAW, ENODEV when there is no such device.
+    /// EPERM without CAP_NET_RAW, ENODEV if there is no such device.
     pub fn receiver(name: &str, buffer_bytes: usize) -> io::Result<Self> {
         let socket = Self::open(name, libc::ETH_P_ALL as u16)?;
         socket.set(libc::SOL_PACKET, PACKET_AUXDATA, 1)?;
-        // Before Linux 4.20 there is no such option, and frames that this host sends are told by their addresses.
+        // Before Linux 4.20 the option does not exist; frames sent by this host are then recognised by their
+        // addresses.
         let _ = socket.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
         let stamps = RX_HARDWARE | RX_SOFTWARE | REPORT_SOFTWARE | REPORT_HARDWARE;
         socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPING, stamps)?;
@@ -69,8 +70,8 @@ impl PacketSocket {
 
     fn open(name: &str, protocol: u16) -> io::Result<Self> {
         let index = links::index_of(name)?;
-        // No protocol at first: between here and bind(2) frames of every device would come in.
-        // SAFETY: socket(2) takes integers only.
+        // No protocol at first: between here and bind(2) frames of every device would arrive. SAFETY: socket(2) takes
+        // integers only.
         let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
@@ -90,7 +91,7 @@ impl PacketSocket {
         Ok(Self { fd })
     }
 
-    /// Sets the priority of the frames that it sends (socket(7), SO_PRIORITY).
+    /// Sets the priority of sent frames (socket(7), SO_PRIORITY).
     ///
     /// # Errors
     /// EPERM above 6 without CAP_NET_ADMIN.
@@ -98,7 +99,7 @@ impl PacketSocket {
         self.set(libc::SOL_SOCKET, libc::SO_PRIORITY, priority.cast_signed())
     }
 
-    /// Sets how many bytes of frames wait to be sent before sending waits too.
+    /// Sets the size of the send buffer in bytes.
     ///
     /// # Errors
     /// setsockopt(2)'s.
@@ -107,20 +108,20 @@ impl PacketSocket {
         self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
     }
 
-    /// Lets frames be sent at a time on `clock` that is given with each (SO_TXTIME, tc-etf(8)).
+    /// Enables transmit times on `clock`, which are then given with each frame (SO_TXTIME, tc-etf(8)).
     ///
     /// # Errors
-    /// EPERM without CAP_NET_ADMIN, EINVAL for a clock that the kernel does not take.
+    /// EPERM without CAP_NET_ADMIN, EINVAL for a clock that the kernel does not support.
     pub fn enable_transmit_time(&self, clock: Clock) -> io::Result<()> {
         // struct sock_txtime of include/uapi/linux/net_tstamp.h: clock, flags.
         let setting: [libc::c_int; 2] = [clock.id(), 0];
         self.set_bytes(libc::SOL_SOCKET, libc::SO_TXTIME, &setting)
     }
 
-    /// Sends a frame; waits while too much waits to be sent.
+    /// Sends a frame; waits while the send buffer is full.
     ///
     /// # Errors
-    /// ENETDOWN while the device is down, ENOBUFS when its queue is full, EMSGSIZE for one that is too long.
+    /// ENETDOWN if the device is down, ENOBUFS if its queue is full, EMSGSIZE if the frame is too long.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: the frame is readable for its length.
         let sent = unsafe { libc::send(self.fd.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
@@ -140,10 +141,10 @@ impl PacketSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Takes a frame that came in, without waiting; nothing if none did.
+    /// Reads a received frame without waiting; `None` if there is none.
     ///
     /// # Errors
-    /// ENETDOWN when the device went down; recvmsg(2)'s others.
+    /// ENETDOWN if the device went down; otherwise recvmsg(2)'s.
     pub fn receive(&self, frame: &mut [u8]) -> io::Result<Option<Received>> {
         let mut part = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
         let mut ancillary = Ancillary::room();
@@ -199,7 +200,7 @@ mod tests {
 
     fn in_namespace() {
         if let Err(error) = make_veth("here", "there", None, None) {
-            return eprintln!("skipped: this kernel makes no veth: {error}");
+            return eprintln!("skipped: this kernel cannot create veth pairs: {error}");
         }
         set_up("here").unwrap();
         set_up("there").unwrap();
@@ -210,7 +211,7 @@ mod tests {
         frame.extend_from_slice(&[2, 0, 0, 0, 0, 1, 0x81, 0, 0x60, 5, 0x88, 0xb5]);
         frame.resize(200, 0x5a);
         let (before, mut buffer) = (Clock::Realtime.now_ns(), [0; 300]);
-        // The kernel may begin to stamp a little after it was asked.
+        // The kernel may start to timestamp a little after it was enabled.
         let received = loop {
             sender.send(&frame).unwrap();
             signals::wait_readable(&[receiver.as_fd().as_raw_fd()], 1_000_000_000).unwrap();

@@ -1,4 +1,4 @@
-//! The log of tardy's own GPIO chip for the lab (`kernel/pins/tardy_pins.c`): what an oscilloscope would have shown.
+//! The log of tardy's GPIO chip for the lab (`kernel/pins/tardy_pins.c`): what an oscilloscope would show.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,26 +7,26 @@ use std::io::{self, Read};
 const PATH: &str = "/dev/tardy_pins";
 /// Bytes of a record.
 const RECORD_BYTES: usize = 32;
-/// Records that are read at once.
+/// The number of records that are read at once.
 const RECORDS: usize = 256;
 
-/// What the driver calls its chip.
+/// The name that the driver gives its chip.
 pub const CHIP_LABEL: &str = "tardy-pins";
 
 /// One rise of line 0. Times are on CLOCK_MONOTONIC, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rise {
-    /// Its number, from 0 since the log was opened; numbers that are skipped were lost.
+    /// Its number, from 0 when the log was opened; missing numbers were lost.
     pub number: u64,
     /// When the timer was programmed to raise the line.
     pub due_ns: u64,
-    /// When its function did.
+    /// When the timer's function raised it.
     pub raised_ns: u64,
-    /// When line 1 was raised next; nothing if line 0 was raised again before.
+    /// When line 1 was raised next; `None` if line 0 was raised again before.
     pub answered_ns: Option<u64>,
 }
 
-/// The log, open. Opening it forgets what was noted before.
+/// The open log. Opening it drops earlier records.
 #[derive(Debug)]
 pub struct PinsLog(File);
 
@@ -34,17 +34,17 @@ impl PinsLog {
     /// Opens it.
     ///
     /// # Errors
-    /// Where the module is not loaded, or without permission.
+    /// If the module is not loaded, or without permission.
     pub fn open() -> io::Result<Self> {
         File::open(PATH)
             .map(Self)
             .map_err(|error| io::Error::new(error.kind(), format!("{PATH} cannot be opened: {error}")))
     }
 
-    /// Takes what has been noted since, oldest first. It never waits.
+    /// Reads the new records, oldest first, without waiting.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel's.
     pub fn take(&mut self, mut each: impl FnMut(Rise)) -> io::Result<()> {
         let mut buffer = [0; RECORD_BYTES * RECORDS];
         loop {

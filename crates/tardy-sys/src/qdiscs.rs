@@ -1,4 +1,4 @@
-//! Queueing disciplines of a device: which there are, setting plain ones, and taking them away (tc(8)).
+//! Queueing disciplines of a device: lists them, sets simple ones, and deletes them (tc(8)).
 
 use crate::links;
 use crate::netlink::{Message, NetlinkError, Request, RouteSocket};
@@ -14,20 +14,20 @@ const FIXED_BYTES: usize = 20;
 /// TC_H_ROOT.
 pub const ROOT: u32 = u32::MAX;
 
-/// A queueing discipline as the kernel shows it.
+/// A queueing discipline as reported by the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Qdisc {
     /// The device's index.
     pub device: u32,
     /// Its handle, major number in the upper 16 bits.
     pub handle: u32,
-    /// The handle of the class that it hangs from, or [`ROOT`].
+    /// The handle of its parent class, or [`ROOT`].
     pub parent: u32,
     /// Its kind, such as `pfifo`.
     pub kind: String,
     /// Its settings, as attributes.
     pub options: Vec<u8>,
-    /// Bytes that a size table adds to each frame, where it has one.
+    /// Bytes that a size table adds to each frame, if it has one.
     pub overhead_bytes: Option<u32>,
     /// Frames that wait in it.
     pub waiting_frames: u32,
@@ -35,17 +35,17 @@ pub struct Qdisc {
     pub dropped: u32,
 }
 
-/// A queueing discipline that sends each frame at the time given with it (tc-etf(8)).
+/// A queueing discipline that sends each frame at its transmit time (tc-etf(8)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Etf {
-    /// How long before its time a frame is given to the driver, in ns.
+    /// How long before its time a frame is passed to the driver, in ns.
     pub delta_ns: i32,
-    /// The clock of the times, as clock_gettime(2) has it.
+    /// The clock of the transmit times, by its number in clock_gettime(2).
     pub clock_id: i32,
 }
 
 impl Qdisc {
-    /// Reads a message of a dump; nothing from one of another kind.
+    /// Parses a message of a dump; `None` for messages of another type.
     pub fn read(message: &Message) -> Option<Self> {
         // TCA_STATS_QUEUE: `struct gnet_stats_queue`, qlen, backlog, drops, requeues, overlimits.
         const QUEUE: u16 = 3;
@@ -72,7 +72,7 @@ impl Qdisc {
         })
     }
 
-    /// An ETF's settings; nothing of another kind.
+    /// The settings of an ETF; `None` for another kind.
     pub fn etf(&self) -> Option<Etf> {
         // TCA_ETF_PARMS, the first attribute: struct tc_etf_qopt, delta, clock, flags.
         let number = |at: usize| Some(i32::from_ne_bytes(self.options.get(at..at + 4)?.try_into().ok()?));
@@ -91,7 +91,7 @@ impl Qdisc {
 /// The queueing disciplines of the device `name`.
 ///
 /// # Errors
-/// ENODEV when there is no such device.
+/// ENODEV if there is no such device.
 pub fn of(name: &str) -> Result<Vec<Qdisc>, NetlinkError> {
     let index = links::index_of(name)?;
     let request = Request::new(libc::RTM_GETQDISC, libc::NLM_F_DUMP as u16, &traffic(index, 0, 0));
@@ -99,11 +99,11 @@ pub fn of(name: &str) -> Result<Vec<Qdisc>, NetlinkError> {
     Ok(messages.iter().filter_map(Qdisc::read).filter(|qdisc| qdisc.device == index).collect())
 }
 
-/// The kinds of the classful queueing disciplines of the device `name`, one for each class, with its handle: also of a
-/// queueing discipline that is too large for [`of`] to show.
+/// The kinds of the classful queueing disciplines of the device `name` with their handles, one for each class. It
+/// includes a queueing discipline that is too large for [`of`] to show.
 ///
 /// # Errors
-/// ENODEV when there is no such device.
+/// ENODEV if there is no such device.
 pub fn classes_of(name: &str) -> Result<Vec<(String, u32)>, NetlinkError> {
     let index = links::index_of(name)?;
     let request = Request::new(libc::RTM_GETTCLASS, libc::NLM_F_DUMP as u16, &traffic(index, 0, 0));
@@ -114,10 +114,10 @@ pub fn classes_of(name: &str) -> Result<Vec<(String, u32)>, NetlinkError> {
     Ok(messages.iter().filter_map(class).collect())
 }
 
-/// Hangs a first-in-first-out queue of `limit` frames from the class `parent` of the device `name`.
+/// Adds a FIFO queue of `limit` frames to the class `parent` of the device `name`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's.
 pub fn set_pfifo(name: &str, parent: u32, limit: u32) -> Result<(), NetlinkError> {
     set(name, parent, 0, "pfifo", |request| {
         request.attribute(TCA_OPTIONS, &limit.to_ne_bytes());
@@ -127,20 +127,20 @@ pub fn set_pfifo(name: &str, parent: u32, limit: u32) -> Result<(), NetlinkError
 /// A token bucket (tc-tbf(8)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// At which rate frames leave, in bit/s.
+    /// The rate, in bit/s.
     pub rate_bps: u64,
-    /// How much may leave at once, in bytes: at least a frame.
+    /// The size of the bucket, in bytes: at least a frame.
     pub burst_bytes: u32,
-    /// How much waits, in bytes.
+    /// The size of the queue, in bytes.
     pub limit_bytes: u32,
-    /// What each frame takes beyond its own bytes.
+    /// Bytes that each frame costs in addition to its own.
     pub overhead_bytes: u16,
 }
 
 /// Makes a token bucket the root of the device `name`.
 ///
 /// # Errors
-/// ENOENT where the kernel has none (CONFIG_NET_SCH_TBF).
+/// ENOENT if the kernel has none (CONFIG_NET_SCH_TBF).
 pub fn set_token_bucket(name: &str, bucket: TokenBucket) -> Result<(), NetlinkError> {
     // include/uapi/linux/pkt_sched.h.
     const PARMS: u16 = 1;
@@ -169,11 +169,11 @@ pub fn set_token_bucket(name: &str, bucket: TokenBucket) -> Result<(), NetlinkEr
     })
 }
 
-/// Makes a queueing discipline of `kind` the root of the device `name`, with `major` as the upper half of its handle and with
-/// `options`, the settings as [`Qdisc::options`] has them.
+/// Makes a queueing discipline of `kind` the root of the device `name`, with `major` as the upper half of its handle
+/// and `options` as its settings, in the form of [`Qdisc::options`].
 ///
 /// # Errors
-/// ENOENT where the kernel has none of that kind, EINVAL for settings that it does not take.
+/// ENOENT if the kernel has none of that kind, EINVAL for invalid settings.
 pub fn set_root(name: &str, kind: &str, major: u16, options: &[u8]) -> Result<(), NetlinkError> {
     set(name, ROOT, major, kind, |request| {
         if !options.is_empty() {
@@ -182,10 +182,10 @@ pub fn set_root(name: &str, kind: &str, major: u16, options: &[u8]) -> Result<()
     })
 }
 
-/// Takes away the root queueing discipline of the device `name`; the kernel puts its default in its place.
+/// Deletes the root queueing discipline of the device `name`; the kernel replaces it with the default.
 ///
 /// # Errors
-/// ENOENT when it has its default already.
+/// ENOENT if it already is the default.
 pub fn delete_root(name: &str) -> Result<(), NetlinkError> {
     let fixed = traffic(links::index_of(name)?, 0, ROOT);
     RouteSocket::open()?.ask(&Request::new(libc::RTM_DELQDISC, 0, &fixed))
@@ -215,7 +215,7 @@ pub(crate) fn traffic(device: u32, handle: u32, parent: u32) -> [u8; FIXED_BYTES
     bytes
 }
 
-/// What a message about queueing disciplines says of whom: the device's index, for news of [`crate::netlink::Monitor`].
+/// The device's index in a message about queueing disciplines, for notifications of [`crate::netlink::Monitor`].
 pub fn device_of(message: &Message) -> Option<u32> {
     let of_traffic = [libc::RTM_NEWQDISC, libc::RTM_DELQDISC].contains(&message.kind);
     of_traffic.then(|| message.number_at(4)).flatten()

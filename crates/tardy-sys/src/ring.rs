@@ -1,19 +1,18 @@
-//! A ring in the shared map: one thread puts slots in, one takes them out, in two processes, and neither ever waits.
+//! A ring in the shared map: one thread writes slots, another reads them, in two processes, and neither ever waits.
 //!
-//! Head and tail count slots for ever and wrap with their 32 bits, so that all of the ring can be full and `head ==
-//! tail` is empty without doubt. They are 32-bit because every target has atomics of that size, ARMv5 included; a
-//! slot's cells need none, since the head is published after them and the tail after they were read. Head and tail
-//! have a cache line each, and the writer looks at the tail only when the ring seems full: what a wake-up touches is
-//! its slot and the head.
+//! Head and tail are running 32-bit counts of slots that wrap, so the whole ring can be used and `head == tail`
+//! always means empty. Every target has 32-bit atomics, ARMv5 included; a slot's cells need none, since the head is
+//! published after they are written and the tail after they are read. Head and tail each have a cache line, and the
+//! writer reads the tail only when the ring seems full: a wake-up touches only its slot and the head.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cell64::Cell64;
 
-/// Cells of a slot.
+/// Cells per slot.
 pub const SLOT_CELLS: usize = 3;
 
-/// One slot's content.
+/// The content of a slot.
 pub type Slot = [u64; SLOT_CELLS];
 
 /// A ring; its two ends are [`Self::writer`] and [`Self::reader`].
@@ -26,24 +25,24 @@ pub struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// How many slots it has.
+    /// The number of slots.
     pub fn slot_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether nothing can be put in until something is taken out.
+    /// Whether the ring is full.
     pub fn is_full(&self) -> bool {
         let filled = self.head.load(Ordering::Relaxed).wrapping_sub(self.tail.load(Ordering::Acquire));
         filled as usize >= self.slots.len()
     }
 
-    /// The end that puts in. Only one may be in use.
+    /// The writing end. Only one may be in use.
     pub fn writer(&self) -> RingWriter<'a> {
         let head = self.head.load(Ordering::Relaxed);
         RingWriter { ring: *self, head, free: 0 }
     }
 
-    /// The end that takes out. Only one may be in use.
+    /// The reading end. Only one may be in use.
     pub fn reader(&self) -> RingReader<'a> {
         let tail = self.tail.load(Ordering::Relaxed);
         RingReader { ring: *self, tail }
@@ -55,17 +54,17 @@ impl<'a> Ring<'a> {
     }
 }
 
-/// The end that puts in.
+/// The writing end.
 #[derive(Debug)]
 pub struct RingWriter<'a> {
     ring: Ring<'a>,
     head: u32,
-    /// Slots that were free when the tail was last looked at, less those filled since.
+    /// Free slots when the tail was last read, minus those filled since.
     free: usize,
 }
 
 impl RingWriter<'_> {
-    /// Puts `slot` in; whether there was room.
+    /// Writes `slot`; returns whether there was room.
     #[inline(always)]
     pub fn put(&mut self, slot: Slot) -> bool {
         if self.free == 0 && !self.has_room() {
@@ -80,7 +79,7 @@ impl RingWriter<'_> {
         true
     }
 
-    /// Whether there is room now, as far as the reader has come.
+    /// Whether there is room now, according to the reader's progress.
     #[cold]
     pub fn has_room(&mut self) -> bool {
         let filled = self.head.wrapping_sub(self.ring.tail.load(Ordering::Acquire)) as usize;
@@ -89,7 +88,7 @@ impl RingWriter<'_> {
     }
 }
 
-/// The end that takes out.
+/// The reading end.
 #[derive(Debug)]
 pub struct RingReader<'a> {
     ring: Ring<'a>,
@@ -97,14 +96,14 @@ pub struct RingReader<'a> {
 }
 
 impl RingReader<'_> {
-    /// How many slots can be taken now.
+    /// How many slots can be read now.
     pub fn waiting(&self) -> usize {
         let filled = self.ring.head.load(Ordering::Acquire).wrapping_sub(self.tail) as usize;
-        // More than there are slots only if something else wrote into the file.
+        // More than all slots only if another program wrote into the file.
         filled.min(self.ring.slots.len())
     }
 
-    /// Takes the oldest slot out, if there is one.
+    /// Reads the oldest slot; `None` if the ring is empty.
     pub fn take(&mut self) -> Option<Slot> {
         if self.waiting() == 0 {
             return None;
@@ -120,7 +119,7 @@ impl RingReader<'_> {
 mod tests {
     use super::*;
 
-    /// A ring whose counts stand just before they wrap.
+    /// A ring whose counts are about to wrap.
     fn with_ring(slots: usize, test: impl FnOnce(Ring<'_>)) {
         let slots: Vec<_> = (0..slots).map(|_| <[Cell64; SLOT_CELLS]>::default()).collect();
         let start = u32::MAX - 5;
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out_in_order_where_the_counts_wrap() {
+    fn slots_are_read_in_order_where_the_counts_wrap() {
         with_ring(4, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());
             for value in 0..20 {
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_refuses_and_keeps_what_it_has() {
+    fn a_full_ring_refuses_and_keeps_its_slots() {
         with_ring(8, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());
             assert_eq!((0..11).filter(|value| writer.put([*value; 3])).count(), 8);
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_lose_and_double_nothing() {
+    fn two_threads_neither_lose_nor_duplicate_slots() {
         const COUNT: u64 = 200_000;
         with_ring(64, |ring| {
             let (mut writer, mut reader) = (ring.writer(), ring.reader());

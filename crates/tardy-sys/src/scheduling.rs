@@ -11,9 +11,9 @@ pub enum Scheduling {
     Fifo(u32),
     /// SCHED_RR with a priority from 1 to 99.
     Rr(u32),
-    /// SCHED_DEADLINE: runtime and period in ns, the deadline being the period's end.
+    /// SCHED_DEADLINE: runtime and period in ns; the deadline is the end of the period.
     Deadline {
-        /// CPU time granted in each period.
+        /// CPU time in each period.
         runtime_ns: u64,
         /// The period.
         period_ns: u64,
@@ -37,8 +37,8 @@ struct SchedAttr {
 /// Sets the calling thread's policy with sched_setattr(2).
 ///
 /// # Errors
-/// EPERM without the privilege; EBUSY when SCHED_DEADLINE has no bandwidth left, or the thread is pinned to fewer
-/// CPUs than its root domain has; EINVAL for parameters out of range.
+/// EPERM without the privilege; EBUSY if SCHED_DEADLINE has no bandwidth left, or the thread is pinned to fewer CPUs
+/// than its root domain has; EINVAL for parameters out of range.
 pub fn set(scheduling: Scheduling) -> io::Result<()> {
     set_of(0, scheduling)
 }
@@ -55,7 +55,7 @@ pub fn set_of(thread: u32, scheduling: Scheduling) -> io::Result<()> {
         Scheduling::Deadline { runtime_ns, period_ns } => (libc::SCHED_DEADLINE, 0, runtime_ns, period_ns),
     };
     if runtime == 0 {
-        // The older call serves kernels before 3.14, where the AT91SAM boards are.
+        // The older call is for kernels before 3.14, such as those of the AT91SAM boards.
         #[allow(clippy::needless_update, reason = "musl has further fields")]
         let parameter = libc::sched_param { sched_priority: priority as i32, ..zeroed_parameter() };
         // SAFETY: `parameter` is a valid sched_param; the kernel looks the thread up by its id.
@@ -92,14 +92,14 @@ fn result(status: libc::c_long) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Largest CPU number that can be handled, plus one.
+/// The largest supported CPU number, plus one.
 pub(crate) const CPU_COUNT_MAX: usize = 8192;
 type CpuMask = [u64; CPU_COUNT_MAX / 64];
 
 /// Pins the calling thread to `cpus`.
 ///
 /// # Errors
-/// EINVAL when none of them is online or allowed by the thread's cpuset.
+/// EINVAL if none of them is online or allowed by the thread's cpuset.
 pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     let mut mask: CpuMask = [0; CPU_COUNT_MAX / 64];
     for cpu in cpus {
@@ -131,7 +131,7 @@ pub fn affinity() -> io::Result<Vec<u32>> {
     Ok((0..CPU_COUNT_MAX as u32).filter(is_set).collect())
 }
 
-/// The kernel's masks are arrays of `unsigned long`; on a 32-bit big-endian machine the halves change places.
+/// The kernel's masks are arrays of `unsigned long`; on a 32-bit big-endian machine the halves are swapped.
 fn native_words(mask: CpuMask) -> CpuMask {
     if cfg!(all(target_endian = "big", target_pointer_width = "32")) {
         return mask.map(|word| word.rotate_left(32));
@@ -139,13 +139,13 @@ fn native_words(mask: CpuMask) -> CpuMask {
     mask
 }
 
-/// The calling thread's id (gettid(2)), as this process's pid namespace has it.
+/// The calling thread's id (gettid(2)), in this process's pid namespace.
 pub fn thread_id() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Gives up the CPU (sched_yield(2)); for a SCHED_DEADLINE thread, until its next period.
+/// Yields the CPU (sched_yield(2)); for a SCHED_DEADLINE thread, until its next period.
 #[inline(always)]
 pub fn yield_now() {
     // SAFETY: sched_yield takes nothing and touches no memory.

@@ -1,16 +1,17 @@
-//! Counters that the probe writes and the housekeeping process reads, in a file on tmpfs (ADR 0001).
+//! Counters that the probe writes and the supervisor reads, in a file on tmpfs (ADR 0001).
 //!
-//! The file is a page of header and then blocks, one a measuring thread. A block has one writer and a sequence count,
-//! odd while the writer is in it: a reader copies the block and keeps the copy if the count was even and did not
-//! change. The writer never waits. Beside the count stands a request, by which a reader asks the writer to end. The
-//! map says nothing of what its cells mean; the crate that measures does. Behind the blocks there may be a ring for each
-//! (`ring.rs`), for samples that a person asked to keep one by one.
+//! The file is a page of header and then a block for each measuring thread. A block has one writer and a sequence
+//! count, which is odd while the writer changes the block: a reader copies the block and keeps the copy if the count
+//! was even and did not change. The writer never waits. After the count comes a request, by which a reader asks the
+//! writer to end. The map does not define the meaning of its cells; the measuring crate does. After the blocks there
+//! can be a ring for each (`ring.rs`), for samples that are to be kept individually.
 //!
-//! Count, request and the first cells share a cache line: after a sleep the caches are another task's, and each line
-//! that a wake-up touches costs more than all the arithmetic on it.
+//! Count, request and the first cells share a cache line: after a sleep the caches hold another task's data, and each
+//! line that a wake-up touches costs more than all its arithmetic.
 //!
-//! The road not taken: counting from a pipe or ring of samples. It can fill up, must be drained, and what is in it dies
-//! with its reader; counters in a file survive `kill -9` of both. So the rings are beside the counters, never before them.
+//! The road not taken: counting from a pipe or ring of samples. It can fill up, must be drained, and loses its
+//! contents when the reader dies; counters in a file survive `kill -9` of both. Rings are therefore an addition to
+//! the counters.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -31,18 +32,18 @@ const HEADER_BYTES: usize = 4096;
 /// The sequence count and the request.
 const BLOCK_HEAD_BYTES: usize = 8;
 const CACHE_LINE: usize = 64;
-/// A ring's head and tail, a cache line each.
+/// A ring's head and tail, with a cache line each.
 const RING_HEAD_BYTES: usize = 2 * CACHE_LINE;
-/// Cells at the beginning of the header: magic, version, blocks, cells a block, slots a ring.
+/// Cells at the start of the header: magic, version, blocks, cells per block, slots per ring.
 const FIXED_CELLS: usize = 5;
-/// Header cells that the user of the map gives a meaning.
+/// Header cells whose meaning the user of the map defines.
 pub const HEADER_CELLS: usize = 16;
-/// Largest map that is opened, in bytes.
+/// The largest map that is opened, in bytes.
 const SIZE_MAX: u64 = 4 << 30;
 /// How often a reader tries to copy a block between two writes before it gives up.
 const READ_ATTEMPTS: usize = 10_000;
 
-/// What is wrong with a map.
+/// A problem with a map.
 #[derive(Debug, Error)]
 pub enum MapError {
     /// The kernel refused.
@@ -50,9 +51,9 @@ pub enum MapError {
     Io {
         /// The map's file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         what: &'static str,
-        /// Why it failed.
+        /// The error.
         source: io::Error,
     },
     /// The file is not a map of this version.
@@ -60,12 +61,12 @@ pub enum MapError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What gives it away.
+        /// Why it is not a map.
         reason: String,
     },
 }
 
-/// A mapped file of counters. While any process has it open, it is known to be in use ([`is_in_use`]).
+/// A mapped file of counters. While any process has it open, it counts as in use ([`is_in_use`]).
 #[derive(Debug)]
 pub struct SharedMap {
     path: PathBuf,
@@ -75,7 +76,7 @@ pub struct SharedMap {
     file: File,
 }
 
-/// What a map holds.
+/// The dimensions of a map.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shape {
     blocks: usize,
@@ -90,7 +91,7 @@ unsafe impl Send for SharedMap {}
 unsafe impl Sync for SharedMap {}
 
 impl SharedMap {
-    /// Makes a map of `blocks` blocks of `cells` cells each, all zero, faulted in, readable by its owner only.
+    /// Creates a map of `blocks` blocks of `cells` cells each, all zero, faulted in, readable by its owner only.
     pub fn create(path: &Path, blocks: usize, cells: usize) -> Result<Self, MapError> {
         Self::create_with_rings(path, blocks, cells, 0)
     }
@@ -111,13 +112,13 @@ impl SharedMap {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(|error| fail("cannot be made", error))?;
-        // Allocated rather than merely sized: on a full tmpfs a write to a hole is SIGBUS, an allocation an error.
-        // SAFETY: posix_fallocate takes integers only.
+            .map_err(|error| fail("cannot be created", error))?;
+        // Allocated rather than only sized: on a full tmpfs a write to a hole raises SIGBUS, an allocation returns an
+        // error. SAFETY: posix_fallocate takes integers only.
         let status = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
         if status != 0 {
             let _ = std::fs::remove_file(path);
-            return Err(fail("has no room", io::Error::from_raw_os_error(status)));
+            return Err(fail("cannot be allocated", io::Error::from_raw_os_error(status)));
         }
         let map = Self::map(path, file, bytes, shape)?;
         let fixed = [MAGIC, VERSION, blocks as u64, cells as u64, ring_slots as u64];
@@ -127,7 +128,7 @@ impl SharedMap {
         Ok(map)
     }
 
-    /// Opens a map that another process made, or left.
+    /// Opens a map that another process created or left.
     pub fn open(path: &Path) -> Result<Self, MapError> {
         let fail = |what, source| MapError::Io { path: path.to_owned(), what, source };
         let foreign = |reason: String| MapError::Foreign { path: path.to_owned(), reason };
@@ -140,7 +141,7 @@ impl SharedMap {
         // SAFETY: geteuid takes nothing and cannot fail.
         let user = unsafe { libc::geteuid() };
         if !metadata.is_file() || metadata.uid() != user && user != 0 {
-            return Err(foreign("it is another user's, or no file".to_owned()));
+            return Err(foreign("it belongs to another user, or is not a file".to_owned()));
         }
         let size = metadata.len();
         if size < HEADER_BYTES as u64 || size > SIZE_MAX {
@@ -170,8 +171,8 @@ impl SharedMap {
         if start == libc::MAP_FAILED {
             return Err(fail("cannot be mapped", io::Error::last_os_error()));
         }
-        // A shared lock says that the map is in use, and the kernel takes it back however the process ends.
-        // SAFETY: flock takes integers only.
+        // A shared lock marks the map as in use, and the kernel releases it however the process ends. SAFETY: flock
+        // takes integers only.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH) } != 0 {
             return Err(fail("cannot be locked", io::Error::last_os_error()));
         }
@@ -184,12 +185,12 @@ impl SharedMap {
         &self.path
     }
 
-    /// How many blocks it has.
+    /// The number of blocks.
     pub fn block_count(&self) -> usize {
         self.shape.blocks
     }
 
-    /// How many cells each block has.
+    /// The number of cells per block.
     pub fn cell_count(&self) -> usize {
         self.shape.cells
     }
@@ -225,7 +226,7 @@ impl SharedMap {
         }
     }
 
-    /// The ring of block `index`, if the map has rings.
+    /// The ring of block `index`; `None` if the map has no rings.
     ///
     /// # Panics
     /// If there is no such block.
@@ -249,7 +250,7 @@ impl SharedMap {
         Some(ring)
     }
 
-    /// Removes the file. The mapping goes on until the value is dropped.
+    /// Removes the file. The mapping remains until the value is dropped.
     pub fn remove(&self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
@@ -263,8 +264,8 @@ impl Drop for SharedMap {
     }
 }
 
-/// Takes a lock back at once. Closing the file would not do: a child that another thread forks at this moment has
-/// the descriptor too until it executes its program, and the lock with it.
+/// Releases a lock at once. Closing the file would not: a child that another thread forks at this moment also has the
+/// descriptor until it executes its program, and the lock with it.
 fn unlock(file: &File) {
     // SAFETY: flock takes integers only.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
@@ -285,7 +286,7 @@ pub fn is_in_use(path: &Path) -> io::Result<bool> {
 }
 
 impl Shape {
-    /// The shape that a header claims, if there can be one.
+    /// The dimensions in a header, if they are possible.
     fn new(blocks: u64, cells: u64, ring_slots: u64) -> Option<Self> {
         let [blocks, cells, ring_slots] = [blocks, cells, ring_slots].map(|n| usize::try_from(n).ok());
         Some(Self { blocks: blocks?, cells: cells?, ring_slots: ring_slots? })
@@ -303,11 +304,11 @@ impl Shape {
         (RING_HEAD_BYTES + self.ring_slots * SLOT_CELLS * size_of::<Cell64>()).next_multiple_of(CACHE_LINE)
     }
 
-    /// Size of the whole file, if it can be had: checked, since a header may say anything.
+    /// The size of the whole file, if it is possible: checked, since a header may contain anything.
     fn map_bytes(self) -> Option<usize> {
         let slots_are_sound = self.ring_slots == 0 || self.ring_slots.is_power_of_two();
-        // Bounded first, so that the sums for one block cannot overflow, on 32 bits neither, and a ring's 32-bit counts
-        // can tell full from empty.
+        // Bounded first, so that the sums for one block cannot overflow, even in 32 bits, and a ring's 32-bit counts
+        // can distinguish full from empty.
         let in_bounds = self.cells as u64 <= SIZE_MAX / 64 && self.ring_slots as u64 <= SIZE_MAX / 64;
         if !slots_are_sound || !in_bounds {
             return None;
@@ -318,7 +319,7 @@ impl Shape {
     }
 }
 
-/// What a block is in the file.
+/// The layout of a block in the file.
 #[repr(C)]
 #[derive(Debug)]
 struct BlockMemory<C: ?Sized> {
@@ -329,8 +330,8 @@ struct BlockMemory<C: ?Sized> {
 
 const _: () = assert!(std::mem::offset_of!(BlockMemory<[Cell64; 1]>, cells) == BLOCK_HEAD_BYTES);
 
-/// The counters of one measuring thread: as many cells as there are, or an array of those that it needs, so that no
-/// index has to be checked while it measures.
+/// The counters of one measuring thread: a slice of cells, or an array of those that it needs, so that no index is
+/// checked during the measurement.
 #[derive(Debug)]
 pub struct Block<'a, C: ?Sized = [Cell64]> {
     memory: &'a BlockMemory<C>,
@@ -362,8 +363,8 @@ impl<'a, C: ?Sized> Block<'a, C> {
         self.memory.request.load(Ordering::Relaxed) != 0
     }
 
-    /// From here until the result is dropped cells may be changed, and readers will see all of it or none. Only the
-    /// block's one writer may.
+    /// Until the result is dropped cells may be changed, and readers see all changes or none. Only the block's one
+    /// writer may call it.
     #[inline(always)]
     pub fn writing(&self) -> Writing<'a> {
         let writing = Writing { sequence: &self.memory.sequence };
@@ -373,7 +374,7 @@ impl<'a, C: ?Sized> Block<'a, C> {
     }
 }
 
-/// A write to a block that is going on.
+/// A write to a block in progress.
 #[derive(Debug)]
 #[must_use]
 pub struct Writing<'a> {
@@ -381,7 +382,8 @@ pub struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Adds 1 to the sequence count. Its one writer needs no atomic addition, and x86 has a single instruction for this.
+    /// Adds 1 to the sequence count. With one writer it needs no atomic addition, and x86 has a single instruction
+    /// for it.
     #[inline(always)]
     fn step(&self, order: Ordering) {
         self.sequence.store(self.sequence.load(Ordering::Relaxed).wrapping_add(1), order);
@@ -407,8 +409,8 @@ impl<'a> Block<'a> {
         Block { memory: unsafe { &*memory } }
     }
 
-    /// Copies all cells to `copy` as they were at one moment. Whether that worked: if the writer was in the block at
-    /// every attempt, or died in it, the copy may be of a moment within a write.
+    /// Copies all cells to `copy` as of one moment. Returns whether that succeeded: if the writer was changing the
+    /// block at every attempt, or died while it did, the copy may be of a moment within a write.
     pub fn read(&self, copy: &mut Vec<u64>) -> bool {
         for _ in 0..READ_ATTEMPTS {
             let before = self.memory.sequence.load(Ordering::Acquire);
@@ -449,9 +451,9 @@ mod tests {
     }
 
     #[test]
-    fn each_block_has_a_ring_of_its_own_if_rings_were_asked_for() {
+    fn each_block_has_a_separate_ring_if_requested() {
         let directory = tempfile::tempdir().unwrap();
-        let house = SharedMap::create_with_rings(&path(&directory), 3, 10, 4).unwrap();
+        let supervisor = SharedMap::create_with_rings(&path(&directory), 3, 10, 4).unwrap();
         let probe = SharedMap::open(&path(&directory)).unwrap();
         for index in 0..3 {
             let mut writer = probe.ring(index).unwrap().writer();
@@ -459,7 +461,7 @@ mod tests {
             probe.block(index).cells().iter().for_each(|cell| cell.set(u64::MAX));
         }
         for index in 0..3 {
-            let mut reader = house.ring(index).unwrap().reader();
+            let mut reader = supervisor.ring(index).unwrap().reader();
             let taken: Vec<_> = std::iter::from_fn(|| reader.take()).collect();
             assert_eq!(taken, [[index as u64; 3]; 4]);
         }

@@ -1,5 +1,5 @@
-//! Making one CPU interrupt the others that run the same program: what a change of the page tables and a memory
-//! barrier for everybody do.
+//! Makes one CPU interrupt the others that run the same process, as a change of the page tables and a process-wide
+//! memory barrier do.
 
 use std::io;
 use std::ptr::NonNull;
@@ -8,21 +8,21 @@ use std::ptr::NonNull;
 const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
-/// A page of memory of its own, whose protection can be changed.
+/// A separate page of memory whose protection can be changed.
 #[derive(Debug)]
 pub struct Page {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the mapping is this value's alone and goes where it goes.
+// SAFETY: the mapping belongs to this value alone and moves with it.
 unsafe impl Send for Page {}
 
 impl Page {
-    /// Maps a page that can be read and written.
+    /// Maps a readable and writable page.
     ///
     /// # Errors
-    /// mmap(2)'s: ENOMEM when there is no memory, or too many mappings.
+    /// mmap(2)'s: ENOMEM if there is no memory, or there are too many mappings.
     pub fn map() -> io::Result<Self> {
         // SAFETY: sysconf takes an integer and touches no memory.
         let bytes = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
@@ -36,9 +36,9 @@ impl Page {
         }
     }
 
-    /// Writes to the page, forbids writing, and allows it again (mprotect(2)). The first of the two changes takes the
-    /// page out of every translation cache; where the processor cannot do that itself (x86), by an interrupt to each
-    /// other CPU that runs this process (arch/x86/mm/tlb.c, flush_tlb_mm_range).
+    /// Writes to the page, forbids writing, and permits it again (mprotect(2)). The first of the two changes removes
+    /// the page from every TLB. On processors that cannot do this remotely (x86) it interrupts each other CPU that
+    /// runs this process (arch/x86/mm/tlb.c, flush_tlb_mm_range).
     ///
     /// # Errors
     /// mprotect(2)'s: ENOMEM.
@@ -62,7 +62,7 @@ impl Drop for Page {
     }
 }
 
-/// Asks for [`barrier`] to work in this process; tells whether the kernel has it.
+/// Registers this process for [`barrier`]; returns whether the kernel supports it.
 pub fn register_barrier() -> bool {
     membarrier(REGISTER_PRIVATE_EXPEDITED).is_ok()
 }

@@ -1,26 +1,26 @@
-//! Signals as work: handled by a handler, and exchanged between two processes.
+//! Signals as a load: run through a handler, and exchanged between two processes.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::signals::{block, signal_set};
 
-/// How many signals this process's handler has had.
+/// How many signals this process's handler has run for.
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 
-/// The signal that partners send each other; blocked, and waited for.
+/// The signal that partners exchange; blocked, and waited for.
 const TURN: i32 = libc::SIGUSR2;
 
-/// What ends a wait for a partner.
+/// What ended a wait for a partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The partner's signal has come.
+    /// The partner's signal arrived.
     Mine,
     /// A child of this process has ended.
     ChildEnded,
 }
 
-/// This process's readiness to exchange signals. A forked child has it too.
+/// The prepared signal state of this process, which a forked child inherits.
 #[derive(Debug)]
 pub struct Exchange {
     _made: (),
@@ -30,7 +30,7 @@ impl Exchange {
     /// Installs the handler for one real-time signal, and blocks SIGUSR2 and SIGCHLD.
     ///
     /// # Errors
-    /// sigaction(2)'s, when the C library keeps that signal for itself.
+    /// sigaction(2)'s, if the C library reserves that signal.
     pub fn prepare() -> io::Result<Self> {
         extern "C" fn handle(_: i32) {
             HANDLED.fetch_add(1, Ordering::Relaxed);
@@ -51,7 +51,7 @@ impl Exchange {
     /// Sends this thread a signal and runs its handler: raise(3) returns after it.
     ///
     /// # Errors
-    /// When the signal cannot be queued (EAGAIN, RLIMIT_SIGPENDING), or was not handled.
+    /// If the signal cannot be queued (EAGAIN, RLIMIT_SIGPENDING), or was not handled.
     pub fn handle_one(&self) -> io::Result<()> {
         let before = HANDLED.load(Ordering::Relaxed);
         // SAFETY: raise takes an integer; a handler for it is installed.
@@ -59,23 +59,23 @@ impl Exchange {
             return Err(io::Error::last_os_error());
         }
         if HANDLED.load(Ordering::Relaxed) == before {
-            return Err(io::Error::other("a signal was sent and not handled"));
+            return Err(io::Error::other("a signal was sent but not handled"));
         }
         Ok(())
     }
 
-    /// Gives the turn to `partner`.
+    /// Signals `partner` that it is its turn.
     ///
     /// # Errors
-    /// kill(2)'s: ESRCH when it is gone.
+    /// kill(2)'s: ESRCH if it is gone.
     pub fn give_turn(&self, partner: u32) -> io::Result<()> {
         crate::child::send(partner, TURN)
     }
 
-    /// Waits for the partner's signal, or a child's end.
+    /// Waits for the partner's signal, or the end of a child.
     ///
     /// # Errors
-    /// sigwaitinfo(2)'s but for EINTR.
+    /// sigwaitinfo(2)'s except EINTR.
     pub fn wait(&self) -> io::Result<Turn> {
         let set = signal_set(&[TURN, libc::SIGCHLD]);
         loop {
@@ -94,7 +94,7 @@ impl Exchange {
     }
 }
 
-/// A real-time signal of no meaning, away from those that C libraries use.
+/// A real-time signal that the C libraries do not use.
 fn handled_signal() -> i32 {
     libc::SIGRTMIN() + 3
 }
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_that_is_sent_is_handled_and_a_turn_given_is_had() {
-        // Blocked signals and the thread that they go to are this thread's own affair.
+    fn a_signal_is_handled_and_an_unknown_partner_is_an_error() {
+        // Blocked signals are a property of the thread.
         std::thread::spawn(|| {
             let exchange = Exchange::prepare().unwrap();
             exchange.handle_one().unwrap();

@@ -1,4 +1,4 @@
-//! Signals as something to wait for: SIGINT and SIGTERM end a run properly.
+//! Signals as events to wait for: SIGINT and SIGTERM end a run in an orderly way.
 
 mod interruption;
 mod requests;
@@ -16,7 +16,7 @@ pub struct EndSignals {
 }
 
 impl EndSignals {
-    /// Blocks the signals for this thread and those that it starts from now on.
+    /// Blocks the signals for this thread and those that it starts later.
     pub fn catch() -> io::Result<Self> {
         let set = signal_set(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
         block(&set)?;
@@ -29,7 +29,7 @@ impl EndSignals {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// The signal that has come, if one has.
+    /// The next signal that has arrived; `None` if there is none.
     pub fn take(&self) -> Option<i32> {
         // SAFETY: signalfd_siginfo consists of integers, for which zero is valid.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
@@ -46,8 +46,8 @@ impl AsRawFd for EndSignals {
     }
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP for good: a terminal's Ctrl-C reaches the whole process group, and the probe is
-/// ended by the process that watches it.
+/// Blocks SIGINT, SIGTERM and SIGHUP for good: a terminal's Ctrl-C reaches the whole process group, and the
+/// supervisor ends the probe.
 pub fn ignore_end_signals() -> io::Result<()> {
     block(&signal_set(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]))
 }
@@ -72,8 +72,8 @@ pub(crate) fn block(set: &libc::sigset_t) -> io::Result<()> {
     }
 }
 
-/// Waits until one of `fds` can be read or has been closed, or until `timeout_ns` has passed. Tells for each whether
-/// it is ready. A signal that is not blocked may end the wait early.
+/// Waits until one of `fds` is readable or closed, or until `timeout_ns` has passed. Returns for each whether it is
+/// ready. A signal that is not blocked can end the wait early.
 pub fn wait_readable(fds: &[RawFd], timeout_ns: u64) -> io::Result<Vec<bool>> {
     let mut polled: Vec<libc::pollfd> =
         fds.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();

@@ -1,5 +1,5 @@
-//! The time-aware shaper as a queueing discipline (tc-taprio(8)), spoken to by netlink: `tc` can send no more than 31
-//! entries, since it gives each attribute no more than 1024 bytes.
+//! The time-aware shaper as a queueing discipline (tc-taprio(8)), set by netlink: `tc` can send at most 31 entries,
+//! since it limits each attribute to 1024 bytes.
 //!
 //! Attribute numbers: include/uapi/linux/pkt_sched.h; their meaning: net/sched/sch_taprio.c.
 
@@ -14,57 +14,57 @@ mod encode;
 
 pub use decode::Shown;
 
-/// The longest list that the kernel can show: one of more does not fit into the 32 KiB that a dump's message may take,
-/// and is then left out of it without a word.
+/// The longest list that the kernel can show: a longer one does not fit into the 32 KiB of a dump's message, and is
+/// left out without an error.
 pub const ENTRIES_SHOWN_MAX: usize = 880;
 
-/// A time-aware shaper as it is asked for.
+/// The settings of a time-aware shaper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taprio {
     /// Its handle's major number, such as 0x100 for `100:`.
     pub handle: u16,
-    /// Bytes that each frame takes on the wire beyond its own, for the kernel's reckoning (`stab overhead`).
+    /// Bytes on the wire in addition to a frame's own, for the kernel's calculations (`stab overhead`).
     pub overhead_bytes: Option<u32>,
-    /// Which priority is of which class, and which queues a class has.
+    /// The class of each priority, and the queues of each class.
     pub classes: ClassMap,
     /// The gate control list.
     pub schedule: Schedule,
-    /// The clock's id, such as `libc::CLOCK_TAI`; absent for full offload, which has the device's.
+    /// The clock's id, such as `libc::CLOCK_TAI`; `None` for full offload, which uses the device's.
     pub clock_id: Option<i32>,
     /// 0: software; 1: transmit times (txtime-assist); 2: full offload.
     pub flags: u32,
-    /// With transmit times: how long before its time a frame is handed over, in ns.
+    /// With transmit times: how long before its time a frame is passed on, in ns.
     pub txtime_delay_ns: Option<u32>,
-    /// What is set of single classes.
+    /// Settings of single classes.
     pub class_options: Vec<ClassOption>,
 }
 
-/// Which priority is of which class, and which queues a class has (`struct tc_mqprio_qopt`).
+/// The class of each priority, and the queues of each class (`struct tc_mqprio_qopt`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassMap {
     /// The class of each of the 16 priorities.
     pub of_priority: [u8; 16],
-    /// For each class, how many queues it has and which is the first.
+    /// The queues of each class.
     pub queues: Vec<Queues>,
 }
 
 /// The queues of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// How many.
+    /// The number of queues.
     pub count: u16,
-    /// The first.
+    /// The first queue.
     pub first: u16,
 }
 
-/// What is set of a single class.
+/// The settings of a single class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassOption {
     /// The class.
     pub class: u32,
-    /// The longest frame without its Ethernet header, in bytes; 0: as the kernel works it out.
+    /// The longest frame without its Ethernet header, in bytes; 0: computed by the kernel.
     pub max_sdu: u32,
-    /// Whether its frames may be preempted; absent: not said.
+    /// Whether its frames can be preempted; `None`: not sent.
     pub preemptible: Option<bool>,
 }
 
@@ -75,54 +75,54 @@ pub struct Schedule {
     pub base_time_ns: i64,
     /// Length of the cycle, in ns; 0: the sum of the entries.
     pub cycle_time_ns: i64,
-    /// By how much the last cycle before another schedule may be longer, in ns.
+    /// By how much the last cycle before another schedule can be extended, in ns.
     pub cycle_time_extension_ns: i64,
     /// The entries.
     pub entries: Vec<Entry>,
 }
 
-/// An entry of a gate control list.
+/// An entry of a gate control list, in the kernel's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// 0: SetGateStates; 1: Set-And-Hold-MAC; 2: Set-And-Release-MAC.
     pub command: u8,
-    /// A bit for each class whose gate is open.
+    /// A bit for each class with an open gate.
     pub gates: u32,
-    /// For how long, in ns.
+    /// The duration, in ns.
     pub interval_ns: u32,
 }
 
-/// Why a shaper was not set.
+/// Why a shaper could not be set.
 #[derive(Debug, Error)]
 pub enum TaprioError {
-    /// An attribute's length is 16 bits, and the kernel would misread what is longer.
+    /// The length of an attribute has 16 bits, and the kernel would misread a longer list.
     #[error(
-        "{entries} entries are {bytes} bytes and netlink can carry {}, which is about {fit} entries; merge neighbours with the same gates, or shorten the cycle",
+        "{entries} entries take {bytes} bytes, but a netlink attribute holds {}, about {fit} entries; merge neighbours with the same gates, or shorten the cycle",
         crate::netlink::ATTRIBUTE_BYTES_MAX
     )]
     TooLong {
-        /// How many entries there are.
+        /// The number of entries.
         entries: usize,
-        /// How many bytes they take.
+        /// Their size in bytes.
         bytes: usize,
-        /// How many entries fit.
+        /// The most entries that fit.
         fit: usize,
     },
-    /// What the kernel says.
+    /// The kernel's error.
     #[error(transparent)]
     Kernel(#[from] NetlinkError),
 }
 
-/// Makes `taprio` the root queueing discipline of the device `name`, or changes the one that is there if its handle is
-/// the same. Returns what the kernel warns of.
+/// Makes `taprio` the root queueing discipline of the device `name`, or changes the existing one if its handle is the
+/// same. Returns the kernel's warning, if there is one.
 ///
 /// # Errors
-/// What the kernel says: docs of its words in `docs/tsn.md`.
+/// The kernel's; `docs/tsn.md` explains its messages.
 pub fn replace(name: &str, taprio: &Taprio) -> Result<Option<String>, TaprioError> {
     prepare(name, taprio)?.send()
 }
 
-/// As [`replace`], by a socket of the caller's: what the kernel then tells everybody has that socket's port
+/// Like [`replace`], through the given socket: the kernel's notifications then carry that socket's port
 /// ([`crate::netlink::Message::port`]).
 ///
 /// # Errors
@@ -132,17 +132,17 @@ pub fn replace_by(socket: &RouteSocket, name: &str, taprio: &Taprio) -> Result<O
     Ok(socket.ask_for_warning(&encode::request(index, taprio)?)?)
 }
 
-/// A shaper that only has to be sent: for those who wait for the right moment.
+/// A shaper that is ready to be sent at the right moment.
 #[derive(Debug)]
 pub struct Prepared {
     socket: RouteSocket,
     request: Request,
 }
 
-/// Prepares what [`replace`] does.
+/// Prepares a request of [`replace`].
 ///
 /// # Errors
-/// ENODEV when there is no such device; what is too long.
+/// ENODEV if there is no such device; a list that is too long.
 pub fn prepare(name: &str, taprio: &Taprio) -> Result<Prepared, TaprioError> {
     let index = links::index_of(name).map_err(NetlinkError::from)?;
     let request = encode::request(index, taprio)?;
@@ -150,24 +150,24 @@ pub fn prepare(name: &str, taprio: &Taprio) -> Result<Prepared, TaprioError> {
 }
 
 impl Prepared {
-    /// Sends it, and waits for the kernel's answer: what it warns of.
+    /// Sends it and waits for the kernel's answer. Returns the kernel's warning, if there is one.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's.
     pub fn send(&self) -> Result<Option<String>, TaprioError> {
         Ok(self.socket.ask_for_warning(&self.request)?)
     }
 }
 
-/// The time-aware shaper of the device `name` as the kernel shows it; nothing where it shows none. It shows none of more
-/// than about [`ENTRIES_SHOWN_MAX`] entries: [`crate::qdiscs::classes_of`] tells whether there is one all the same.
+/// The time-aware shaper of the device `name` as shown by the kernel; `None` if it shows none. It shows none with
+/// more than about [`ENTRIES_SHOWN_MAX`] entries; [`crate::qdiscs::classes_of`] finds such a shaper.
 ///
 /// # Errors
-/// ENODEV when there is no such device.
+/// ENODEV if there is no such device.
 pub fn shown(name: &str) -> Result<Option<Shown>, NetlinkError> {
     let qdiscs = qdiscs::of(name)?;
     let Some(taprio) = qdiscs.iter().find(|qdisc| qdisc.kind == "taprio") else { return Ok(None) };
-    // Its own count of what waits is not taken down again for what its queues drop (taprio_enqueue_one()).
+    // Its own count of waiting frames is not reduced by frames that its queues drop (taprio_enqueue_one()).
     let queues = qdiscs
         .iter()
         .filter(|qdisc| qdisc.parent != qdiscs::ROOT && qdisc.parent >> 16 == taprio.handle >> 16);
@@ -178,7 +178,7 @@ pub fn shown(name: &str) -> Result<Option<Shown>, NetlinkError> {
     Ok(Some(decode::shown(taprio.handle, &counted)))
 }
 
-/// How long the cycle is that the schedule says: its cycle time, or the sum of its entries.
+/// The length of the cycle of a schedule: its cycle time, or the sum of its entries.
 pub fn cycle_ns(schedule: &Schedule) -> u64 {
     match u64::try_from(schedule.cycle_time_ns) {
         Ok(cycle) if cycle > 0 => cycle,

@@ -1,39 +1,39 @@
-//! What a thread has used, by the kernel's own counters.
+//! The resources used by a thread, from the kernel's counters.
 
 use std::fs;
 use std::io;
 use std::time::Duration;
 
-/// What a thread has used since it began.
+/// The resources used by a thread since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
-    /// CPU time in ns, exact (CLOCK_THREAD_CPUTIME_ID and CLOCK_PROCESS_CPUTIME_ID: the scheduler's own sum).
+    /// CPU time in ns, exact (CLOCK_THREAD_CPUTIME_ID and CLOCK_PROCESS_CPUTIME_ID: the scheduler's sum).
     pub cpu_ns: u64,
     /// Page faults without disk access.
     pub minor_faults: u64,
     /// Page faults with disk access.
     pub major_faults: u64,
-    /// Times that it gave up the CPU.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Times that the CPU was taken from it.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
-    /// Times that it moved to another CPU, if the kernel says (CONFIG_SCHED_DEBUG).
+    /// Migrations to another CPU; `None` if the kernel does not count them (CONFIG_SCHED_DEBUG).
     pub migrations: Option<u64>,
 }
 
-/// What the calling thread has used, but for migrations (getrusage(2) with RUSAGE_THREAD). Allocates nothing.
+/// The usage of the calling thread, without migrations (getrusage(2) with RUSAGE_THREAD). Allocates nothing.
 pub fn of_this_thread() -> io::Result<ThreadUsage> {
     let mut usage = rusage(libc::RUSAGE_THREAD)?;
     usage.cpu_ns = cpu_time_ns(libc::CLOCK_THREAD_CPUTIME_ID)?;
     Ok(usage)
 }
 
-/// How often the calling thread has moved to another CPU, if the kernel says.
+/// The migrations of the calling thread; `None` if the kernel does not count them.
 pub fn migrations_of_this_thread() -> Option<u64> {
     migrations("/proc/thread-self/sched")
 }
 
-/// What the whole process has used.
+/// The usage of the whole process.
 pub fn of_this_process() -> io::Result<ThreadUsage> {
     let mut usage = rusage(libc::RUSAGE_SELF)?;
     usage.cpu_ns = cpu_time_ns(libc::CLOCK_PROCESS_CPUTIME_ID)?;
@@ -41,10 +41,10 @@ pub fn of_this_process() -> io::Result<ThreadUsage> {
     Ok(usage)
 }
 
-/// CPU time that the process `pid` has used, with all its threads (clock_getcpuclockid(3)).
+/// CPU time of all threads of the process `pid` (clock_getcpuclockid(3)).
 ///
 /// # Errors
-/// ESRCH when there is no such process, and EPERM where the kernel does not tell about others'.
+/// ESRCH if there is no such process, and EPERM if the kernel hides other users' processes.
 pub fn of_process(pid: u32) -> io::Result<Duration> {
     let mut clock = 0;
     // SAFETY: `clock` is valid to write to.
@@ -87,7 +87,7 @@ fn migrations(path: &str) -> Option<u64> {
 }
 
 impl ThreadUsage {
-    /// What was used since `earlier`.
+    /// The usage since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),

@@ -1,7 +1,7 @@
 //! Kernel files that are written, and tracefs's pipes of raw pages.
 //!
-//! Who writes a kernel setting puts it back: these functions only do what they are told. tracefs takes one command in
-//! one write(2), so nothing here writes in pieces.
+//! The caller restores a kernel setting that it writes. tracefs accepts one command per write(2), so nothing here
+//! writes in parts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 use crate::kernel_files::{KernelFileError, KernelFiles};
 
 impl KernelFiles {
-    /// Writes `text` into the file at `path`, in place of what is there, in one write.
+    /// Replaces the content of the file at `path` with `text`, in one write.
     ///
     /// # Errors
-    /// If there is no such file, it may not be written, or the kernel does not take the text.
+    /// If there is no such file, it is not writable, or the kernel refuses the text.
     pub fn write(&self, path: &str, text: &str) -> Result<(), KernelFileError> {
         self.write_with(path, text, OpenOptions::new().write(true).truncate(true))
     }
 
-    /// Asks whether the file at `path` may be written, without writing: kernel files are asked for their rights when they
-    /// are opened, and nothing happens to them.
+    /// Checks whether the file at `path` is writable, without writing: the kernel checks permissions when a file is
+    /// opened, which has no side effects.
     ///
     /// # Errors
-    /// If there is no such file, or it may not be written.
+    /// If there is no such file, or it is not writable.
     pub fn check_writable(&self, path: &str) -> Result<(), KernelFileError> {
         let full = self.resolve(path);
         let opened = OpenOptions::new().write(true).open(&full);
         opened.map(drop).map_err(|source| failed("write", &full, source))
     }
 
-    /// Adds `text` to what the file at `path` holds, such as one word to a list of options.
+    /// Appends `text` to the file at `path`, such as one word to a list of options.
     ///
     /// # Errors
     /// As for [`Self::write`].
@@ -43,33 +43,33 @@ impl KernelFiles {
         let write = || {
             let written = how.open(&full)?.write(text.as_bytes())?;
             let whole = written == text.len();
-            if whole { Ok(()) } else { Err(io::Error::other("the kernel took only a part of it")) }
+            if whole { Ok(()) } else { Err(io::Error::other("the kernel accepted only part of it")) }
         };
         write().map_err(|source| failed("write", &full, source))
     }
 
-    /// Makes a directory, which in tracefs makes a trace instance.
+    /// Creates a directory; in tracefs this creates a trace instance.
     ///
     /// # Errors
-    /// If it is there already, or may not be made.
+    /// If it already exists, or cannot be created.
     pub fn make_directory(&self, path: &str) -> Result<(), KernelFileError> {
         let full = self.resolve(path);
-        fs::create_dir(&full).map_err(|source| failed("make", &full, source))
+        fs::create_dir(&full).map_err(|source| failed("create", &full, source))
     }
 
-    /// Removes a directory, which in tracefs removes a trace instance and all that was set in it.
+    /// Removes a directory; in tracefs this removes a trace instance with all its settings.
     ///
     /// # Errors
-    /// If it is not there, is in use, or may not be removed.
+    /// If it does not exist, is in use, or cannot be removed.
     pub fn remove_directory(&self, path: &str) -> Result<(), KernelFileError> {
         let full = self.resolve(path);
         fs::remove_dir(&full).map_err(|source| failed("remove", &full, source))
     }
 
-    /// Opens a pipe of the kernel's whose reader does not wait for what is not there yet.
+    /// Opens a pipe of the kernel for non-blocking reads.
     ///
     /// # Errors
-    /// If there is no such file, or it may not be opened.
+    /// If there is no such file, or it cannot be opened.
     pub fn open_pipe(&self, path: &str) -> Result<KernelPipe, KernelFileError> {
         let full = self.resolve(path);
         match OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&full) {
@@ -79,7 +79,7 @@ impl KernelFiles {
     }
 }
 
-/// A pipe of the kernel's, such as `trace_pipe_raw`.
+/// A pipe of the kernel, such as `trace_pipe_raw`.
 #[derive(Debug)]
 pub struct KernelPipe {
     file: File,
@@ -87,10 +87,10 @@ pub struct KernelPipe {
 }
 
 impl KernelPipe {
-    /// Reads what is there into `buffer` and says how many bytes that was; 0 if there is nothing now.
+    /// Reads available data into `buffer` and returns its length; 0 if there is none.
     ///
     /// # Errors
-    /// If the kernel refuses for any other reason than that there is nothing.
+    /// The kernel's, except that there is no data.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, KernelFileError> {
         loop {
             match self.file.read(buffer) {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_is_made_once_and_removed() {
+    fn an_instance_is_created_once_and_removed() {
         let root = tempfile::tempdir().unwrap();
         let files = KernelFiles::under(root.path());
         files.make_directory("/one").unwrap();

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::io;
 
-/// What the kernel calls itself (uname(2)).
+/// The name and version of the kernel (uname(2)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uname {
     /// `uname -r`, such as `6.12.43+deb13-rt-amd64`.
@@ -14,7 +14,7 @@ pub struct Uname {
     pub machine: String,
 }
 
-/// Asks the kernel for its name.
+/// Reads them.
 pub fn uname() -> io::Result<Uname> {
     // SAFETY: utsname consists of byte arrays, for which all zeros is a value.
     let mut answer: libc::utsname = unsafe { std::mem::zeroed() };
@@ -29,7 +29,7 @@ pub fn uname() -> io::Result<Uname> {
     })
 }
 
-/// A C string in an array; the whole array where its end is missing. Characters are unsigned on some targets only.
+/// A C string in an array; the whole array if it has no end. Characters are unsigned on some targets only.
 #[allow(clippy::unnecessary_cast)]
 fn text(field: &[libc::c_char]) -> String {
     let bytes: Vec<u8> = field.iter().map(|c| *c as u8).collect();

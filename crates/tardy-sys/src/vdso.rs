@@ -1,17 +1,18 @@
-//! The kernel's own clock_gettime, which it maps into every process (vdso(7)).
+//! The kernel's clock_gettime in the vDSO, which it maps into every process (vdso(7)).
 //!
-//! The C libraries call it too, with a few checks before each call. A probe reads the clock as the first thing after
-//! it woke up, where those checks would count as the kernel's latency; so it looks the function up once and calls it
-//! itself. Where there is none (under Valgrind, in some sandboxes), and on other processors, the C library's does.
+//! The C libraries call it too, with a few checks before each call. A probe reads the clock first after it wakes up,
+//! so those checks would count as the kernel's latency; it therefore looks the function up once and calls it
+//! directly. Without a vDSO (under Valgrind, in some sandboxes), and on other processors, it calls the C library's
+//! function.
 //!
-//! The kernel's image is a small ELF file without section headers, so that nothing says outright how many symbols there
-//! are. The linker scripts (arch/*/kernel/vdso/vdso.lds.S) put their names right behind them; that is the count. The
-//! road not taken: the hash tables, of which kernels have one kind, the other, or both.
+//! The kernel's image is a small ELF file without section headers, so the number of symbols is not stated. The linker
+//! scripts (arch/*/kernel/vdso/vdso.lds.S) put the names right after the symbols, which gives the number. The road
+//! not taken: the hash tables, of which kernels have one kind, the other, or both.
 
-/// What clock_gettime(2) takes and returns; but the kernel's function does not touch errno.
+/// The signature of clock_gettime(2); the kernel's function does not set errno.
 pub(crate) type ClockGettime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
 
-/// The shortest way to the clock that there is.
+/// The fastest available clock_gettime.
 pub(crate) fn clock_gettime() -> ClockGettime {
     #[cfg(all(target_pointer_width = "64", any(target_arch = "x86_64", target_arch = "aarch64")))]
     if let Some(function) = image::of_this_process().and_then(|image| image.function(image::CLOCK_GETTIME)) {
@@ -27,7 +28,7 @@ mod image {
     pub(super) const CLOCK_GETTIME: &[u8] =
         if cfg!(target_arch = "aarch64") { b"__kernel_clock_gettime\0" } else { b"__vdso_clock_gettime\0" };
 
-    /// Bytes of the image that are there whatever it says: its first page.
+    /// Bytes of the image that always exist: its first page.
     const FIRST_BYTES: usize = 4096;
     const HEADER_PHOFF: u64 = 32;
     const HEADER_PHENTSIZE: u64 = 54;
@@ -41,7 +42,7 @@ mod image {
     /// An ELF image (elf(5), 64-bit), loaded as it is. Offsets are from its first byte.
     pub(super) struct Image<'a>(&'a [u8]);
 
-    /// The image that the kernel mapped into this process, if it did.
+    /// The image that the kernel mapped into this process, if there is one.
     pub(super) fn of_this_process() -> Option<Image<'static>> {
         // SAFETY: getauxval takes an integer.
         let start = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as *const u8;
@@ -132,7 +133,7 @@ mod image {
         }
 
         #[test]
-        fn an_image_cut_short_or_overwritten_has_no_function_beyond_its_end() {
+        fn a_damaged_image_has_no_function_beyond_its_end() {
             let Some(Image(whole)) = of_this_process() else { return };
             for length in 0..whole.len() {
                 let cut = Image(&whole[..length]);

@@ -1,7 +1,7 @@
-//! Waiting for a time, by each of the ways that Linux has.
+//! Waits for a time, by each of Linux's methods.
 //!
-//! Each way is a type of its own, so that the measuring loop is compiled for each and decides nothing while it runs.
-//! All of them return the time of the wake-up, read as the very next thing.
+//! Each method is a separate type, so that the measuring loop is compiled for each and decides nothing while it runs.
+//! All of them return the time of the wake-up, read immediately after it.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,17 +17,17 @@ pub fn sleep_until(clock: Clock, deadline_ns: i64) -> io::Result<()> {
     Sleeper::new(clock).sleep_until(deadline_ns)
 }
 
-/// clock_nanosleep(2) made ready for a measuring loop.
+/// clock_nanosleep(2) prepared for a measuring loop.
 #[derive(Debug)]
 pub struct Sleeper {
     clock: libc::clockid_t,
-    /// The second that the last deadline was in. The next one mostly is too, and then nothing need be divided.
+    /// The second of the last deadline. The next deadline is mostly in the same second, which saves a division.
     second_ns: i64,
     deadline: libc::timespec,
 }
 
 impl Sleeper {
-    /// Makes ready to sleep by `clock`.
+    /// Prepares to sleep on `clock`.
     pub fn new(clock: Clock) -> Self {
         Self { clock: clock.id(), second_ns: 0, deadline: timespec(0) }
     }
@@ -59,7 +59,7 @@ impl Sleeper {
     /// Sleeps for `duration_ns`, relative.
     #[inline(always)]
     pub fn sleep_for(&mut self, duration_ns: u64) -> io::Result<()> {
-        // CLOCK_TAI has no relative sleep of its own; all clocks run at the same rate but for steps.
+        // CLOCK_TAI has no relative sleep; all clocks run at the same rate except for steps.
         let clock = if self.clock == libc::CLOCK_TAI { libc::CLOCK_MONOTONIC } else { self.clock };
         let mut left = timespec(duration_ns as i64);
         loop {
@@ -72,14 +72,14 @@ impl Sleeper {
     }
 }
 
-/// An error other than that a signal came, after which the sleep goes on.
+/// An error, except that a signal arrived, after which the sleep continues.
 #[cold]
 fn unless_interrupted(error: i32) -> io::Result<()> {
     if error == libc::EINTR { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// clock_nanosleep(2) past the C library, which makes each call a point where a thread may be cancelled: that costs more
-/// than what tardy does with a wake-up, and a part of it would count as the kernel's latency. 0 or an error number.
+/// clock_nanosleep(2) without the C library, which makes each call a cancellation point: that costs more than tardy's
+/// own work for a wake-up, and part of it would count as the kernel's latency. Returns 0 or an error number.
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 #[inline(always)]
 fn clock_nanosleep(
@@ -131,7 +131,7 @@ fn clock_nanosleep(
     -status as i32
 }
 
-/// Elsewhere by the C library, which also knows which of a 32-bit kernel's two layouts of a time it uses.
+/// On other processors through the C library, which also knows which of a 32-bit kernel's two time layouts to use.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_pointer_width = "64")))]
 #[inline(always)]
 fn clock_nanosleep(
@@ -151,7 +151,7 @@ pub struct PosixTimer {
     signals: libc::sigset_t,
 }
 
-/// Signal of the POSIX timers: a real-time one that neither glibc nor musl uses itself.
+/// The signal of the POSIX timers: a real-time signal that neither glibc nor musl uses.
 fn timer_signal() -> i32 {
     libc::SIGRTMIN() + 5
 }
@@ -189,7 +189,7 @@ impl PosixTimer {
         wait_for_signal(&self.signals)
     }
 
-    /// How many expiries the last signal stands for beside its own (timer_getoverrun(2)).
+    /// The number of expiries that the last signal stands for in addition to its own (timer_getoverrun(2)).
     #[inline(always)]
     pub fn overruns(&self) -> u64 {
         // SAFETY: the timer exists.
@@ -225,14 +225,14 @@ pub struct IntervalTimer {
 }
 
 impl IntervalTimer {
-    /// Blocks SIGALRM in this thread and those that it starts; to be called before any other thread exists, since
-    /// the signal goes to the process.
+    /// Blocks SIGALRM in this thread and those that it starts; to be called before any other thread exists, since the
+    /// signal goes to the process.
     pub fn claim() -> io::Result<()> {
         block(&signal_set(&[libc::SIGALRM]))
     }
 
-    /// A periodic timer, first due `first_in_ns` from now. Both times are rounded down to whole us, as
-    /// the interface has it.
+    /// A periodic timer, first due `first_in_ns` from now. Both times are rounded down to whole us, the unit of the
+    /// interface.
     pub fn start(first_in_ns: u64, interval_ns: u64) -> io::Result<Self> {
         let timeval = |ns: u64| libc::timeval {
             tv_sec: (ns / 1_000_000_000) as _,
@@ -254,8 +254,8 @@ impl IntervalTimer {
         wait_for_signal(&self.signals)
     }
 
-    /// How long until the timer is due next (getitimer(2)), to the us. The kernel set it going again when the
-    /// signal was taken (kernel/time/itimer.c), whole intervals after the last time that it was due.
+    /// The time until the timer is due next (getitimer(2)), in us resolution. The kernel restarted it when the signal
+    /// was delivered (kernel/time/itimer.c), whole intervals after the previous expiry.
     #[inline(always)]
     pub fn due_in_ns(&self) -> io::Result<u64> {
         let mut schedule = MaybeUninit::<libc::itimerval>::uninit();
@@ -279,7 +279,7 @@ impl Drop for IntervalTimer {
     }
 }
 
-/// A timer behind a descriptor (timerfd_create(2)).
+/// A timer with a descriptor (timerfd_create(2)).
 #[derive(Debug)]
 pub struct TimerFd {
     fd: OwnedFd,
@@ -289,7 +289,7 @@ impl TimerFd {
     /// A periodic timer on `clock`, first due at `first_ns`.
     ///
     /// # Errors
-    /// EINVAL for CLOCK_TAI, which timerfd does not have.
+    /// EINVAL for CLOCK_TAI, which timerfd does not support.
     pub fn start(clock: Clock, first_ns: i64, interval_ns: u64) -> io::Result<Self> {
         // SAFETY: timerfd_create takes integers only.
         let fd = unsafe { libc::timerfd_create(clock.id(), libc::TFD_CLOEXEC) };
@@ -307,7 +307,7 @@ impl TimerFd {
         if status == 0 { Ok(timer) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits until the timer has expired, and tells how often it has since the last wait.
+    /// Waits until the timer has expired, and returns the number of expiries since the last wait.
     #[inline(always)]
     pub fn wait(&self) -> io::Result<u64> {
         let mut expiries: u64 = 0;
@@ -358,9 +358,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sleeper_tells_the_kernel_the_deadline_whichever_second_it_is_in() {
+    fn a_sleeper_passes_the_deadline_in_any_second() {
         let mut sleeper = Sleeper::new(Clock::Monotonic);
-        // All long past, so that nothing waits.
+        // All in the past, so nothing waits.
         for deadline_ns in
             [7, 999_999_999, 1_000_000_000, 1_000_000_001, 3_500_000_000, 3_499_999_999, 1, -1, 0]
         {
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_counts_the_expiries_that_were_slept_through() {
+    fn the_kernel_counts_missed_expiries() {
         let first = Clock::Monotonic.now_ns() + MS as i64;
         let timer = PosixTimer::start(Clock::Monotonic, first, MS).unwrap();
         let fd = TimerFd::start(Clock::Monotonic, first, MS).unwrap();

@@ -1,4 +1,4 @@
-//! How fast the simulator is on a switch's file, and in how much memory: the whole way to a run.
+//! Measures how fast the simulator runs a switch file, and in how much memory, including the conversion to a run.
 //!
 //! usage: network_file FILE.toml linux|standard SECONDS
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mode = match mode.as_str() {
         "linux" => Mode::Linux,
         "standard" => Mode::Standard,
-        other => return Err(format!("{other} is no mode").into()),
+        other => return Err(format!("{other} is not a mode").into()),
     };
     let text = std::fs::read_to_string(path)?;
     let network = file::parse(&text)?;

@@ -1,4 +1,4 @@
-//! How fast the simulator is, on an instance of TSNKit (bench/against_tsnkit.py).
+//! Measures how fast the simulator runs an instance of TSNKit (bench/against_tsnkit.py).
 //!
 //! usage: tsnkit_instance TASK.csv TOPO.csv SCHEDULE-PREFIX SECONDS [--arrivals]
 
@@ -7,7 +7,7 @@ use std::time::Instant;
 use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
 use tardy_tsn::tsnkit::{self, Instance};
 
-/// What is asked of every frame: as much as TSNKit's log holds, but summed.
+/// What is collected of every frame: as much as TSNKit's log holds, but summed.
 struct Latencies {
     flows: Vec<(u64, u64, i64)>,
     print: bool,

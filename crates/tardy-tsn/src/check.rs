@@ -1,8 +1,9 @@
-//! What is wrong with a switch before anything is touched: what the kernel refuses, and what it accepts and gets wrong.
+//! Problems of a switch that can be found without applying it: what the kernel refuses, and what it accepts and gets
+//! wrong.
 //!
-//! A pure function of the file and of what the machine says about itself, if it was asked. Each finding says what happens
-//! on the wire, in numbers of this file, and what to write instead. The rules are those of Linux 6.12's software TAPRIO:
-//! the standard would refuse some of what the kernel accepts, and the other way round.
+//! A pure function of the file and of what is known of the machine. Each finding states what happens on the wire, in
+//! numbers of this file, and what to write instead. The rules are those of Linux 6.12's software TAPRIO: the standard
+//! refuses some of what the kernel accepts, and accepts some of what the kernel refuses.
 
 mod cabling;
 mod classes;
@@ -17,39 +18,39 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::network::{CLASSES_MAX, Clock, Flow, Network, Port, PortId, Schedule, Speed, Switch};
-use crate::placed::Span;
 use crate::settings::{self, Queues, Taprio};
+use crate::span::Span;
 use crate::transmission_time::UNKNOWN_SPEED_BITS_PER_SECOND;
 
-/// What a machine says about itself. Nothing of it is needed.
+/// What is known of a machine. All fields are optional.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
-    /// Network interfaces, by name.
+    /// Network interfaces by name.
     pub devices: BTreeMap<String, Device>,
-    /// Clocks, in nanoseconds since their zero, all read at one moment.
+    /// Clocks, in nanoseconds since their zero, all read at the same time.
     pub now_ns: BTreeMap<Clock, i64>,
 }
 
-/// What a machine says about a network interface. `None`: nobody asked, or no answer.
+/// What is known of a network interface. `None`: unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// Transmit queues that it was made with (`num_tx_queues`).
+    /// Transmit queues that it was created with (`num_tx_queues`).
     pub tx_queues: Option<u32>,
-    /// Transmit queues that it has now (`real_num_tx_queues`).
+    /// Transmit queues that it uses (`real_num_tx_queues`).
     pub real_tx_queues: Option<u32>,
-    /// How fast it is, as ethtool has it.
+    /// Its speed, as reported by ethtool.
     pub speed: Option<DeviceSpeed>,
-    /// The longest payload that it could be set to, in bytes; 0 where it has no bound is to be given as `None`.
+    /// The largest MTU that can be set, in bytes; `None` if there is no bound.
     pub mtu_max: Option<u32>,
-    /// The longest payload that it takes now, in bytes.
+    /// The current MTU, in bytes.
     pub mtu: Option<u32>,
-    /// Whether it has a clock of its own.
+    /// Whether it has a PTP clock.
     pub ptp_clock: Option<bool>,
-    /// The schedule that it runs now.
+    /// The schedule that runs on it.
     pub running: Option<Running>,
 }
 
-/// Of a schedule that runs, what another cannot change.
+/// The parts of a running schedule that cannot be changed while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     /// Class of each priority.
@@ -72,14 +73,14 @@ impl From<&Taprio> for Running {
 /// A device's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceSpeed {
-    /// It does not say: no cable, or a virtual device that was not told.
+    /// Not reported: no cable, or a virtual device without a configured speed.
     Unknown,
     /// Bits per second.
     BitsPerSecond(u64),
 }
 
 impl Device {
-    /// The speed that TAPRIO computes with (`taprio_set_picos_per_byte`); `None` where nobody asked.
+    /// The speed that TAPRIO computes with (`taprio_set_picos_per_byte`); `None` if it is not known.
     pub fn speed_for_kernel(&self) -> Option<u64> {
         match self.speed? {
             DeviceSpeed::Unknown => Some(UNKNOWN_SPEED_BITS_PER_SECOND),
@@ -88,14 +89,14 @@ impl Device {
     }
 }
 
-/// Something that is wrong.
+/// A problem, or a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Name of the rule; stays the same from version to version.
+    /// Name of the rule, which does not change between versions.
     pub rule: &'static str,
-    /// Who notices.
+    /// Whether the kernel refuses it.
     pub kind: Kind,
-    /// What, in a few words.
+    /// The problem in a few words.
     pub what: String,
     /// What happens on the wire.
     pub effect: String,
@@ -103,17 +104,17 @@ pub struct Finding {
     pub change: String,
     /// The switch.
     pub switch: String,
-    /// The port's interface, where it is about one.
+    /// The port's interface, if the finding is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The line in the file, counted from 1.
+    /// The line in the file, from 1.
     pub line: usize,
     /// The place in the file.
     #[serde(skip)]
     pub span: Span,
 }
 
-/// Who notices that something is wrong.
+/// Whether the kernel refuses what was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Kind {
@@ -121,12 +122,12 @@ pub enum Kind {
     Refused {
         /// Name of the error number.
         errno: &'static str,
-        /// What the kernel says.
+        /// The kernel's message.
         message: String,
     },
-    /// Nobody: the kernel accepts it, and frames go where they should not, or not at all.
+    /// The kernel accepts it, and frames leave at the wrong time or not at all.
     Accepted,
-    /// Nothing is wrong, but it is worth knowing.
+    /// Not a problem, but worth knowing.
     Note,
 }
 
@@ -140,10 +141,10 @@ impl Kind {
     }
 }
 
-/// Everything that is found in `network`, whose text is `text`: what is refused first, then by the line.
+/// All findings in `network`, whose text is `text`: refusals first, then in the order of the lines.
 pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
     let mut found = Found { text, at: (String::new(), None), findings: Vec::new() };
-    // Looked for once: there may be thousands of flows.
+    // Computed once: there may be thousands of flows.
     let ways: Ways = network.flows.iter().map(|flow| (flow, network.way_out(flow))).collect();
     cabling::rings(network, &mut found);
     for (number, switch) in network.switches.iter().enumerate() {
@@ -154,9 +155,9 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
         for (index, port) in switch.ports.iter().enumerate() {
             let Some(schedule) = &port.schedule else { continue };
             found.in_switch(switch, Some(port));
-            let told = machine.devices.get(&port.interface.value);
+            let known = machine.devices.get(&port.interface.value);
             let flows = flows::through(&ways, PortId { switch: number, port: index });
-            let place = Place { switch, port, schedule, flows, device: device(port, told), told };
+            let place = Place { switch, port, schedule, flows, device: device(port, known), known };
             refused::of_port(&place, &mut found);
             schedule::of_port(&place, &mut found);
             classes::of_port(&place, &mut found);
@@ -169,16 +170,16 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
     findings
 }
 
-/// What the kernel says first to the schedule of `port`; `None`: it takes it.
-pub fn first_refusal(switch: &Switch, port: &Port, told: Option<&Device>) -> Option<kernel::Refusal> {
+/// The kernel's first refusal of the schedule of `port`; `None` if it accepts it.
+pub fn first_refusal(switch: &Switch, port: &Port, known: Option<&Device>) -> Option<kernel::Refusal> {
     let taprio = settings::taprio_of(switch, port)?;
-    kernel::refusals(&taprio, &device(port, told)).into_iter().next()
+    kernel::refusals(&taprio, &device(port, known)).into_iter().next()
 }
 
-/// The device as the machine tells it; where it was not asked, as the file has it.
-fn device(port: &Port, told: Option<&Device>) -> Device {
-    let mut device = told.cloned().unwrap_or_default();
-    if told.is_none() {
+/// The device as known from the machine, or otherwise from the file.
+fn device(port: &Port, known: Option<&Device>) -> Device {
+    let mut device = known.cloned().unwrap_or_default();
+    if known.is_none() {
         let queues = port.queues.as_ref().map(|queues| u32::from(queues.value));
         (device.tx_queues, device.real_tx_queues) = (queues, queues);
         device.speed = match port.speed.value {
@@ -190,24 +191,24 @@ fn device(port: &Port, told: Option<&Device>) -> Device {
     device
 }
 
-/// Each flow and the ports through which it leaves switches.
+/// Each flow and the ports by which it leaves switches.
 type Ways<'a> = Vec<(&'a Flow, Option<Vec<PortId>>)>;
 
-/// A port with a schedule, and what is around it.
+/// A port with a schedule and its context.
 struct Place<'a> {
     switch: &'a Switch,
     port: &'a Port,
     schedule: &'a Schedule,
-    /// The flows that leave through it.
+    /// The flows that leave by it.
     flows: Vec<&'a Flow>,
-    /// What is known of the device, from the machine or the file.
+    /// What is known of the device from the machine or the file.
     device: Device,
-    /// What the machine said.
-    told: Option<&'a Device>,
+    /// What is known of the device from the machine.
+    known: Option<&'a Device>,
 }
 
 impl Place<'_> {
-    /// Whether the kernel keeps the schedule itself; what hardware does with it is the hardware's.
+    /// Whether the kernel runs the schedule, and not the hardware.
     fn is_software(&self) -> bool {
         self.schedule.flags.value & 2 == 0
     }
@@ -218,12 +219,12 @@ impl Place<'_> {
         if self.is_software() { run } else { run.max(self.schedule.cycle_ns()) }
     }
 
-    /// Bytes on the wire of a frame that the kernel counts as `bytes`.
+    /// Bytes on the wire of a frame that has `bytes` for the kernel.
     fn on_wire(&self, bytes: u32) -> u64 {
         u64::from(bytes) + u64::from(self.schedule.overhead.value)
     }
 
-    /// The longest payload that the interface takes.
+    /// The MTU of the interface.
     fn mtu(&self) -> u32 {
         self.device.mtu.unwrap_or(1500)
     }
@@ -234,7 +235,7 @@ impl Place<'_> {
     }
 }
 
-/// What was found so far, and where the rules are just now.
+/// The findings so far, and the switch and port under examination.
 struct Found<'t> {
     text: &'t str,
     /// Switch and port.
@@ -247,20 +248,20 @@ impl Found<'_> {
         self.at = (switch.name.value.clone(), port.map(|port| port.interface.value.clone()));
     }
 
-    fn add(&mut self, rule: &'static str, kind: Kind, span: Span, words: [String; 3]) {
-        let [what, effect, change] = words;
+    fn add(&mut self, rule: &'static str, kind: Kind, span: Span, texts: [String; 3]) {
+        let [what, effect, change] = texts;
         let (switch, port) = self.at.clone();
         let line = span.line(self.text);
         self.findings.push(Finding { rule, kind, what, effect, change, switch, port, line, span });
     }
 
-    /// Adds what the kernel accepts and gets wrong.
-    fn accepted(&mut self, rule: &'static str, span: Span, words: [String; 3]) {
-        self.add(rule, Kind::Accepted, span, words);
+    /// Adds a problem that the kernel accepts.
+    fn accepted(&mut self, rule: &'static str, span: Span, texts: [String; 3]) {
+        self.add(rule, Kind::Accepted, span, texts);
     }
 
-    /// Adds what is worth knowing.
-    fn note(&mut self, rule: &'static str, span: Span, words: [String; 3]) {
-        self.add(rule, Kind::Note, span, words);
+    /// Adds a note.
+    fn note(&mut self, rule: &'static str, span: Span, texts: [String; 3]) {
+        self.add(rule, Kind::Note, span, texts);
     }
 }

@@ -1,8 +1,8 @@
-//! The classifier of a switch in the words of three programs: nft, tc and iptables.
+//! The classifier of a switch for three programs: nft, tc and iptables.
 //!
-//! nft's bridge family is the first choice: it needs no br_netfilter and sees the tag that the kernel has taken out of
-//! the frame. tc's flower with skbedit is the second, on the way out of each port. iptables is the last: it sees bridged
-//! IPv4 alone, by way of br_netfilter, and no tag ever.
+//! nft's bridge family is preferred: it needs no br_netfilter and matches the tag that the kernel has removed from
+//! the frame. tc's flower with skbedit, on the egress of each port, is the second choice. iptables is the last: by
+//! way of br_netfilter it sees only bridged IPv4, and never a tag.
 
 use std::fmt::Write;
 
@@ -11,12 +11,12 @@ use crate::settings::{ClassifierRule, Settings};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 
-/// The table of nft that a bridge's classifier is in.
+/// The nft table of a bridge's classifier.
 pub fn nft_table(bridge: &str) -> String {
     format!("tardy_{}", bridge.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"))
 }
 
-/// A script for `nft -f -` that puts the classifier in the place of the one before, in one transaction.
+/// A script for `nft -f -` that replaces the classifier in one transaction.
 pub fn nft(settings: &Settings) -> String {
     let table = nft_table(&settings.bridge.name);
     let ports: Vec<String> = settings.ports.iter().map(|port| format!("\"{}\"", port.interface)).collect();
@@ -33,14 +33,14 @@ pub fn nft(settings: &Settings) -> String {
     script
 }
 
-/// A rule's conditions: one line for each way in which a frame can meet them, with and without a tag, in IPv4 and IPv6.
+/// The conditions of a rule: one line for each form of a matching frame, with and without a tag, in IPv4 and IPv6.
 fn nft_conditions(marks: &Marks) -> Vec<String> {
     let mut common = String::new();
     if let Some(mac) = &marks.source_mac {
-        let _ = write!(common, "ether saddr {} ", mac_in_words(mac));
+        let _ = write!(common, "ether saddr {} ", format_mac(mac));
     }
     if let Some(mac) = &marks.destination_mac {
-        let _ = write!(common, "ether daddr {} ", mac_in_words(mac));
+        let _ = write!(common, "ether daddr {} ", format_mac(mac));
     }
     if let Some(vlan) = marks.vlan {
         let _ = write!(common, "vlan id {vlan} ");
@@ -81,18 +81,19 @@ fn is_of_ip(marks: &Marks) -> bool {
     marks.dscp.is_some() || marks.udp_port.is_some() || marks.tcp_port.is_some()
 }
 
-/// The words for `tc`, line by line, that put the classifier on the way out of every port; the port must have a `clsact`.
+/// The commands for `tc`, line by line, that put the classifier on the egress of every port; the port must have a
+/// `clsact`.
 pub fn flower(settings: &Settings) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     for port in settings.ports.iter().filter(|port| port.taprio.is_some()) {
         let ways = settings.classifiers.iter().flat_map(|rule| {
             flower_ways(&rule.matches)
                 .into_iter()
-                .map(move |(protocol, words)| (protocol, words, rule.priority))
+                .map(move |(protocol, options)| (protocol, options, rule.priority))
         });
-        for (index, (protocol, words, priority)) in ways.enumerate() {
+        for (index, (protocol, options, priority)) in ways.enumerate() {
             let line = format!(
-                "filter add dev {} egress pref {} protocol {protocol} flower {words}action skbedit priority {priority}",
+                "filter add dev {} egress pref {} protocol {protocol} flower {options}action skbedit priority {priority}",
                 port.interface,
                 index + 1,
             );
@@ -102,14 +103,14 @@ pub fn flower(settings: &Settings) -> Vec<Vec<String>> {
     lines
 }
 
-/// For each way in which a frame can meet a rule: the protocol, and flower's keys.
+/// For each form of a matching frame: the protocol and flower's keys.
 fn flower_ways(marks: &Marks) -> Vec<(String, String)> {
     let mut common = String::new();
     if let Some(mac) = &marks.source_mac {
-        let _ = write!(common, "src_mac {} ", mac_in_words(mac));
+        let _ = write!(common, "src_mac {} ", format_mac(mac));
     }
     if let Some(mac) = &marks.destination_mac {
-        let _ = write!(common, "dst_mac {} ", mac_in_words(mac));
+        let _ = write!(common, "dst_mac {} ", format_mac(mac));
     }
     let mut tag = String::new();
     if let Some(vlan) = marks.vlan {
@@ -142,15 +143,15 @@ fn flower_ways(marks: &Marks) -> Vec<(String, String)> {
             ways.push((protocol, format!("{common}{upper}")));
         }
     }
-    // A rule without a protocol of its own meets tagged frames too.
+    // A rule without a protocol matches tagged frames too.
     if is_of_ip(marks) || marks.ethertype.is_some() || !tag.is_empty() { ways } else { ways.split_off(1) }
 }
 
-/// The rules for `iptables -t mangle`, without the word for adding or deleting; the last stands first, since its target
-/// goes on to the next rule and the last that matches decides.
+/// The rules for `iptables -t mangle`, without the option that adds or deletes. The last comes first, since the
+/// target continues with the next rule and the last match decides.
 ///
 /// # Errors
-/// A rule that iptables cannot say, in words: by tag, address or EtherType.
+/// A message about a rule that iptables cannot express: by tag, address or EtherType.
 pub fn iptables(settings: &Settings) -> Result<Vec<Vec<String>>, String> {
     settings.classifiers.iter().rev().map(iptables_rule).collect()
 }
@@ -168,21 +169,21 @@ fn iptables_rule(rule: &ClassifierRule) -> Result<Vec<String>, String> {
             rule.priority
         ));
     }
-    let mut words = "POSTROUTING".to_owned();
+    let mut options = "POSTROUTING".to_owned();
     if let Some(port) = marks.udp_port {
-        let _ = write!(words, " -p udp --dport {port}");
+        let _ = write!(options, " -p udp --dport {port}");
     }
     if let Some(port) = marks.tcp_port {
-        let _ = write!(words, " -p tcp --dport {port}");
+        let _ = write!(options, " -p tcp --dport {port}");
     }
     if let Some(dscp) = marks.dscp {
-        let _ = write!(words, " -m dscp --dscp {dscp}");
+        let _ = write!(options, " -m dscp --dscp {dscp}");
     }
-    let _ = write!(words, " -j CLASSIFY --set-class 0:{:x}", rule.priority & 15);
-    Ok(words.split(' ').map(str::to_owned).collect())
+    let _ = write!(options, " -j CLASSIFY --set-class 0:{:x}", rule.priority & 15);
+    Ok(options.split(' ').map(str::to_owned).collect())
 }
 
-fn mac_in_words(mac: &[u8; 6]) -> String {
+fn format_mac(mac: &[u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
@@ -231,18 +232,18 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_in_the_words_of_nft() {
+    fn every_rule_as_nft_commands() {
         insta::assert_snapshot!(nft(&settings(&rules())));
     }
 
     #[test]
-    fn every_rule_in_the_words_of_tc() {
+    fn every_rule_as_tc_commands() {
         let lines: Vec<String> = flower(&settings(&rules())).iter().map(|line| line.join(" ")).collect();
         insta::assert_snapshot!(lines.join("\n"));
     }
 
     #[test]
-    fn iptables_says_what_it_can_and_what_not() {
+    fn iptables_refuses_rules_that_it_cannot_express() {
         let lines = iptables(&settings(&rules()[..1])).unwrap();
         assert_eq!(lines[0].join(" "), "POSTROUTING -p udp --dport 6666 -j CLASSIFY --set-class 0:1");
         assert!(iptables(&settings(&rules())).unwrap_err().contains("tags"));

@@ -1,8 +1,8 @@
-//! From the text of a file to a [`Network`].
+//! Parses the text of a file into a [`Network`].
 //!
-//! The reading is by hand over toml's own tree, not by serde: every value keeps its place, a wrong file is told all its
-//! mistakes at once, and a key that nobody knows is answered with the one that was probably meant. docs/tsn.md lists
-//! every key.
+//! The parser works on toml's tree and not through serde: every value keeps its place, all mistakes of a file are
+//! reported at once, and an unknown key is answered with the one that was probably meant. docs/tsn.md lists every
+//! key.
 
 mod classes;
 mod flows;
@@ -17,28 +17,28 @@ use std::fmt;
 use toml::de::DeTable;
 
 use crate::network::{Netns, Network, VirtualPorts};
-use crate::placed::Span;
+use crate::span::Span;
 use keys::{Keys, Problems};
-pub use values::rate_in_words;
+pub use values::format_rate;
 
-/// Largest file that is read: a list of 2,300 gate entries for each of a few dozen ports.
+/// The largest file that is read: enough for 2,300 gate entries on each of a few dozen ports.
 pub const SIZE_MAX: u64 = 8 << 20;
 
-/// What is wrong with a file; at least one thing.
+/// The mistakes in a file; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
-    /// In the order of the file.
+    /// The mistakes, in the order of the file.
     pub problems: Vec<Problem>,
 }
 
-/// One thing that is wrong with a file.
+/// One mistake in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// Its place.
     pub span: Span,
-    /// The line, counted from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Further lines with the same.
+    /// Further lines with the same mistake.
     pub also_on: Vec<usize>,
     /// What is wrong, and what to write instead.
     pub what: String,
@@ -61,12 +61,12 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Reads the text of a file.
+/// Parses the text of a file.
 ///
 /// # Errors
 ///
-/// Everything that has no meaning, with its line: TOML that is none, unknown keys, values of the wrong kind, names of
-/// hosts, ports and classes that are not there. What a kernel would refuse or get wrong is no error here.
+/// Everything that has no meaning, with its line: invalid TOML, unknown keys, values of the wrong kind, names of
+/// hosts, ports and classes that do not exist. What a kernel refuses or gets wrong is not an error here.
 pub fn parse(text: &str) -> Result<Network, FileError> {
     let (root, mistakes) = DeTable::parse_recoverable(text);
     let mut problems = Problems::default();
@@ -97,7 +97,7 @@ fn network(root: &toml::Spanned<DeTable<'_>>, problems: &mut Problems) -> Networ
     let ends = switches::read(&mut keys, &mut network, problems);
     flows::hosts(&mut keys, &mut network, problems);
     ports::join(ends, &mut network, problems);
-    // Where hosts or ports could not be read, every flow to them would be one more mistake that is none.
+    // If hosts or ports could not be read, every flow to them would be reported as a further mistake.
     let flows = keys.tables("flow", problems);
     if problems.is_empty() {
         flows::flows(flows, &mut network, problems);

@@ -1,20 +1,19 @@
-//! Files of switches that chance made up: examples, and what the simulator and a real kernel are held against each other
-//! with.
+//! Generates random switch files, as examples and to compare the simulator with a real kernel.
 //!
-//! Each is one switch with a talker for each flow and one listener, as `--netns` builds it: 2 to 8 classes with a
-//! queue each, told apart by the VLAN priority, and at the listener's port a gate control list of 1 to 6 entries in a cycle
-//! of 1 to 20 ms, in which each class that a flow uses is open long enough for it.
+//! Each has one switch, a talker for each flow and one listener, as built by `--netns`: 2 to 8 classes with a queue
+//! each, selected by the VLAN priority. The listener's port has a gate control list of 1 to 6 entries in a cycle of 1
+//! to 20 ms, in which the class of each flow is open long enough for its frames.
 
 use std::fmt::Write;
 
 use crate::random::Random;
 
-/// What a frame takes on the wire beyond its bytes, as files have it.
+/// Bytes on the wire in addition to a frame's own, as in files.
 const OVERHEAD_BYTES: u64 = 24;
-/// The VLAN of all flows, so that frames have a priority code point.
+/// The VLAN of all flows, which gives frames a priority code point.
 const VLAN: u32 = 5;
 
-/// The text of the file that belongs to `seed`.
+/// The text of the file for `seed`.
 pub fn file(seed: u64) -> String {
     let mut random = Random::of(seed);
     let classes = 2 + random.below(7);
@@ -70,7 +69,7 @@ pub fn file(seed: u64) -> String {
 struct MadeFlow {
     class: u64,
     bytes: u64,
-    /// Period and offset; none: flat out.
+    /// Period and offset; `None`: as fast as possible.
     period_us: Option<(u64, u64)>,
     way_in_mbps: u64,
 }
@@ -89,14 +88,14 @@ impl MadeFlow {
     }
 }
 
-/// Two to four, each in a class of its own.
+/// Two to four, each in a separate class.
 fn flows(random: &mut Random, classes: u64, mbps: u64) -> Vec<MadeFlow> {
     let count = (2 + random.below(3)).min(classes);
     let mut free: Vec<u64> = (0..classes).collect();
     let one = |_| {
         let class = free.swap_remove(random.below(free.len() as u64) as usize);
         let bytes = 64 + random.below(1451);
-        // A period in which the port could send several such frames, so that queues drain.
+        // A period in which the port can send several such frames, so that queues drain.
         let wire_us = (bytes + OVERHEAD_BYTES) * 8 / mbps + 1;
         let period = (wire_us * 4).max(200) + random.below(5000);
         let period_us = (random.below(4) > 0).then(|| (period, random.below(period)));
@@ -105,7 +104,8 @@ fn flows(random: &mut Random, classes: u64, mbps: u64) -> Vec<MadeFlow> {
     (0..count).map(one).collect()
 }
 
-/// One to six. Every class that a flow uses is open in one of them at least, for the longest frame and its guard band.
+/// One to six entries. Every class with a flow is open in at least one of them, for the longest frame and its guard
+/// band.
 fn entries(
     random: &mut Random,
     classes: u64,
@@ -145,7 +145,7 @@ mod tests {
     use crate::simulate::{Mode, Options};
 
     #[test]
-    fn every_file_is_what_it_says_and_the_kernel_takes_it() {
+    fn every_generated_file_is_valid_and_accepted_by_the_kernel() {
         let (mut flat_out, mut entry_counts) = (0, std::collections::BTreeSet::new());
         for seed in 0..300 {
             let text = file(seed);

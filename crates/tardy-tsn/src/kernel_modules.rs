@@ -1,7 +1,7 @@
-//! What of the kernel a switch is made of.
+//! The kernel modules that a switch needs.
 
-/// The kernel's modules for links, bridge, VLANs, classifiers and shapers, and for talkers of a test: a machine loads them
-/// when they are asked for, and a guest that cannot has to be given them.
+/// Modules for links, bridge, VLANs, classifiers and shapers, and for the talkers of a test. A machine loads them on
+/// demand; a guest that cannot must be given them.
 pub const KERNEL_MODULES: [&str; 12] = [
     "veth",
     "tun",

@@ -1,34 +1,34 @@
-//! What a file describes: switches, their ports and schedules, hosts, links and flows.
+//! The model of a switch file: switches, their ports and schedules, hosts, links and flows.
 //!
-//! The model holds what was written, the mistakes that a kernel would accept among it: judging is the business of
-//! the rules, not of the types. Only what has no meaning at all (a flow to a host that is not there, a duration without a
-//! unit) is refused while reading.
+//! The model holds what was written, including mistakes that a kernel would accept: the rules in [`crate::check`]
+//! judge them. Only what has no meaning (a flow to a host that does not exist, a duration without a unit) is refused
+//! while parsing.
 
 use std::net::IpAddr;
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
 
-use crate::placed::{Placed, Span};
+use crate::span::{Located, Span};
 
-/// Most traffic classes and priorities there can be (`TC_QOPT_MAX_QUEUE` and `TC_BITMASK` + 1 in `linux/pkt_sched.h`).
+/// The most traffic classes and priorities (`TC_QOPT_MAX_QUEUE` and `TC_BITMASK` + 1 in `linux/pkt_sched.h`).
 pub const CLASSES_MAX: usize = 16;
 
-/// Everything that one file describes.
+/// The contents of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Network {
-    /// One sentence: what it is.
+    /// A description in one sentence.
     pub about: String,
-    /// Ids of published results that it repeats (`data/published.toml`).
+    /// Ids of published results that it reproduces (`data/published.toml`).
     pub published: Vec<String>,
-    /// What the person who uses it should know.
+    /// Notes for the user.
     pub notes: String,
     /// At least one.
     pub switches: Vec<Switch>,
     /// Talkers and listeners.
     pub hosts: Vec<Host>,
-    /// Cables, as the ports' `to` says.
+    /// Cables, from the ports' `to` keys.
     pub links: Vec<Link>,
-    /// What shall flow.
+    /// The flows.
     pub flows: Vec<Flow>,
     /// How a virtual experiment is built.
     pub netns: Netns,
@@ -37,17 +37,17 @@ pub struct Network {
 /// One bridge with its ports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
-    /// What it is called, and its bridge device too.
-    pub name: Placed<String>,
-    /// What forwards.
+    /// Its name, also of its bridge device.
+    pub name: Located<String>,
+    /// What forwards frames.
     pub bridge: Bridge,
-    /// Time from the last bit in to the queue of the port out, for the simulator; a store-and-forward switch.
+    /// Time from the last bit in to the queue of the egress port, for the simulator; the switch stores and forwards.
     pub forwarding_ns: u64,
     /// Traffic classes; the index is the class's number.
     pub classes: Vec<Class>,
-    /// Traffic class of each priority from 0 on; the kernel takes priorities beyond its end to class 0.
-    pub priority_map: Placed<Vec<Placed<u8>>>,
-    /// What gives a frame its priority: the first that matches. A frame that none matches has priority 0.
+    /// Traffic class of each priority from 0; the kernel assigns class 0 to priorities beyond its end.
+    pub priority_map: Located<Vec<Located<u8>>>,
+    /// Rules that give frames their priority: the first match decides. A frame without a match has priority 0.
     pub classifiers: Vec<Classifier>,
     /// Its ports.
     pub ports: Vec<Port>,
@@ -56,7 +56,7 @@ pub struct Switch {
 /// What forwards frames between the ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bridge {
-    /// The kernel's own.
+    /// The kernel's bridge.
     #[default]
     Kernel,
     /// Open vSwitch.
@@ -66,22 +66,22 @@ pub enum Bridge {
 /// A traffic class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// What the file calls it; its number where it has no name.
-    pub name: Placed<String>,
-    /// Transmit queues that carry it; absent: one, that of its number.
-    pub queues: Option<Placed<QueueRange>>,
-    /// Longest service data unit in bytes, without the 14 bytes of Ethernet header: longer frames are dropped.
-    pub max_sdu: Option<Placed<u32>>,
-    /// Where it stands.
+    /// Its name in the file, or its number.
+    pub name: Located<String>,
+    /// Transmit queues of the class; `None`: one, with the number of the class.
+    pub queues: Option<Located<QueueRange>>,
+    /// Longest service data unit in bytes, without the 14 bytes of Ethernet header; longer frames are dropped.
+    pub max_sdu: Option<Located<u32>>,
+    /// Its place in the file.
     pub span: Span,
 }
 
 /// `count@offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueRange {
-    /// How many transmit queues.
+    /// The number of transmit queues.
     pub count: u16,
-    /// The first of them.
+    /// The first transmit queue.
     pub offset: u16,
 }
 
@@ -89,35 +89,35 @@ pub struct QueueRange {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
     /// The network interface.
-    pub interface: Placed<String>,
-    /// Bits per second.
-    pub speed: Placed<Speed>,
-    /// How many transmit queues it has, or gets where tardy makes it.
-    pub queues: Option<Placed<u16>>,
-    /// Time that a bit takes to the other end of the cable.
+    pub interface: Located<String>,
+    /// Its speed.
+    pub speed: Located<Speed>,
+    /// Its number of transmit queues, also if tardy creates it.
+    pub queues: Option<Located<u16>>,
+    /// Propagation time of a bit to the other end of the cable.
     pub propagation_ns: u64,
-    /// Its VLANs; none: all frames pass as they are.
+    /// Its VLANs; if empty, all frames pass unchanged.
     pub vlans: PortVlans,
-    /// When which class may send; none: always.
+    /// Its gate control list; `None`: all gates are always open.
     pub schedule: Option<Schedule>,
-    /// Where it stands.
+    /// Its place in the file.
     pub span: Span,
 }
 
-/// How fast a port sends.
+/// The speed of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speed {
-    /// The file does not say: what the kernel knows.
+    /// Not in the file: the kernel knows it.
     #[default]
     AsKernelSays,
-    /// The file says that nobody knows. TAPRIO takes that for 10 Mbit/s.
+    /// The file states that it is unknown. TAPRIO then assumes 10 Mbit/s.
     Unknown,
     /// Known.
     BitsPerSecond(u64),
 }
 
 impl Speed {
-    /// The speed in bits per second, where it is known.
+    /// The speed in bits per second; `None` if it is not known.
     pub fn known(self) -> Option<u64> {
         match self {
             Self::BitsPerSecond(rate) => Some(rate),
@@ -129,50 +129,50 @@ impl Speed {
 /// VLANs of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortVlans {
-    /// The VLAN of frames that come without a tag, and whose frames leave without one.
-    pub untagged: Option<Placed<u16>>,
-    /// VLANs whose frames leave with their tag.
-    pub tagged: Vec<Placed<u16>>,
+    /// The VLAN of frames that arrive or leave without a tag.
+    pub untagged: Option<Located<u16>>,
+    /// VLANs whose frames leave with a tag.
+    pub tagged: Vec<Located<u16>>,
 }
 
 impl PortVlans {
-    /// Whether the file says nothing of VLANs for this port.
+    /// Whether the file has no VLANs for this port.
     pub fn is_empty(&self) -> bool {
         self.untagged.is_none() && self.tagged.is_empty()
     }
 }
 
-/// A port's gate control list and what belongs to it.
+/// A port's gate control list and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// The gate control list, in order.
     pub entries: Vec<ScheduleEntry>,
-    /// The list as a whole.
+    /// The place of the list in the file.
     pub gates_span: Span,
-    /// When a cycle began or will begin: nanoseconds of the clock since its zero.
-    pub base_time_ns: Placed<i64>,
-    /// Length of a cycle as written; absent: the sum of the entries.
-    pub cycle_time_ns: Option<Placed<u64>>,
-    /// By how much the last cycle before a new schedule may be longer.
-    pub cycle_time_extension_ns: Option<Placed<u64>>,
-    /// The clock that base time and gates go by; absent: none is named to the kernel.
-    pub clock: Option<Placed<Clock>>,
-    /// What a frame costs on the wire beyond the bytes that the kernel counts: preamble and start delimiter 8, frame check
+    /// The start of a cycle, past or future: nanoseconds since the clock's zero.
+    pub base_time_ns: Located<i64>,
+    /// Length of a cycle as written; `None`: the sum of the entries.
+    pub cycle_time_ns: Option<Located<u64>>,
+    /// By how much the last cycle before a new schedule can be extended.
+    pub cycle_time_extension_ns: Option<Located<u64>>,
+    /// The clock of base time and gates; `None`: the kernel is given none.
+    pub clock: Option<Located<Clock>>,
+    /// Bytes of a frame on the wire that the kernel does not count: preamble and start delimiter 8, frame check
     /// sequence 4, gap 12.
-    pub overhead: Placed<u32>,
-    /// TAPRIO's flags: 0 software, 1 transmit times assigned for ETF, 2 left to the hardware.
-    pub flags: Placed<u32>,
-    /// With flags 1: how long before its transmit time a frame may reach ETF.
-    pub txtime_delay_ns: Option<Placed<u32>>,
+    pub overhead: Located<u32>,
+    /// TAPRIO's flags: 0 for software, 1 for transmit times with ETF, 2 for hardware offload.
+    pub flags: Located<u32>,
+    /// With flags 1: how long before its transmit time a frame can reach ETF.
+    pub txtime_delay_ns: Option<Located<u32>>,
 }
 
 impl Schedule {
-    /// Sum of the entries' durations.
+    /// Sum of the entries' durations, in ns.
     pub fn sum_ns(&self) -> u64 {
         gates::sum_ns(&self.gate_entries())
     }
 
-    /// Length of a cycle: as written, or else the sum of the entries.
+    /// Length of a cycle, in ns: as written, or otherwise the sum of the entries.
     pub fn cycle_ns(&self) -> u64 {
         self.cycle_time_ns.as_ref().map_or_else(|| self.sum_ns(), |cycle| cycle.value)
     }
@@ -209,7 +209,7 @@ pub struct ScheduleEntry {
     pub gates_span: Span,
     /// The place of its duration.
     pub interval_span: Span,
-    /// The entry as a whole.
+    /// The place of the entry.
     pub span: Span,
 }
 
@@ -224,12 +224,12 @@ pub enum Clock {
     Monotonic,
     /// `CLOCK_BOOTTIME`.
     Boottime,
-    /// `CLOCK_MONOTONIC_RAW`, which TAPRIO does not take.
+    /// `CLOCK_MONOTONIC_RAW`, which TAPRIO does not support.
     MonotonicRaw,
 }
 
 impl Clock {
-    /// All of them.
+    /// All clocks.
     pub const ALL: [Self; 5] =
         [Self::Tai, Self::Realtime, Self::Monotonic, Self::Boottime, Self::MonotonicRaw];
 
@@ -244,7 +244,7 @@ impl Clock {
         }
     }
 
-    /// The kernel's name, as `tc` takes it.
+    /// The kernel's name, as used by `tc`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Realtime => "CLOCK_REALTIME",
@@ -255,7 +255,7 @@ impl Clock {
         }
     }
 
-    /// The word for it in a file.
+    /// The name in a file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Realtime => "realtime",
@@ -270,15 +270,15 @@ impl Clock {
 /// A rule that gives frames a priority.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classifier {
-    /// What a frame must have; all of it.
+    /// The conditions on a frame; all must be met.
     pub matches: Marks,
-    /// The priority that it gets: 0 to 15.
-    pub priority: Placed<u8>,
-    /// Where it stands.
+    /// The priority of matching frames: 0 to 15.
+    pub priority: Located<u8>,
+    /// Its place in the file.
     pub span: Span,
 }
 
-/// What can be seen of a frame, or what a frame carries. Absent: any, or none.
+/// Header fields of a frame, or conditions on them. `None`: not present, or no condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     /// UDP destination port.
@@ -291,7 +291,7 @@ pub struct Marks {
     pub vlan: Option<u16>,
     /// Differentiated services code point, 0 to 63.
     pub dscp: Option<u8>,
-    /// EtherType, behind a VLAN tag if there is one.
+    /// EtherType, after a VLAN tag if there is one.
     pub ethertype: Option<u16>,
     /// Source address.
     pub source_mac: Option<[u8; 6]>,
@@ -300,12 +300,12 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Whether nothing is asked or carried at all.
+    /// Whether all fields are `None`.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a frame that carries `frame` has everything that this asks for.
+    /// Whether a frame with the fields `frame` meets all conditions.
     pub fn match_frame(&self, frame: &Self) -> bool {
         fn met<T: PartialEq>(asked: Option<T>, carried: Option<T>) -> bool {
             asked.is_none() || asked == carried
@@ -322,30 +322,31 @@ impl Marks {
 }
 
 impl Switch {
-    /// The priority that a frame gets here.
+    /// The priority of a frame in this switch.
     pub fn priority_of(&self, frame: &Marks) -> u8 {
         let rule = self.classifiers.iter().find(|rule| rule.matches.match_frame(frame));
         rule.map_or(0, |rule| rule.priority.value)
     }
 
-    /// The traffic class of a priority: only its low 4 bits count, and beyond the map's end it is 0, as in the kernel.
+    /// The traffic class of a priority: only its low 4 bits count, and beyond the map's end it is 0, as in the
+    /// kernel.
     pub fn class_of_priority(&self, priority: u8) -> u8 {
         self.priority_map.get(usize::from(priority & 15)).map_or(0, |class| class.value)
     }
 
-    /// The traffic class that a frame comes into here.
+    /// The traffic class of a frame in this switch.
     pub fn class_of(&self, frame: &Marks) -> u8 {
         self.class_of_priority(self.priority_of(frame))
     }
 
-    /// What the file calls a class; its number where there is none such.
+    /// The name of a class in the file; its number if it has none.
     pub fn class_name(&self, class: u8) -> String {
         self.classes
             .get(usize::from(class))
             .map_or_else(|| class.to_string(), |known| known.name.value.clone())
     }
 
-    /// The transmit queues of a class: as written, or else the one of its number.
+    /// The transmit queues of a class: as written, or otherwise the one with its number.
     pub fn queues_of(&self, class: usize) -> QueueRange {
         let written = self.classes.get(class).and_then(|class| class.queues.as_deref().copied());
         written.unwrap_or(QueueRange { count: 1, offset: class as u16 })
@@ -355,68 +356,68 @@ impl Switch {
 /// A talker, a listener or both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// What the file calls it.
-    pub name: Placed<String>,
-    /// Its network interface, where it is on this machine.
-    pub interface: Option<Placed<String>>,
-    /// Its address.
-    pub address: Option<Placed<IpAddr>>,
+    /// Its name in the file.
+    pub name: Located<String>,
+    /// Its network interface, if it is on this machine.
+    pub interface: Option<Located<String>>,
+    /// Its IP address.
+    pub address: Option<Located<IpAddr>>,
     /// Its Ethernet address.
-    pub mac: Option<Placed<[u8; 6]>>,
+    pub mac: Option<Located<[u8; 6]>>,
 }
 
 /// A cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// One end; always a port.
+    /// One end, which is always a port.
     pub a: End,
-    /// The other.
+    /// The other end.
     pub b: End,
-    /// Time that a bit takes from one end to the other.
+    /// Propagation time of a bit from one end to the other.
     pub propagation_ns: u64,
-    /// Bits per second, where either end says.
+    /// Bits per second, if either end states it.
     pub bits_per_second: Option<u64>,
 }
 
 /// One end of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
-    /// [`Network::hosts`], by its place there.
+    /// A host, by its index in [`Network::hosts`].
     Host(usize),
     /// A port of a switch.
     Port(PortId),
 }
 
-/// A port, by its switch's place in [`Network::switches`] and its own in [`Switch::ports`].
+/// A port, by the index of its switch in [`Network::switches`] and its own in [`Switch::ports`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PortId {
-    /// The switch.
+    /// The index of the switch.
     pub switch: usize,
-    /// Its port.
+    /// The index of the port.
     pub port: usize,
 }
 
-/// What one talker sends to one listener.
+/// The frames from one talker to one listener.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// What the file calls it.
-    pub name: Placed<String>,
-    /// [`Network::hosts`], by its place there.
-    pub talker: Placed<usize>,
-    /// [`Network::hosts`], by its place there.
-    pub listener: Placed<usize>,
-    /// Bytes of a frame as the kernel counts them: from the destination address to the end of the payload, a VLAN tag
-    /// included, without preamble, frame check sequence and gap.
-    pub size: Placed<u32>,
+    /// Its name in the file.
+    pub name: Located<String>,
+    /// Index in [`Network::hosts`].
+    pub talker: Located<usize>,
+    /// Index in [`Network::hosts`].
+    pub listener: Located<usize>,
+    /// Bytes of a frame as counted by the kernel: from the destination address to the end of the payload, including a
+    /// VLAN tag, without preamble, frame check sequence and gap.
+    pub size: Located<u32>,
     /// When frames are sent.
     pub pace: Pace,
-    /// What the frames carry.
+    /// The header fields of the frames.
     pub marks: Marks,
-    /// The traffic class that it shall come into, if the file says.
-    pub class: Option<Placed<u8>>,
-    /// How long after sending a frame may arrive.
-    pub deadline_ns: Option<Placed<u64>>,
-    /// Where it stands.
+    /// The intended traffic class, if the file states it.
+    pub class: Option<Located<u8>>,
+    /// The longest time from sending a frame to receiving it.
+    pub deadline_ns: Option<Located<u64>>,
+    /// Its place in the file.
     pub span: Span,
 }
 
@@ -425,34 +426,34 @@ pub struct Flow {
 pub enum Pace {
     /// As fast as it can.
     FlatOut,
-    /// Every so often.
+    /// Periodically.
     Periodic {
         /// Nanoseconds from one burst to the next; not 0.
         period_ns: u64,
-        /// The first burst, after the talker's zero: with a schedule its base time.
+        /// The first burst, relative to the base time of the schedule.
         offset_ns: u64,
         /// Frames in a burst, back to back; not 0.
         frames: u32,
     },
 }
 
-/// How an experiment on one machine is built of network namespaces.
+/// How an experiment on one machine is built from network namespaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Netns {
-    /// What the switch's ports are made of.
+    /// The devices of the switch's ports.
     pub ports: VirtualPorts,
-    /// The rate to which each talker's way into the switch is held; absent: the speed of the talker's port.
+    /// The rate limit between each talker and the switch; `None`: the speed of the talker's port.
     pub ingress_bits_per_second: Option<u64>,
 }
 
-/// What the ports of a virtual switch are made of.
+/// The devices of a virtual switch's ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VirtualPorts {
-    /// A tap device for each port with a known speed (it sends at the speed it is told), veth for the rest.
+    /// A tap device for each port with a known speed (it sends at that speed), veth for the others.
     #[default]
     AsSpeed,
     /// Tap devices.
     Tap,
-    /// veth pairs, which the kernel takes for 10 Gbit/s.
+    /// veth pairs, which the kernel treats as 10 Gbit/s.
     Veth,
 }

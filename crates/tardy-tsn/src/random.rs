@@ -1,6 +1,6 @@
-//! Chance that is the same every time.
+//! Reproducible pseudo-random numbers.
 
-/// Numbers that look like chance and are the same for the same seed: splitmix64 (Steele, Lea and Flood, 2014).
+/// splitmix64 (Steele, Lea and Flood, 2014): the same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
     state: u64,
@@ -18,7 +18,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `end`, which is not 0.
+    /// A number below `end`, which must not be 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end.max(1))) >> 64) as u64
     }

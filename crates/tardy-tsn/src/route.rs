@@ -1,12 +1,12 @@
-//! Which way a flow takes: through which ports it leaves which switches.
+//! The route of a flow: the ports by which it leaves switches.
 
 use std::collections::VecDeque;
 
 use crate::network::{End, Flow, Link, Network, PortId};
 
 impl Network {
-    /// The ports through which `flow` leaves switches on its way, in order; `None` where no cables lead from its talker
-    /// to its listener. The way with the fewest switches; of several such the one whose cables stand first in the file.
+    /// The ports by which `flow` leaves switches, in order; `None` if no cables connect its talker and its listener.
+    /// It is the route with the fewest switches, and of several the one whose cables come first in the file.
     pub fn way_out(&self, flow: &Flow) -> Option<Vec<PortId>> {
         let (from, to) = (End::Host(flow.talker.value), End::Host(flow.listener.value));
         let mut reached_by: Vec<Option<PortId>> = vec![None; self.switches.len()];
@@ -46,7 +46,7 @@ impl Network {
         None
     }
 
-    /// The ports up to `last`, each switch having been reached through the port in `reached_by`.
+    /// The ports up to `last`; `reached_by` holds the port through which each switch was reached.
     fn traced_back(&self, last: PortId, reached_by: &[Option<PortId>]) -> Vec<PortId> {
         let mut way = vec![last];
         let mut switch = last.switch;
@@ -58,12 +58,12 @@ impl Network {
         way
     }
 
-    /// What is at the other end of a port's cable.
+    /// The other end of a port's cable.
     pub fn far_end(&self, port: PortId) -> Option<End> {
         self.links.iter().find_map(|link| other_end(link, End::Port(port)))
     }
 
-    /// The port into which a host's cable goes, and the cable.
+    /// The port that a host is connected to, and the cable.
     pub fn port_of_host(&self, host: usize) -> Option<(PortId, Link)> {
         self.links.iter().find_map(|link| match other_end(link, End::Host(host)) {
             Some(End::Port(port)) => Some((port, *link)),

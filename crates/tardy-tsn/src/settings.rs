@@ -1,18 +1,18 @@
-//! What the kernel is to be told for a switch, in the kernel's own numbers. Plain data: tardy-sys sends it.
+//! The kernel settings of a switch, in the kernel's own numbers. Plain data: tardy-sys sends it.
 
 use serde::{Serialize, Serializer};
 use tardy_record::gates::{GateEntry, GateOperation};
 
 use crate::network::{Bridge, CLASSES_MAX, Marks, Port, PortVlans, QueueRange, Schedule, Switch};
 
-/// Everything of one switch.
+/// All settings of one switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The bridge.
     pub bridge: BridgeSettings,
     /// Its ports, in the order of the file.
     pub ports: Vec<PortSettings>,
-    /// What gives frames their priority on their way out, in the order of the file: the first that matches decides.
+    /// Rules that give frames their priority at egress, in the order of the file: the first match decides.
     pub classifiers: Vec<ClassifierRule>,
 }
 
@@ -21,9 +21,9 @@ pub struct Settings {
 pub struct BridgeSettings {
     /// Name of its device.
     pub name: String,
-    /// What forwards.
+    /// What forwards frames.
     pub kind: Bridge,
-    /// Whether it keeps VLANs apart: as soon as one port says anything about VLANs.
+    /// Whether it filters VLANs: it does if any port has VLANs in the file.
     pub vlan_filtering: bool,
 }
 
@@ -32,9 +32,9 @@ pub struct BridgeSettings {
 pub struct PortSettings {
     /// The network interface.
     pub interface: String,
-    /// VLANs, in ascending order; empty where the bridge does not filter.
+    /// VLANs, in ascending order; empty if the bridge does not filter.
     pub vlans: Vec<PortVlan>,
-    /// Its root qdisc; none: what is there stays.
+    /// Its root qdisc; `None`: it is left alone.
     pub taprio: Option<Taprio>,
 }
 
@@ -43,7 +43,7 @@ pub struct PortSettings {
 pub struct PortVlan {
     /// VLAN id.
     pub id: u16,
-    /// Frames that come without a tag are of this VLAN (`pvid`).
+    /// Frames without a tag belong to this VLAN (`pvid`).
     pub pvid: bool,
     /// Frames leave without a tag (`untagged`).
     pub untagged: bool,
@@ -52,7 +52,7 @@ pub struct PortVlan {
 /// One rule of the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassifierRule {
-    /// What a frame must have; all of it.
+    /// The conditions on a frame; all must be met.
     pub matches: Marks,
     /// `skb->priority`.
     pub priority: u8,
@@ -72,7 +72,8 @@ pub struct Taprio {
     pub entries: Vec<GateEntry>,
     /// `TCA_TAPRIO_ATTR_SCHED_BASE_TIME`, nanoseconds.
     pub base_time_ns: i64,
-    /// `TCA_TAPRIO_ATTR_SCHED_CYCLE_TIME`, nanoseconds; `None` is not sent, and the kernel takes the sum of the entries.
+    /// `TCA_TAPRIO_ATTR_SCHED_CYCLE_TIME`, nanoseconds; `None` is not sent, and the kernel uses the sum of the
+    /// entries.
     pub cycle_time_ns: Option<i64>,
     /// `TCA_TAPRIO_ATTR_SCHED_CYCLE_TIME_EXTENSION`, nanoseconds; `None` is not sent.
     pub cycle_time_extension_ns: Option<i64>,
@@ -82,28 +83,28 @@ pub struct Taprio {
     pub flags: u32,
     /// `TCA_TAPRIO_ATTR_TXTIME_DELAY`, nanoseconds; `None` is not sent.
     pub txtime_delay_ns: Option<u32>,
-    /// `TCA_TAPRIO_TC_ENTRY_MAX_SDU` of each class, bytes; 0 is no limit, and not sent.
+    /// `TCA_TAPRIO_TC_ENTRY_MAX_SDU` of each class, bytes; 0 means no limit, and is not sent.
     pub max_sdu: [u32; CLASSES_MAX],
-    /// `tc_sizespec.overhead` of `TCA_STAB`, bytes; 0: no size table.
+    /// `tc_sizespec.overhead` of `TCA_STAB`, bytes; 0 means no size table.
     pub overhead: u32,
 }
 
 /// Bytes of a `TCA_TAPRIO_ATTR_SCHED_ENTRY` with command, gate mask and interval: 4 + 8 + 8 + 8.
 const ENTRY_BYTES: usize = 28;
-/// The same without its command, which is taken for 0.
+/// The same without its command, which then defaults to 0.
 const SHORT_ENTRY_BYTES: usize = 20;
-/// The length of a netlink attribute, those inside included, has 16 bits.
+/// The length of a netlink attribute, including nested ones, has 16 bits.
 const ATTRIBUTE_BYTES_MAX: usize = 65_535;
-/// What is kept free for all that is not entries.
+/// Reserved for everything other than entries.
 const BESIDE_ENTRIES_BYTES: usize = 700;
-/// `tc` builds its message in 1,024 bytes (`q_taprio.c`, unchanged in 7.1). Of them 56 are netlink's header, tc's and the
-/// kind with the options' header, and 88 the priority map; the list's header has 4.
+/// `tc` builds its message in 1,024 bytes (`q_taprio.c`, unchanged in 7.1). Of these, 56 are the headers of netlink,
+/// tc, the kind and the options, 88 the priority map; the list's header has 4.
 const TC_ROOM_BYTES: usize = 1024 - 56 - 88;
 /// The size table of `stab overhead`: 4 + 4 + 24.
 const STAB_BYTES: usize = 32;
 
 impl Taprio {
-    /// Bytes of `TCA_OPTIONS`, its own header included, as tardy sends it.
+    /// Bytes of `TCA_OPTIONS` as tardy sends it, including its header.
     pub fn options_bytes(&self) -> usize {
         // Header, priority map of 82 bytes and padding, list header, base time.
         let fixed = 4 + 88 + 4 + 12;
@@ -115,7 +116,8 @@ impl Taprio {
         fixed + optional + self.max_sdu_bytes() + self.entry_bytes() * self.entries.len()
     }
 
-    /// Whether each entry says its command: all do, unless the list is too long for that and all are the usual one.
+    /// Whether each entry carries its command. It does unless the list is too long for that and all commands are the
+    /// default.
     pub fn entry_says_command(&self) -> bool {
         self.entries.len() * ENTRY_BYTES <= ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES
             || self.entries.iter().any(|entry| entry.operation != GateOperation::Set)
@@ -125,20 +127,19 @@ impl Taprio {
         if self.entry_says_command() { ENTRY_BYTES } else { SHORT_ENTRY_BYTES }
     }
 
-    /// Whether netlink's attributes have room for it; what has not would arrive cut off, as nonsense.
+    /// Whether the list fits into netlink's attributes; otherwise it would arrive truncated.
     pub fn fits_message(&self) -> bool {
         self.entries.len() <= self.entries_max()
     }
 
-    /// The most entries that there would be room for in place of its own.
+    /// The most entries that would fit.
     pub fn entries_max(&self) -> usize {
         let plain = self.entries.iter().all(|entry| entry.operation == GateOperation::Set);
         let shortest = if plain { SHORT_ENTRY_BYTES } else { ENTRY_BYTES };
         (ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES) / shortest
     }
 
-    /// The most entries that `tc` could send in place of its own: 31, fewer with a size table, a cycle time or
-    /// longest frames.
+    /// The most entries that `tc` could send: 31, fewer with a size table, a cycle time or maximum SDUs.
     pub fn entries_max_of_tc(&self) -> usize {
         let others = if self.overhead > 0 { STAB_BYTES } else { 0 }
             + 12 * usize::from(self.cycle_time_ns.is_some())
@@ -156,9 +157,9 @@ impl Taprio {
 /// Transmit queues of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Queues {
-    /// How many.
+    /// How many queues.
     pub count: u16,
-    /// The first.
+    /// The first queue.
     pub offset: u16,
 }
 
@@ -177,7 +178,7 @@ fn entries_as_attributes<S: Serializer>(entries: &[GateEntry], serializer: S) ->
     }))
 }
 
-/// What is to be set for `switch`.
+/// The settings of `switch`.
 pub fn of(switch: &Switch) -> Settings {
     let vlan_filtering = switch.ports.iter().any(|port| !port.vlans.is_empty());
     let ports = switch.ports.iter().map(|port| PortSettings {
@@ -196,7 +197,7 @@ pub fn of(switch: &Switch) -> Settings {
     }
 }
 
-/// The root qdisc of a port; `None` where it has no schedule.
+/// The root qdisc of a port; `None` if it has no schedule.
 pub fn taprio_of(switch: &Switch, port: &Port) -> Option<Taprio> {
     port.schedule.as_ref().map(|schedule| taprio(switch, schedule))
 }
@@ -227,12 +228,12 @@ fn taprio(switch: &Switch, schedule: &Schedule) -> Taprio {
     }
 }
 
-/// The kernel's attribute is signed; what does not fit is too long for it either way.
+/// The kernel's attribute is signed; a larger value is too long for it anyway.
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// A port of which the file says nothing is where Linux puts every port of a bridge: in VLAN 1, untagged.
+/// A port without VLANs in the file is where Linux puts every port of a bridge: in VLAN 1, untagged.
 fn vlans_of(vlans: &PortVlans) -> Vec<PortVlan> {
     if vlans.is_empty() {
         return vec![PortVlan { id: 1, pvid: true, untagged: true }];

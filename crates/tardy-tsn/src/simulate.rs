@@ -1,11 +1,12 @@
-//! What a network does, frame by frame: events computed instead of waited for.
+//! A discrete-event simulation of a network, frame by frame.
 //!
-//! A [`Network`](crate::network::Network) becomes a [`Wiring`](wiring::Wiring), in one of two modes: [`Mode::Standard`] as
-//! IEEE 802.1Q has it, or [`Mode::Linux`] as the kernel's software TAPRIO does it. [`engine::run`] runs a wiring and
-//! tells a listener of every frame. docs/tsn-simulator.md says what is in the model and what is not.
+//! A [`Network`](crate::network::Network) becomes a [`Wiring`](wiring::Wiring), in one of two modes:
+//! [`Mode::Standard`] follows IEEE 802.1Q, [`Mode::Linux`] the kernel's software TAPRIO. [`engine::run`] runs a
+//! wiring and reports every frame to a listener. docs/tsn-simulator.md lists what the model includes.
 
 pub mod agreement;
 pub mod engine;
+mod event_queue;
 pub mod linux_gates;
 pub mod of_network;
 mod path;
@@ -13,11 +14,10 @@ pub mod recorded;
 pub mod replay;
 pub mod standard_gates;
 mod talker;
-mod tournament;
 mod transmitter;
 pub mod wiring;
 
-/// Whose gates are simulated.
+/// Which gates are simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// IEEE 802.1Q clauses 8.6.8.4 and 8.6.9.
@@ -27,42 +27,42 @@ pub enum Mode {
     Linux,
 }
 
-/// What a network's ports are made of.
+/// The devices of a network's ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ports {
-    /// Network cards: they take a few frames beforehand and send them at the cable's rate.
+    /// Network cards: they queue a few frames in advance and send them at the cable's rate.
     #[default]
     Hardware,
-    /// What `--netns` makes: veth, which hands frames over at once and is 10 Gbit/s to the kernel, and tap devices, which
-    /// are read at the port's rate.
+    /// The devices of `--netns`: veth, which delivers frames at once and has 10 Gbit/s for the kernel, and tap
+    /// devices, which are read at the port's rate.
     Virtual,
 }
 
 /// How a network is simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whose gates.
+    /// Which gates.
     pub mode: Mode,
-    /// What the ports are made of; only [`Mode::Linux`] asks.
+    /// The devices of the ports; only for [`Mode::Linux`].
     pub ports: Ports,
-    /// How many frames a network card takes beforehand; 1: only when it has sent the one before.
+    /// The number of frames in a network card's ring; 1: the next frame is given to it when the one before is sent.
     pub ring_frames: u32,
-    /// How late the kernel's timer opens a gate, in ns.
+    /// The latency of the kernel's timer that opens a gate, in ns.
     pub gate_latency_ns: u64,
-    /// When the kernel's timer was seen to fire, in ns on the schedules' clock and in order: what a real one's list has
-    /// within a millisecond after its time is when a gate opens. Only for a network with one schedule.
+    /// Observed times of the kernel's gate timer, in ns on the schedules' clock and in ascending order. A gate opens
+    /// at the first observed time within a millisecond after its own. Only for a network with one schedule.
     pub gate_timer_ns: Vec<i64>,
-    /// How long the kernel takes to hand a frame over by veth, in ns.
+    /// Time that the kernel takes to pass a frame through veth, in ns.
     pub frame_cost_ns: u64,
-    /// Up to how much later than its time a talker with a period sends, in ns.
+    /// The largest random delay of a periodic talker, in ns.
     pub talker_jitter_ns: u64,
     /// How long before the latest base time the simulation starts, in ns.
     pub lead_ns: u64,
-    /// When each schedule is replaced by the same again, in ns of the simulation; only in [`Mode::Linux`].
+    /// When each schedule is replaced by an equal one, in ns of the simulation; only in [`Mode::Linux`].
     pub replaced_after_ns: Option<u64>,
-    /// Frames that a queue holds.
+    /// The capacity of a queue, in frames.
     pub queue_frames: u32,
-    /// Decides what is left to chance: the talkers' jitter, and which of a class's queues a flow goes into.
+    /// The seed of random choices: the talkers' jitter, and the queue of a class that a flow uses.
     pub seed: u64,
 }
 
@@ -71,7 +71,7 @@ impl Default for Options {
         Self {
             mode: Mode::default(),
             ports: Ports::default(),
-            // With byte queue limits it is a few.
+            // With byte queue limits a ring holds only a few frames.
             ring_frames: 16,
             gate_latency_ns: 0,
             gate_timer_ns: Vec::new(),

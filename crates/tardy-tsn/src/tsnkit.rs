@@ -1,9 +1,9 @@
-//! Instances and schedules of TSNKit, as the simulator runs them.
+//! Instances and schedules of TSNKit, as input of the simulator.
 //!
-//! TSNKit (Chuanyu Xue and others, RTAS 2024) is a collection of scheduling methods. An instance is a table of streams
-//! and one of links; a schedule adds gates, sending times, ways and queues. In its model a frame of n bytes takes n * 8
-//! bit on a link and nothing beside, a node takes `t_proc` to forward it, every interface has gates, those of
-//! the talkers too, and a gate lets one queue out at a time.
+//! TSNKit (Chuanyu Xue and others, RTAS 2024) is a collection of scheduling methods. An instance is a table of
+//! streams and one of links; a schedule adds gates, sending times, routes and queues. In its model a frame of n bytes
+//! takes n * 8 bit on a link without overhead, a node takes `t_proc` to forward it, every interface has gates,
+//! including those of talkers, and a gate opens for one queue at a time.
 
 mod csv;
 
@@ -12,20 +12,20 @@ use std::fmt;
 
 use tardy_record::gates::GateEntry;
 
+use self::csv::Table;
 use crate::network::CLASSES_MAX;
 use crate::simulate::standard_gates::Windows;
 use crate::simulate::wiring::{
     ClassQueues, Device, Discipline, Hop, Release, Stream, Transmitter, Wiring, wire_ps,
 };
-use csv::Table;
 
-/// Longest time in a table, in ns: a day.
+/// The longest time in a table, in ns: a day.
 const TIME_MAX_NS: u64 = 86_400_000_000_000;
-/// Fastest link, in bit/ns.
+/// The fastest link, in bit/ns.
 const RATE_MAX: u64 = 1_000_000;
-/// Longest frame, in bytes.
+/// The longest frame, in bytes.
 const SIZE_MAX: u64 = 1 << 20;
-/// Frames that wait for a gate; TSNKit's queues have no end.
+/// The capacity of a queue, in frames; TSNKit's queues are unlimited.
 const QUEUE_FRAMES: u32 = 1 << 20;
 
 /// The texts of an instance and a schedule for it.
@@ -56,14 +56,14 @@ pub enum Part {
     Gates,
     /// When each frame is sent.
     Offsets,
-    /// The ways.
+    /// The routes.
     Routes,
     /// The queues.
     Queues,
 }
 
 impl Part {
-    /// How the table's file is called.
+    /// The suffix of the table's file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Task => "_task.csv",
@@ -76,14 +76,14 @@ impl Part {
     }
 }
 
-/// What is wrong with an instance.
+/// A problem in an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceError {
-    /// In which table.
+    /// The table.
     pub part: Part,
-    /// In which line, counted from 1; absent for what is missing.
+    /// The line, from 1; `None` for something that is missing.
     pub line: Option<usize>,
-    /// What.
+    /// The problem.
     pub what: String,
 }
 
@@ -110,11 +110,11 @@ impl std::error::Error for InstanceError {}
 
 type LinkEnds = (u32, u32);
 
-/// Makes an instance and its schedule ready to be simulated. The streams are in the order of the task table.
+/// Prepares an instance and its schedule for simulation. The streams are in the order of the task table.
 ///
 /// # Errors
 ///
-/// A table that is none, numbers that are none or too large, streams without a way or a time, windows that overlap.
+/// Invalid tables, invalid or too large numbers, streams without a route or a time, windows that overlap.
 pub fn wiring(instance: &Instance<'_>) -> Result<Wiring, InstanceError> {
     let mut links = links(instance.topology)?;
     gates(instance.gates, &mut links)?;
@@ -123,7 +123,7 @@ pub fn wiring(instance: &Instance<'_>) -> Result<Wiring, InstanceError> {
     routes(instance.routes, &mut streams)?;
     queues(instance.queues, &mut streams)?;
     let mut wiring = Wiring::default();
-    // Only who forwards takes time for it: not a listener, though it may be a talker too.
+    // Only a node that forwards takes time for it: not a listener, even if it is also a talker.
     let forwards =
         |node: u32| streams.values().any(|stream| stream.from != node && stream.next.contains_key(&node));
     for (ends, link) in &links {

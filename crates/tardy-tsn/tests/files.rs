@@ -1,4 +1,4 @@
-//! Files as people write them, and files as people should not.
+//! Valid and invalid switch files.
 
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ fn the_articles_switch_becomes_the_articles_taprio() {
     insta::assert_debug_snapshot!(settings.ports[1].taprio.as_ref().unwrap());
 }
 
-/// Two switches between two hosts, told in the fewest words.
+/// Two switches between two hosts, in the shortest form.
 const TWO_SWITCHES: &str = r#"
 about = "two switches"
 [[class]]
@@ -86,7 +86,7 @@ fn a_flow_passes_both_switches() {
 }
 
 #[test]
-fn classes_and_rules_of_one_switch_displace_those_of_the_file() {
+fn classes_and_rules_of_a_switch_override_those_of_the_file() {
     let own = "[[switch.class]]\nname = \"x\"\nqueues = \"2@3\"\n";
     let text = TWO_SWITCHES.replace("[[host]]", &format!("{own}[[host]]"));
     let network = parsed(&text);
@@ -95,7 +95,7 @@ fn classes_and_rules_of_one_switch_displace_those_of_the_file() {
     assert_eq!(network.switches[1].queues_of(0).offset, 3);
 }
 
-/// What is written instead of what in the article's file.
+/// Replacements in the article's file.
 const SLIPS: &[(&str, &str)] = &[
     ("about =", "abuot ="),
     ("[switch]", "[swtich]"),
@@ -159,12 +159,12 @@ const SLIPS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn every_slip_names_its_line_and_what_to_write() {
+fn every_mistake_is_reported_with_its_line_and_a_correction() {
     let mut golden = String::new();
     for (right, wrong) in SLIPS {
         assert!(TWO_FLOWS.contains(right), "{right:?} is not in the file any more");
         if right == wrong {
-            // gates is replaced whole: a port that lost its list.
+            // gates is replaced as a whole: a port without its list.
             let text = TWO_FLOWS.replace("gates = [\n", "unheard_of = [\n");
             let error = file::parse(&text).unwrap_err();
             writeln!(golden, "gates -> unheard_of\n{error}\n").unwrap();

@@ -1,4 +1,4 @@
-//! Each rule provoked by one change to the article's file, and what is said about it.
+//! Each rule is provoked by one change to the article's file.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ fn in_words(findings: &[Finding]) -> String {
     words
 }
 
-/// What is written instead of what in the article's file, and the rules that answer besides those of the file itself.
+/// Replacements in the article's file, and the rules that then report in addition to those of the file itself.
 const CHANGES: &[(&str, &str, &[&str])] = &[
     ("queues = 2", "queues = 1", &["single-queue", "more-classes-than-queues", "queues-not-there"]),
     ("\"1@1\"", "\"1@4\"", &["queues-not-there"]),
@@ -114,7 +114,7 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn every_rule_speaks_when_it_should_and_only_then() {
+fn every_rule_reports_its_mistake_and_nothing_else() {
     let own = rules(TWO_FLOWS);
     let mut golden = format!("the article's file\n{}\n", in_words(&findings(TWO_FLOWS, &Machine::default())));
     for (right, wrong, wanted) in CHANGES {
@@ -159,7 +159,7 @@ fn machine(change: impl FnOnce(&mut Device)) -> Machine {
 }
 
 #[test]
-fn what_the_machine_says_counts_for_more_than_the_file() {
+fn facts_of_the_machine_override_the_file() {
     let running = Running::from(settings::of(&network().switches[0]).ports[1].taprio.as_ref().unwrap());
     let far = 4_102_444_800_000_000_000;
     let ahead = TWO_FLOWS.replace("base_time = \"0s\"", "base_time = \"4102444800.0003s\"");
@@ -188,7 +188,7 @@ fn what_the_machine_says_counts_for_more_than_the_file() {
             TWO_FLOWS,
             machine(|device| device.speed = Some(DeviceSpeed::BitsPerSecond(1_000_000_000))),
         ),
-        ("no clock of its own", &offload, machine(|_| {})),
+        ("no PTP clock", &offload, machine(|_| {})),
         ("frames too long", &sdu, machine(|_| {})),
         ("the same already runs", TWO_FLOWS, machine(|device| device.running = Some(running.clone()))),
         (
@@ -229,11 +229,11 @@ fn lists_beyond_tc_beyond_the_dump_and_beyond_a_message() {
 }
 
 #[test]
-fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
+fn tc_can_send_31_entries_without_other_attributes() {
     let mut taprio = settings::of(&network().switches[0]).ports[1].taprio.clone().unwrap();
     (taprio.overhead, taprio.cycle_time_ns) = (0, None);
     assert_eq!(taprio.entries_max_of_tc(), 31);
-    // Such a message was seen to have 220 bytes: 16 and 20 of headers, 12 of the kind.
+    // Such a message was observed to have 220 bytes: 16 and 20 of headers, 12 of the kind.
     assert_eq!(taprio.options_bytes(), 220 - 48);
     assert_eq!(taprio.entries_max(), 3241);
     taprio.entries[0].operation = GateOperation::SetAndHold;
@@ -241,7 +241,7 @@ fn tc_has_room_for_31_entries_where_nothing_else_takes_any() {
 }
 
 #[test]
-fn cables_that_close_a_ring_are_told_of() {
+fn a_loop_of_cables_is_reported() {
     let switch = |name: &str, to: &[&str]| {
         let ports: String = (to.iter().enumerate())
             .map(|(port, to)| {
@@ -276,7 +276,7 @@ fn file_with(entries: &[(u32, u32)], speed: &str) -> String {
 
 proptest! {
     #[test]
-    fn no_list_confuses_the_rules(
+    fn any_list_can_be_checked(
         entries in prop::collection::vec((0u32..8, 0u32..5000), 0..12),
         cycle in prop::option::of(0u32..20_000),
     ) {
@@ -295,7 +295,7 @@ proptest! {
     fn merging_equal_neighbours_leaves_no_split_window(
         entries in prop::collection::vec((1u32..3, 200u32..2000), 2..8),
     ) {
-        // Only lists that open one class at a time, and do not begin in the middle of a window.
+        // Only lists that open one class at a time, and do not start in the middle of a window.
         prop_assume!(entries.first().map(|entry| entry.0) != entries.last().map(|entry| entry.0));
         let mut merged: Vec<(u32, u32)> = Vec::new();
         for (mask, us) in &entries {
@@ -306,12 +306,12 @@ proptest! {
         }
         let split = |entries: &[(u32, u32)]| rules(&file_with(entries, "100Mbit/s")).contains(&"split-window");
         prop_assert!(!split(&merged), "{merged:?}");
-        // A window of 200 us and more over two entries always admits a frame too many.
+        // A window of 200 us or more over two entries always passes a frame too many.
         prop_assert_eq!(split(&entries), merged.len() < entries.len());
     }
 }
 
-/// Everything that the rules can say is in the document.
+/// Every rule is in the document.
 #[test]
 fn the_document_names_every_rule() {
     let document = include_str!("../../../docs/tsn.md");

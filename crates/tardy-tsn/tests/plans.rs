@@ -1,4 +1,4 @@
-//! What is printed for a switch, and whether the programs that it is for take it.
+//! The printed forms of a switch, and whether their programs accept them.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use tardy_tsn::settings::{self, Settings};
 
 const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
 
-/// A switch with some of everything.
+/// A switch that uses every key.
 const EVERYTHING: &str = r#"
 about = "some of everything"
 priority_map = [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
@@ -79,7 +79,7 @@ fn the_articles_switch_with_the_other_classifiers() {
 }
 
 #[test]
-fn some_of_everything_in_commands() {
+fn every_key_in_commands() {
     insta::assert_snapshot!(commands::script(&settings_of(EVERYTHING), Classifying::Nft, &[]).unwrap());
 }
 
@@ -92,7 +92,7 @@ fn open_vswitch_in_commands() {
 }
 
 #[test]
-fn a_list_that_tc_has_no_room_for_is_no_command_and_says_why() {
+fn a_list_that_is_too_long_for_tc_is_not_a_command() {
     let long = "{ open = [\"blue\"], for = \"10us\" }, { open = [\"red\"], for = \"10us\" },".repeat(20);
     let (head, rest) = TWO_FLOWS.split_once("gates = [").unwrap();
     let (_, tail) = rest.split_once("\n]").unwrap();
@@ -117,14 +117,14 @@ fn the_standards_model() {
 }
 
 #[test]
-fn what_the_standard_has_no_words_for_is_an_error() {
+fn what_the_standard_cannot_express_is_an_error() {
     let nine = EVERYTHING.replacen("[[class]]", &"[[class]]\n".repeat(7), 1);
     assert!(yang::document(&settings_of(&nine)).unwrap_err().contains("8"));
     let long = EVERYTHING.replace("cycle_time = \"1ms\"", "cycle_time = \"3s\"");
     assert!(yang::document(&settings_of(&long)).unwrap_err().contains("cycle"));
 }
 
-/// Feeds a program, in a network namespace of its own; `None` with the reason printed where that cannot be.
+/// Feeds a program in a separate network namespace; `None`, with the reason printed, if that is not possible.
 fn fed(program: &[&str], input: &str) -> Option<Result<(), String>> {
     let mut words = vec!["--net", "--map-root-user", "--"];
     words.extend(program);
@@ -141,7 +141,7 @@ fn fed(program: &[&str], input: &str) -> Option<Result<(), String>> {
             return None;
         }
     };
-    // A program that ends early does not read; its own words say why.
+    // A program that ends early does not read its input; its own message gives the reason.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -155,7 +155,7 @@ fn fed(program: &[&str], input: &str) -> Option<Result<(), String>> {
 }
 
 #[test]
-fn nft_takes_what_is_written_for_it() {
+fn nft_accepts_its_script() {
     for text in [TWO_FLOWS, EVERYTHING] {
         let script = tardy_tsn::classify::nft(&settings_of(text));
         if let Some(answer) = fed(&["nft", "--check", "--file", "-"], &script) {
@@ -187,7 +187,7 @@ fn the_script_makes_a_bridge_and_its_classifier() {
         ),
     ] {
         let script = commands::script(&settings_of(text), Classifying::Nft, &[]).unwrap();
-        // Kernels without TAPRIO have bridges: the gates are set in the lab.
+        // Kernels without TAPRIO have bridges: the gates are tested in the lab.
         let (before, _) = script.split_once("\n# The gates of").unwrap();
         let ports = "ip link add swp0 type veth peer name far0 && ip link add swp1 type veth peer name far1";
         let made = format!("{ports} || {{ echo not permitted >&2; exit 1; }}\n{before}\n{proof}\n");

@@ -1,4 +1,4 @@
-//! What holds of every simulation, and what was computed by hand.
+//! Properties of every simulation, and results that were computed by hand.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ use tardy_tsn::simulate::{Mode, Options, Ports};
 const TWO_FLOWS: &str = include_str!("../../../recipes/tsn-two-flows.toml");
 const MS: u64 = 1_000_000;
 
-/// Everything that a simulation tells.
+/// All events of a simulation.
 #[derive(Debug, Default, PartialEq)]
 struct Everything {
     arrivals: Vec<Arrival>,
@@ -50,7 +50,7 @@ fn run_for(network: &Network, options: &Options, talk_ns: u64) -> (Outcome, Ever
     (outcome, everything)
 }
 
-/// A switch with one listener's port and so many talkers, from a schedule and flows as TOML.
+/// A switch with one listener's port and this many talkers, from a schedule and flows as TOML.
 fn one_switch(port: &str, flows: &[String]) -> String {
     let mut text = String::from("about = \"one switch\"\npriority_map = [0, 1, 2, 3]\n");
     (0..4).for_each(|class| writeln!(text, "[[class]]\nname = \"c{class}\"").unwrap());
@@ -86,7 +86,7 @@ fn gates(entries: &[(u32, u64)]) -> String {
 
 #[test]
 fn a_millisecond_at_100_megabit_lets_out_8_full_frames_in_both_modes() {
-    // A tagged frame of 1514 bytes without its tag, as the kernel counts it.
+    // A tagged frame of 1514 bytes without its tag, as counted by the kernel.
     let port = format!("speed = \"100Mbit/s\"\n{}", gates(&[(1, 1000), (14, 1000)]));
     let network = network(&one_switch(&port, &[flat_out(0, 1514)]));
     for mode in [Mode::Standard, Mode::Linux] {
@@ -109,7 +109,7 @@ fn a_window_in_two_entries_lets_out_12_in_linux_and_8_by_the_standard() {
 }
 
 #[test]
-fn veth_hands_over_a_windows_frames_at_its_opening() {
+fn veth_delivers_a_windows_frames_at_its_opening() {
     let port = gates(&[(14, 8000), (1, 2000)]);
     let text = one_switch(&port, &["period = \"100us\"\nsize = 1000\npcp = 0\nvlan = 5".to_owned()]);
     let options =
@@ -147,8 +147,8 @@ fn a_cards_ring_lets_a_frame_out_after_its_gate_has_closed() {
         let (_, everything) = run_for(&network, &options, 50 * MS);
         everything.arrivals.iter().map(|arrival| arrival.arrived_ns).take(2).collect::<Vec<_>>()
     };
-    // 8,192 ns each into the switch and 819,200 ns out of it. Each fits when it is asked, almost 1 ms before the gate closes
-    // at 10 ms; but the second one's turn on the wire comes when it does not fit any more.
+    // 8,192 ns each into the switch and 819,200 ns out of it. Each fits when it is requested, almost 1 ms before the
+    // gate closes at 10 ms; but by the time the second one reaches the wire it no longer fits.
     assert_eq!(first_two(1), [9_827_392, 11_319_200], "waits for the opening at 10.5 ms");
     assert_eq!(first_two(16), [9_827_392, 10_646_592], "in the ring already");
 }
@@ -176,7 +176,7 @@ fn frames_longer_than_their_class_may_have_are_dropped() {
 }
 
 #[test]
-fn a_vlan_that_a_port_is_not_in_ends_there() {
+fn frames_end_at_a_port_outside_their_vlan() {
     let text = one_switch("tagged = [5]\nspeed = \"100Mbit/s\"", &[flat_out(0, 64), flat_out(1, 64)]);
     let text = text.replacen("to = \"t0\"", "to = \"t0\"\ntagged = [5]", 1);
     let network = network(&text.replacen("to = \"t1\"", "to = \"t1\"\ntagged = [6]", 1));
@@ -243,7 +243,7 @@ fn the_articles_switch_keeps_its_slots_and_without_the_shaper_does_not() {
             assert_eq!(shaped.out_of_slot(), 0, "{name} {mode:?}");
             assert_eq!(shaped.windows.len(), 1);
             let (min_ns, max_ns) = (shaped.phases.min_ns.unwrap(), shaped.phases.max_ns.unwrap());
-            // What ends with the cycle has the phase 0 of the next.
+            // A frame that ends with the cycle has phase 0 of the next.
             assert!(
                 slot.contains(&max_ns) && (slot.contains(&min_ns) || min_ns == 0),
                 "{name}: {min_ns} to {max_ns}"
@@ -279,8 +279,8 @@ impl Audience for Heard {
 }
 
 #[test]
-fn what_does_not_arrive_is_told_of_with_the_reason() {
-    // Twice what the port carries: what waits when talkers stop is too much for the time that is left.
+fn frames_that_do_not_arrive_are_reported_with_the_reason() {
+    // Twice what the port carries: the backlog when talkers stop is too much for the remaining time.
     let port = format!("speed = \"10Mbit/s\"\n{}", gates(&[(1, 1000), (0, 9000)]));
     let text = one_switch(&port, &[flat_out(0, 400)]);
     let network = network(&text);
@@ -404,7 +404,7 @@ proptest! {
         let mode = if linux { Mode::Linux } else { Mode::Standard };
         let ports = if virtual_ports { Ports::Virtual } else { Ports::Hardware };
         let options = Options { mode, ports, queue_frames, seed, talker_jitter_ns: seed % 5000, ..Options::default() };
-        // The kernel takes no entry that is shorter than its shortest frame.
+        // The kernel refuses an entry that is shorter than its shortest frame.
         let Ok(wired) = wire(&network, &options, true) else {
             prop_assert!(linux);
             return Ok(());
@@ -456,8 +456,8 @@ proptest! {
         lengths in prop::collection::vec(1300u64..3000, 1..4),
         flows in prop::collection::vec((0u8..4, 60u32..1515, 300u64..3000, 0u64..3000), 1..5),
     ) {
-        // Each class has one window a cycle, or none where a frame that never fits waits in one mode and is dropped in the
-        // other; no frame ends exactly where a gate closes, since lengths are odd multiples of a ns beside it.
+        // Each class has one window per cycle, or none if a frame that never fits waits in one mode and is dropped in
+        // the other; no frame ends exactly where a gate closes, since lengths are odd multiples of a ns.
         let entries: Vec<(u32, u64)> = lengths.iter().enumerate().map(|(class, us)| (1 << class, *us)).collect();
         let of_class = |class: u8| class % entries.len() as u8;
         let flows: Vec<String> = flows.iter().map(|(class, size, period, offset)| format!(
@@ -474,7 +474,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_told_with_its_place() {
+fn what_cannot_be_simulated_is_reported_with_its_place() {
     let wrong = |from: &str, to: &str, mode: Mode| {
         assert!(TWO_FLOWS.contains(from));
         let text = TWO_FLOWS.replace(from, to);

@@ -1,4 +1,4 @@
-//! TSNKit's instances: the same arrivals as in TSNKit's own simulator, and tables that are none.
+//! TSNKit's instances: the same arrivals as in TSNKit's own simulator, and invalid tables.
 
 use tardy_tsn::simulate::engine::{self, Arrival, Duration, Listener};
 use tardy_tsn::tsnkit::{self, Instance, Part};
@@ -22,7 +22,7 @@ impl Listener for Arrivals {
 }
 
 #[test]
-fn every_frame_arrives_when_tsnkit_has_it_arrive() {
+fn every_frame_arrives_at_the_time_of_tsnkits_simulator() {
     let wiring = tsnkit::wiring(&LINE).unwrap();
     let mut arrivals = Arrivals::default();
     // One hyper-period: all periods divide 4 ms.
@@ -41,7 +41,7 @@ fn every_frame_arrives_when_tsnkit_has_it_arrive() {
 }
 
 #[test]
-fn a_table_that_is_none_is_told_by_its_line() {
+fn an_invalid_table_is_reported_with_its_line() {
     let replaced = |text: &str, from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
         text.replacen(from, to, 1)

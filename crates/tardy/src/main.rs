@@ -5,7 +5,6 @@ mod commands;
 mod cyclictest;
 mod exit;
 mod plan;
-mod progress;
 mod recipe;
 mod usage_error;
 

@@ -1,31 +1,31 @@
-//! Late wake-ups of several CPUs at the same moment: one event, such as a host that steals the whole machine, firmware, or
-//! the kernel's own stop_machine, and not one for each CPU.
+//! Late wake-ups of several CPUs at the same moment: a single event, such as a host that stops the whole machine, firmware,
+//! or the kernel's own stop_machine.
 //!
-//! Threads share their deadlines, so wake-ups of the same cycle always overlap. How many of the worst coincide by chance
-//! is known: of m worst out of n cycles on each of two CPUs m²/n. As many of each series are looked at as keep that below one
-//! in twenty for all pairs of CPUs together.
+//! Threads share their deadlines, so wake-ups of the same cycle always overlap. Of the m worst of n cycles on
+//! each of two CPUs, m²/n coincide by chance. So many of each series are examined that this stays below one in twenty for all
+//! pairs of CPUs together.
 
 use serde::Serialize;
 use tardy_record::series::Outlier;
 use tardy_record::{Run, Series};
 
-/// Coincidences by chance that are put up with in a whole run.
+/// Accepted coincidences by chance in a whole run.
 const BY_CHANCE: f64 = 0.05;
 
-/// One event that several CPUs felt.
+/// An event that delayed several CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
     /// Index of the phase.
     pub phase: usize,
-    /// When the first of them should have woken, in ns from the start of the run.
+    /// The deadline of the first of them, in ns from the start of the run.
     pub from_ns: u64,
-    /// When the last of them did.
+    /// The wake-up of the last of them.
     pub to_ns: u64,
     /// Each CPU and how late its thread was, in ns.
     pub felt: Vec<(u32, i64)>,
 }
 
-/// The events of `run`, in the order of time.
+/// The events of `run`, in order.
 pub fn of(run: &Run) -> Vec<Event> {
     let mut events: Vec<Event> = (0..run.phases.len()).flat_map(|phase| of_phase(run, phase)).collect();
     events.sort_by_key(|event| event.from_ns);
@@ -33,7 +33,7 @@ pub fn of(run: &Run) -> Vec<Event> {
 }
 
 fn of_phase(run: &Run, phase: usize) -> Vec<Event> {
-    // A thread that roams over the CPUs says nothing of any one of them.
+    // An unpinned thread says nothing about any one CPU.
     let is_of_a_cpu = |series: &&Series| {
         series.is_of_wakeups() && series.timer().is_none_or(|timer| timer.pinned) && series.phase == phase
     };
@@ -58,7 +58,7 @@ fn of_phase(run: &Run, phase: usize) -> Vec<Event> {
     overlapping(phase, late)
 }
 
-/// Puts late wake-ups that overlap together: from when to when, on which CPU, how late.
+/// Groups overlapping late wake-ups: beginning, end, CPU, lateness.
 fn overlapping(phase: usize, mut late: Vec<(u64, u64, u32, i64)>) -> Vec<Event> {
     late.sort_unstable();
     let mut groups: Vec<Event> = Vec::new();
@@ -76,7 +76,7 @@ fn overlapping(phase: usize, mut late: Vec<(u64, u64, u32, i64)>) -> Vec<Event> 
     groups
 }
 
-/// A CPU that was late several times within an event felt it once.
+/// Keeps one wake-up, the latest, of a CPU that was late several times within an event.
 fn keep_the_worst_of_each_cpu(event: &mut Event) {
     event.felt.sort_unstable_by_key(|(cpu, late_ns)| (*cpu, std::cmp::Reverse(*late_ns)));
     event.felt.dedup_by_key(|(cpu, _)| *cpu);
@@ -87,14 +87,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_is_one_event_and_a_cpu_alone_is_none() {
+    fn overlapping_wakeups_are_one_event_and_a_single_cpu_is_not() {
         let late = vec![
             (1000, 1300, 0, 300),
             (1050, 1280, 2, 230),
             (1100, 1400, 1, 300),
-            // The first of them again, still within.
+            // The first CPU again, within the event.
             (1310, 1350, 0, 40),
-            // Alone.
+            // A single CPU.
             (5000, 5300, 1, 300),
         ];
         let events = overlapping(3, late);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_touches_in_turn_is_not_together() {
+    fn consecutive_wakeups_are_not_simultaneous() {
         assert_eq!(overlapping(0, vec![(1000, 1300, 0, 300), (1301, 1500, 1, 199)]), []);
     }
 }

@@ -1,23 +1,23 @@
-//! Who had a CPU from a deadline to the wake-up that was late.
+//! What had a CPU from a deadline to the late wake-up.
 
 use serde::Serialize;
 use tardy_record::moment::{Happening, Moment, MomentEvent, Task};
 
 use super::Stage;
 
-/// Who has a CPU.
+/// What has a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occupant {
     /// A task, in user space or in the kernel.
     Task(Task),
-    /// Nobody: the CPU is idle.
+    /// Nothing: the CPU is idle.
     Idle,
     /// A device's interrupt handler.
     Irq {
         /// The interrupt's number.
         irq: u32,
-        /// The handler's name; empty where its beginning was not seen.
+        /// The handler's name; empty if its beginning was not traced.
         name: String,
     },
     /// A soft interrupt.
@@ -25,24 +25,24 @@ pub enum Occupant {
         /// Its name.
         name: String,
     },
-    /// An interrupt of the CPU's own.
+    /// An interrupt of the CPU itself.
     Vector {
         /// Its event's name.
         name: String,
     },
     /// A timer's function.
     TimerFunction {
-        /// Its name; empty where its beginning was not seen.
+        /// Its name; empty if its beginning was not traced.
         function: String,
-        /// Whether it ran in a soft interrupt, and not in the timer's own.
+        /// Whether it ran in a soft interrupt instead of the timer's interrupt.
         soft: bool,
     },
-    /// The wake-up itself: the timer's interrupt that brought it, and the thread once it was switched to.
+    /// The wake-up itself: the timer's interrupt that caused it, and the thread after the switch to it.
     OwnWay,
 }
 
 impl Occupant {
-    /// What it is called, such as `irq 39 eth0`.
+    /// Its name, such as `irq 39 eth0`.
     pub fn name(&self) -> String {
         match self {
             Self::Task(task) => task.name.clone(),
@@ -53,45 +53,45 @@ impl Occupant {
             Self::TimerFunction { function, .. } => {
                 format!("timer function {function}").trim_end().to_owned()
             }
-            Self::OwnWay => "its own way".to_owned(),
+            Self::OwnWay => "its own path".to_owned(),
         }
     }
 }
 
-/// A stretch of time in which one had the CPU. Times in ns from the deadline.
+/// A stretch of time with one occupant. Times in ns from the deadline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stretch {
-    /// From here…
+    /// Its beginning.
     pub from_ns: i64,
-    /// …to here.
+    /// Its end.
     pub to_ns: i64,
-    /// Who.
+    /// The occupant.
     pub occupant: Occupant,
 }
 
 /// Everything between the beginning of a moment and the wake-up. Times in ns from the deadline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeline {
-    /// Without holes, in the order of time.
+    /// Contiguous stretches, in order.
     pub stretches: Vec<Stretch>,
-    /// When the thread's timer was served; absent where the trace does not show it.
+    /// When the thread's timer fired; `None` if the trace does not show it.
     pub fired_ns: Option<i64>,
-    /// When the thread was made ready.
+    /// When the thread was woken.
     pub ready_ns: Option<i64>,
-    /// When the scheduler switched to it; where it had not left the CPU, when it was made ready.
+    /// When the scheduler switched to it; when it was woken, if it had not left the CPU.
     pub switched_ns: Option<i64>,
-    /// When it read the clock: how late it was.
+    /// When it read the clock, which is how late it was.
     pub woke_ns: i64,
 }
 
-/// Who had the CPU longest, and for how long.
+/// What had the CPU longest, and how long.
 pub(super) struct Longest {
     pub(super) occupant: Occupant,
     pub(super) held_ns: i64,
 }
 
 impl Timeline {
-    /// The timeline of a moment whose wake-up was late by `late_ns`; nothing where nothing was recorded.
+    /// The timeline of a moment whose wake-up was late by `late_ns`; `None` if nothing was recorded.
     pub fn of(moment: &Moment, late_ns: i64) -> Option<Self> {
         let first = moment.events.first()?;
         let from_ns = moment.whole_from_ns.min(first.at_ns).min(late_ns);
@@ -110,7 +110,7 @@ impl Timeline {
         Some(Self { stretches, fired_ns, ready_ns, switched_ns, woke_ns: late_ns })
     }
 
-    /// Who had the CPU longest from the deadline on.
+    /// What had the CPU longest from the deadline on.
     pub(super) fn longest(&self) -> Option<Longest> {
         let mut held: Vec<Longest> = Vec::new();
         for (stretch, _, ns) in self.parts() {
@@ -122,7 +122,7 @@ impl Timeline {
         held.into_iter().max_by_key(|one| one.held_ns)
     }
 
-    /// Where on the way an occupant had the CPU, for the most part.
+    /// The stage in which an occupant had the CPU for most of the time.
     pub(super) fn stage_of(&self, occupant: &Occupant) -> Stage {
         let mut held = [
             (Stage::AfterSwitch, 0),
@@ -136,7 +136,7 @@ impl Timeline {
         held.into_iter().max_by_key(|(_, ns)| *ns).map_or(Stage::BeforeInterrupt, |(stage, _)| stage)
     }
 
-    /// The way from the deadline on in pieces that belong to one stretch and one stage each.
+    /// The time from the deadline on, in parts of one stretch and one stage each.
     fn parts(&self) -> impl Iterator<Item = (&Stretch, Stage, i64)> {
         self.stretches.iter().flat_map(move |stretch| {
             self.stages().into_iter().filter_map(move |(stage, from_ns, to_ns)| {
@@ -146,7 +146,7 @@ impl Timeline {
         })
     }
 
-    /// The four stages and when each was. One whose end was not seen lasts to the wake-up.
+    /// The four stages with beginning and end. A stage whose end was not traced lasts to the wake-up.
     fn stages(&self) -> [(Stage, i64, i64); 4] {
         let end = self.woke_ns;
         let fired = self.fired_ns.or(self.ready_ns).map_or(end, |ns| ns.clamp(0, end.max(0)));
@@ -185,7 +185,7 @@ impl Marks {
         let events = &moment.events;
         let is_ready =
             |event: &MomentEvent| matches!(&event.what, Happening::Ready { task } if task.tid == moment.tid);
-        // The last one: before it the thread may have been woken in vain.
+        // The last one: earlier wake-ups of the thread may have been spurious.
         let ready = events.iter().rposition(is_ready);
         let ready_ns = ready.map(|index| events[index].at_ns);
         let fired_ns = ready.and_then(|index| {
@@ -215,7 +215,8 @@ struct Frame {
 }
 
 impl Cpu {
-    /// The state before the first event, as what follows tells it: who is switched from, and what ends without having begun.
+    /// The state before the first event, derived from later ones: the task that is switched from, and what ends without a
+    /// beginning.
     fn at_the_beginning_of(moment: &Moment) -> Self {
         let first_switch = moment.events.iter().find_map(|event| match &event.what {
             Happening::Switch { from, .. } => Some(from.clone()),
@@ -282,7 +283,7 @@ impl Frame {
     }
 }
 
-/// The beginning or the end of something that comes on top of a task.
+/// The beginning or the end of an interruption of a task.
 enum Edge {
     Begun(Occupant),
     Ended(Occupant),

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers, the same every time.
 struct Noise(u64);
 
 impl Noise {
@@ -41,13 +41,14 @@ fn names(changes: &[(&str, f64)]) -> Vec<String> {
 const CHANGES: [(&str, f64); 4] = [("a", 1.0), ("b", 0.6), ("c", 1.7), ("d", 1.0)];
 
 #[test]
-fn a_known_effect_is_found_though_the_machine_drifts_more_than_that() {
+fn a_known_effect_is_found_although_the_machine_drifts_by_more() {
     let found = diagnose(&names(&CHANGES), &trials(12, &CHANGES, 3));
     assert_eq!(found.rounds, 12);
-    let told: Vec<_> = found.effects.iter().map(|effect| (effect.change.as_str(), effect.verdict)).collect();
-    assert_eq!(told[0], ("b", Verdict::Helps));
-    assert_eq!(told[3], ("c", Verdict::Harms));
-    assert!(told[1..3].iter().all(|(_, verdict)| *verdict == Verdict::NoDifferenceSeen), "{told:?}");
+    let verdicts: Vec<_> =
+        found.effects.iter().map(|effect| (effect.change.as_str(), effect.verdict)).collect();
+    assert_eq!(verdicts[0], ("b", Verdict::Helps));
+    assert_eq!(verdicts[3], ("c", Verdict::Harms));
+    assert!(verdicts[1..3].iter().all(|(_, verdict)| *verdict == Verdict::NoDifferenceSeen), "{verdicts:?}");
     let helped = &found.effects[0].p99_9;
     assert_eq!(helped.verdict, Verdict::Helps);
     let (low, high) = helped.ratio_interval.unwrap();
@@ -56,7 +57,7 @@ fn a_known_effect_is_found_though_the_machine_drifts_more_than_that() {
 }
 
 #[test]
-fn what_does_nothing_is_said_to_do_something_in_at_most_one_of_twenty_diagnoses() {
+fn changes_without_an_effect_are_reported_in_at_most_one_of_twenty_diagnoses() {
     let nothing: Vec<(&str, f64)> = CHANGES.iter().map(|(name, _)| (*name, 1.0)).collect();
     let is_wrong = |seed: &u64| {
         let found = diagnose(&names(&nothing), &trials(10, &nothing, seed << 32));
@@ -65,11 +66,11 @@ fn what_does_nothing_is_said_to_do_something_in_at_most_one_of_twenty_diagnoses(
     let wrong = (1..=2000u64).filter(is_wrong).count();
     // 100 at most are expected; the seeds are fixed, so that this is the same every time.
     assert!(wrong <= 100, "{wrong} of 2000");
-    assert!(wrong > 0, "a test that never errs finds nothing either");
+    assert!(wrong > 0, "a test that never errs has no power");
 }
 
 #[test]
-fn too_few_rounds_are_said_to_be_too_few_and_how_many_it_takes() {
+fn too_few_rounds_are_reported_with_the_number_needed() {
     // Eight tests: 2^(1-n) * 8 <= 0.05 from n = 9 on.
     assert_eq!(least_rounds(4), 9);
     assert_eq!(least_rounds(1), 7);
@@ -81,7 +82,7 @@ fn too_few_rounds_are_said_to_be_too_few_and_how_many_it_takes() {
 }
 
 #[test]
-fn only_rounds_count_in_which_both_trials_are_valid() {
+fn only_rounds_with_two_valid_trials_count() {
     let mut observations = trials(12, &CHANGES, 3);
     for one in &mut observations {
         let baseline_was_spoilt = one.change.is_none() && one.round <= 2;
@@ -106,7 +107,7 @@ fn only_rounds_count_in_which_both_trials_are_valid() {
 }
 
 #[test]
-fn nothing_at_all_is_no_reason_to_panic() {
+fn no_trials_at_all_do_not_panic() {
     let found = diagnose(&[], &[]);
     assert_eq!((found.rounds, found.effects.len()), (0, 0));
     let found = diagnose(&names(&CHANGES), &[]);
@@ -126,7 +127,7 @@ fn trials_without_a_p99_9_are_compared_by_their_worst() {
 }
 
 proptest! {
-    /// Whatever the numbers are, and however many rounds count, the verdict is one that they allow.
+    /// For any numbers and any number of rounds, the verdict is one that they allow.
     #[test]
     fn verdicts_follow_from_their_numbers(
         readings in prop::collection::vec((prop::option::of(any::<i64>()), any::<bool>(), 0u32..6, 0usize..3), 0..60),

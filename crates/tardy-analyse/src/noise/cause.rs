@@ -1,5 +1,5 @@
-//! What a periodic source of noise probably is: by its period, and checked against the interrupts that were counted and
-//! against what is known of the kernel.
+//! The probable cause of a periodic source of noise: by its period, checked against interrupt counters and the settings of
+//! the kernel.
 
 use serde::Serialize;
 use tardy_record::environment::EnvSeries;
@@ -9,48 +9,48 @@ use tardy_record::{Run, Series};
 use crate::periods::Period;
 use crate::stops::{self, StoppedBy};
 
-/// A crystal is off by less than this share, and a source by it and its error.
+/// A crystal is off by less than this share.
 const CRYSTAL: f64 = 1e-3;
 /// An interrupt line has a source's rate if it differs by no more than this share …
 const RATE_TOLERANCE: f64 = 0.03;
 /// … or by so many standard deviations of its count.
 const RATE_SIGMA: f64 = 3.0;
 
-/// Periods that are known, in ns, and what has them.
+/// Known periods, in ns, and their causes.
 const KNOWN: [(f64, &str); 6] = [
     (125e3, "USB micro-frame at high speed, such as dwc_otg's"),
     (1e6, "USB frame at full speed"),
     (1e9 / 60.0, "display refresh at 60 Hz"),
     (20e6, "display refresh at 50 Hz"),
-    (1e9, "a timer of once a second, such as timekeeping's or vmstat's"),
-    (2e9, "a timer of every other second, such as a watchdog's"),
+    (1e9, "a timer with a period of 1 s, such as timekeeping's or vmstat's"),
+    (2e9, "a timer with a period of 2 s, such as a watchdog's"),
 ];
-/// Ticks a second that kernels are built with (kernel/Kconfig.hz).
+/// Ticks per second of common kernels (kernel/Kconfig.hz).
 const TICKS: [u32; 4] = [100, 250, 300, 1000];
 
-/// More ticks than this are no few: any period is near a multiple of many.
+/// At most so many ticks are considered: any period is near a large multiple.
 const TICKS_MAX: u32 = 10;
 
-/// What a source probably is.
+/// The probable cause of a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cause {
-    /// In words; absent where there is nothing to go by.
+    /// Its name; `None` if it is unknown.
     pub name: Option<String>,
-    /// How sure that is.
+    /// Its certainty.
     pub certainty: Certainty,
-    /// The interrupt line whose rate is the source's, as `39 dwc_otg`; absent where none has it.
+    /// The interrupt line with the same rate, such as `39 dwc_otg`; `None` if no line has it.
     pub interrupt: Option<String>,
 }
 
-/// How sure a cause is.
+/// Certainty of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// Something that was counted, or is known of the kernel, confirms it.
+    /// Confirmed by a counter or by the settings of the kernel.
     Found,
-    /// Its period alone suggests it.
+    /// Suggested by the period alone.
     Guess,
-    /// Its period is none that is known.
+    /// The period is unknown.
     Unknown,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries, period: &Period) 
     let known = KNOWN.iter().find(|(ns, _)| is_about(period, *ns)).map(|(_, name)| (*name).to_owned());
     let timer_line = interrupt.as_ref().is_some_and(|line| is_timer(line));
     let (name, certainty) = match (&interrupt, tick) {
-        // The tick is an interrupt of the timer's.
+        // The tick is an interrupt of the timer.
         (Some(_), Some((hz, _))) if timer_line => (Some(tick_name(hz)), Certainty::Found),
         (None, Some((hz, true))) => (Some(tick_name(hz)), Certainty::Found),
         (Some(line), _) => {
@@ -88,7 +88,7 @@ fn tick_name(hz: u32) -> String {
     format!("CONFIG_HZ={hz} tick")
 }
 
-/// The kernel's rule about real-time threads that spin.
+/// The kernel's rule for spinning real-time threads.
 fn kernels_stop(run: &Run, gaps: &GapSeries, period: &Period) -> Option<String> {
     let rule = stops::of(run).filter(|_| gaps.policy.has_priority())?;
     let as_long = (period.length_ns as f64 / rule.stop_ns as f64 - 1.0).abs() < 0.5;
@@ -99,7 +99,7 @@ fn kernels_stop(run: &Run, gaps: &GapSeries, period: &Period) -> Option<String> 
     })
 }
 
-/// Ticks a second, if the period is a tick's, and whether the kernel is known to have that many.
+/// Ticks per second, if the period is that of a tick, and whether the kernel is known to have this rate.
 fn tick(run: &Run, period: &Period) -> Option<(u32, bool)> {
     match run.facts.kernel.hz.get() {
         Some(hz) => is_about(period, 1e9 / f64::from((*hz).max(1))).then_some((*hz, true)),
@@ -110,11 +110,11 @@ fn tick(run: &Run, period: &Period) -> Option<(u32, bool)> {
     }
 }
 
-/// Something that the tick does now and then, if the period is a few of it.
+/// Work of every few ticks, if the period is a small multiple of the tick.
 fn every_few_ticks(run: &Run, period: &Period) -> Option<String> {
     let tick_ns = 1e9 / f64::from(*run.facts.kernel.hz.get().filter(|hz| **hz > 0)?);
     let ticks = (2..=TICKS_MAX).find(|ticks| is_about(period, f64::from(*ticks) * tick_ns))?;
-    Some(format!("each {ticks} ticks of CONFIG_HZ={:.0}", 1e9 / tick_ns))
+    Some(format!("every {ticks} ticks of CONFIG_HZ={:.0}", 1e9 / tick_ns))
 }
 
 fn is_about(period: &Period, ns: f64) -> bool {
@@ -126,7 +126,7 @@ fn is_timer(line: &str) -> bool {
     line == "LOC" || ["arch_timer", "timer", "gp_timer"].iter().any(|name| line.contains(name))
 }
 
-/// The interrupt line that came as often as the source on its CPU while it was looked for.
+/// The interrupt line with the rate of the source on its CPU during the phase.
 fn interrupt(run: &Run, series: &Series, period: &Period) -> Option<String> {
     let hit_share = period.events as f64 / (period.events + period.missing).max(1) as f64;
     let wanted_hz = 1e9 / period.period_ns.max(1.0) * hit_share;
@@ -143,11 +143,11 @@ fn interrupt(run: &Run, series: &Series, period: &Period) -> Option<String> {
     distances.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, line)| line.clone())
 }
 
-/// The mean of a rate between two moments, and how many seconds of readings it is of.
+/// The mean rate between two moments, and how many seconds of readings it covers.
 fn rate(line: &EnvSeries, from_ns: u64, to_ns: u64) -> Option<(f64, f64)> {
     let (mut events, mut seconds) = (0.0, 0.0);
     for (index, (at_ns, value)) in line.at_ns.iter().zip(&line.values).enumerate() {
-        // Each reading is of the stretch since the one before it.
+        // Each reading covers the time since the previous one.
         let since_ns = if index == 0 { at_ns.saturating_sub(1_000_000_000) } else { line.at_ns[index - 1] };
         let inside_ns = (*at_ns).min(to_ns).saturating_sub(since_ns.max(from_ns));
         events += value * inside_ns as f64 * 1e-9;

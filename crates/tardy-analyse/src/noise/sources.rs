@@ -8,17 +8,17 @@ use super::cause::{self, Cause};
 use crate::periods::{self, Event, Period};
 use crate::stops;
 
-/// Two periods that differ by less than this share are one source's.
+/// Two periods that differ by less than this share have the same source.
 const SAME_PERIOD: f64 = 2e-3;
-/// Of the windows beyond the beginning so many are searched for further sources.
+/// So many windows after the beginning are searched for further sources.
 const WINDOWS_SEARCHED: usize = 3;
-/// A stop of the kernel's own is as long as its rule says, give or take this share.
+/// A stop by the kernel is as long as its rule states, up to this share.
 const STOP_TOLERANCE: f64 = 0.5;
 
-/// Something that takes the CPU again and again.
+/// A periodic source of noise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Source {
-    /// Its period and all that is known of it.
+    /// Its period.
     #[serde(flatten)]
     pub period: Period,
     /// Where it was found.
@@ -27,7 +27,7 @@ pub struct Source {
     pub share_of_noise: f64,
     /// Its share of the CPU's time, from 0 to 1.
     pub share_of_time: f64,
-    /// What it probably is.
+    /// Its probable cause.
     pub cause: Cause,
 }
 
@@ -51,7 +51,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// All gaps of a train; what it spans and what it took are its own.
+    /// All gaps of a train.
     fn of_train(train: &GapTrain) -> Self {
         let events = events(train);
         let end_ns = events.last().map_or(0, |last| last.at_ns + last.length_ns);
@@ -59,7 +59,7 @@ impl Stretch {
         Self { span_ns: end_ns.saturating_sub(train.start_ns) as f64, noise_ns, events }
     }
 
-    /// The longest gaps of a whole series: these are not all of its noise.
+    /// The longest gaps of a whole series, which are not all of its noise.
     fn of_longest(series: &Series, gaps: &GapSeries) -> Self {
         let (span_ns, noise_ns) = (series.counted_ns as f64, series.sum_ns.get().unwrap_or(0) as f64);
         Self { events: events(&gaps.longest), span_ns, noise_ns }
@@ -70,7 +70,7 @@ fn events(train: &GapTrain) -> Vec<Event> {
     train.gaps().map(|gap| Event { at_ns: gap.at_ns, length_ns: gap.length_ns }).collect()
 }
 
-/// The sources of `series`, what takes most first.
+/// The sources of `series`, the largest share first.
 pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries) -> Vec<Source> {
     let mut sources: Vec<Source> = Vec::new();
     let add = |sources: &mut Vec<Source>, stretch: &Stretch, found_in, periods: Vec<Period>| {
@@ -90,7 +90,7 @@ pub(super) fn of(run: &Run, series: &Series, gaps: &GapSeries) -> Vec<Source> {
     let longest = Stretch::of_longest(series, gaps);
     let stops = kernels_own_stops(run, gaps, &longest.events);
     add(&mut sources, &longest, FoundIn::Longest, stops.into_iter().collect());
-    // Of a source that was found already only its longer gaps are there: they would make a pattern of their own.
+    // Only the longer gaps of known sources are in it, which would form a separate pattern.
     let others: Vec<Event> = longest
         .events
         .iter()
@@ -110,12 +110,12 @@ fn has_length(source: &Source, event: &Event) -> bool {
     (0.5..1.5).contains(&ratio)
 }
 
-/// Whether both are of one source; one of them may have been taken for a multiple of the other.
+/// Whether both have the same source; one may be a multiple of the other.
 fn is_same(a: &Period, b: &Period) -> bool {
     let ratio = (a.period_ns / b.period_ns).max(b.period_ns / a.period_ns);
     let whole = ratio.round();
     let close = (ratio / whole - 1.0).abs() < SAME_PERIOD;
-    // A multiple of it is another source if its gaps are of another length.
+    // A multiple with gaps of another length is another source.
     let alike = a.length_ns.min(b.length_ns) as f64 > 0.8 * a.length_ns.max(b.length_ns) as f64;
     close && (whole < 1.5 || alike)
 }
@@ -138,8 +138,8 @@ fn source(
     }
 }
 
-/// The gaps in which the kernel itself stopped a real-time loop: about as long as its rule says, and a whole number of
-/// the rule's periods apart.
+/// The gaps in which the kernel stopped a real-time loop: about as long as its rule states, and a whole number of its periods
+/// apart.
 fn kernels_own_stops(run: &Run, gaps: &GapSeries, longest: &[Event]) -> Option<Period> {
     let rule = stops::of(run).filter(|_| gaps.policy.has_priority())?;
     let (stop_ns, period_ns) = (rule.stop_ns as f64, rule.period_ns as f64);

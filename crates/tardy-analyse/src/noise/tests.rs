@@ -88,14 +88,14 @@ fn the_articles_trace_is_a_usb_micro_frame_of_125_us_and_4_5_us() {
 }
 
 #[test]
-fn an_interrupt_line_of_the_same_rate_makes_a_finding_of_a_guess() {
+fn an_interrupt_line_of_the_same_rate_confirms_a_guess() {
     let mut run = article();
     run.environment.series.extend([interrupts("LOC", 251.0), interrupts("39 dwc_otg", 7_993.0)]);
     let cause = only(&run).cause;
     assert_eq!((cause.interrupt.as_deref(), cause.certainty), (Some("39 dwc_otg"), Certainty::Found));
     run.environment.series[1] = interrupts("39 dwc_otg", 4_000.0);
     assert_eq!(only(&run).cause.certainty, Certainty::Guess);
-    // The same rate on another CPU is no evidence on this one.
+    // The same rate on another CPU is not evidence for this one.
     run.environment.series[1] = EnvSeries { cpu: Some(1), ..interrupts("39 dwc_otg", 8_000.0) };
     assert_eq!(only(&run).cause.interrupt, None);
 }
@@ -112,13 +112,13 @@ fn the_kernels_configuration_confirms_and_excludes_a_tick() {
     run.facts.kernel.hz = Fact::known(250, "test");
     assert_eq!(cause(&run), ("CONFIG_HZ=250 tick".into(), Certainty::Found));
     run.facts.kernel.hz = Fact::known(1000, "test");
-    assert_eq!(cause(&run), ("each 4 ticks of CONFIG_HZ=1000".into(), Certainty::Guess));
+    assert_eq!(cause(&run), ("every 4 ticks of CONFIG_HZ=1000".into(), Certainty::Guess));
     run.facts.kernel.hz = Fact::known(300, "test");
     assert_eq!(cause(&run), (String::new(), Certainty::Unknown));
 }
 
 #[test]
-fn the_noise_is_shared_out_among_its_sources_and_the_rest() {
+fn the_noise_is_divided_among_its_sources_and_the_rest() {
     let span_ns = 1_000_000_000;
     let mut gaps = pulses(125_000, 4_500, span_ns, 10_000);
     gaps.extend(pulses(4_000_000, 20_000, span_ns, 1_070_000));
@@ -138,12 +138,12 @@ fn the_noise_is_shared_out_among_its_sources_and_the_rest() {
         .collect();
     // 36 ms, 5 ms and 1 ms of 42 ms.
     assert_eq!(shares, [(125, 86), (4000, 12)]);
-    // A few of what comes at random fall on a source's teeth and count as its.
+    // A few random gaps fall on a source's teeth and count as its own.
     assert!((0.012..0.024).contains(&cpu.rest_share.unwrap()), "{:?}", cpu.rest_share);
     assert!((cpu.share - 0.042).abs() < 0.001, "{}", cpu.share);
 }
 
-/// Stops of 50 ms once a second are the kernel's own where its rule says so and the loop was a real-time one.
+/// Stops of 50 ms once per second are attributed to the kernel if its rule states so and the loop was real-time.
 #[test]
 fn real_time_throttling_is_named() {
     let span_ns = 10_000_000_000;
@@ -165,7 +165,7 @@ fn real_time_throttling_is_named() {
 }
 
 #[test]
-fn no_gap_at_all_is_a_result() {
+fn no_gaps_are_a_result() {
     let found = of(&run(Vec::new(), ARTICLE_NS, Policy::Other));
     let cpu = &found[0].cpus[0];
     assert_eq!((cpu.share, cpu.gaps, cpu.longest_ns, cpu.rest_share), (0.0, 0, None, None));

@@ -2,22 +2,22 @@
 
 /// An event lies on a tooth if it is no farther from it than this share of the period …
 const REACH: f64 = 0.08;
-/// … nor than this, in ns: a source that jitters more than that is none that one could plan around.
+/// … and no farther than this, in ns.
 const REACH_MAX_NS: f64 = 60_000.0;
-/// Of the events within reach, those count that are no farther off than so many times the half of them is: another source's
-/// that came near by chance would pull the teeth along …
+/// Of the events within reach, those count that are no farther off than so many times the median distance, so that events
+/// of other sources do not pull the teeth along …
 const TRIM: f64 = 6.0;
-/// … but never less than this share of the reach.
+/// … but at least this share of the reach.
 const TRIM_MIN: f64 = 0.125;
-/// Into so many sectors a turn is cut to find where most events are.
+/// A period is divided into so many sectors to find where most events are.
 const SECTORS: usize = 64;
-/// Of so many events the phase is taken: more of them would smear it where the period drifts.
+/// The phase is determined from so many events: with a drifting period, more of them would smear it.
 const PHASE_EVENTS: usize = 256;
-/// A drift is told where its estimate is so many standard errors from none.
+/// A drift is reported if its estimate is so many standard errors from 0.
 const DRIFT_SIGMA: f64 = 5.0;
-/// Fewer events tell a curvature from jitter badly.
+/// With fewer events a curvature is not distinguishable from jitter.
 const BENT_MIN: usize = 32;
-/// By so many events is seen whether a comb is worth more …
+/// So many events decide whether a comb is fitted further …
 const TRIED_EVENTS: usize = 512;
 /// … which it is if this share of its teeth has an event.
 const TRIED_HIT_MIN: f64 = 0.3;
@@ -43,7 +43,7 @@ pub(super) struct Comb {
 }
 
 impl Comb {
-    /// The comb of about that period that most of `times` lie on; absent where there is none.
+    /// The comb of about that period that most of `times` lie on; `None` if there is none.
     pub(super) fn fit(times: &[u64], period_ns: f64) -> Option<Self> {
         let first = *times.first()? as f64;
         let origin_ns = first + densest_phase(&times[..times.len().min(PHASE_EVENTS)], first, period_ns);
@@ -59,9 +59,8 @@ impl Comb {
             hit: 0,
             events: 0,
         };
-        // A line's frequency is exact to a fraction of a turn in the window; the first stretch is fitted first, so that
-        // what is missing does not grow beyond a tooth's reach towards the end. Most combs that are tried are bare there
-        // already.
+        // The frequency of a line is exact to a fraction of a period in the window. The beginning is fitted first, so that
+        // the error does not grow beyond a tooth's reach towards the end. Most tried combs are already empty there.
         let begun = start.extended(&times[..times.len().min(TRIED_EVENTS)]);
         if begun.hit_share() < TRIED_HIT_MIN {
             return None;
@@ -69,7 +68,7 @@ impl Comb {
         begun.extended(times).sound()
     }
 
-    /// The same comb fitted to twice as long a stretch again and again, until it is fitted to all of `times`.
+    /// The comb fitted to a stretch that is doubled until it covers all of `times`.
     pub(super) fn extended(mut self, times: &[u64]) -> Self {
         let mut count = times.len().min(BENT_MIN);
         loop {
@@ -120,29 +119,29 @@ impl Comb {
         2.0 * self.reach_ns / self.period_ns
     }
 
-    /// What is best among combs: that many events lie on it, and few teeth are bare.
+    /// The quality of a comb: many events lie on it, and few teeth are empty.
     pub(super) fn merit(&self) -> f64 {
         self.events as f64 * self.hit_share()
     }
 
-    /// By how much the period grows, in parts per million a second, if that is more than chance.
+    /// How much the period grows, in parts per million per second, if that exceeds chance.
     pub(super) fn drift_ppm_per_s(&self) -> Option<f64> {
-        // The k-th distance is period + curvature · (2k + 1); a second has 1e9 / period of them.
-        let told = self.curvature_ns.abs() > DRIFT_SIGMA * self.curvature_error_ns;
-        told.then(|| 2.0 * self.curvature_ns / self.period_ns * 1e6 * (1e9 / self.period_ns))
+        // The k-th distance is period + curvature · (2k + 1); there are 1e9 / period of them per second.
+        let exceeds_chance = self.curvature_ns.abs() > DRIFT_SIGMA * self.curvature_error_ns;
+        exceeds_chance.then(|| 2.0 * self.curvature_ns / self.period_ns * 1e6 * (1e9 / self.period_ns))
     }
 
     /// The tooth nearest to a moment, and how far that is behind it.
     fn nearest(&self, at_ns: f64) -> (f64, f64) {
         let since = at_ns - self.origin_ns;
         let straight = since / self.period_ns;
-        // One step of Newton's for the curvature, which is tiny beside the period.
+        // One Newton step for the curvature, which is tiny compared with the period.
         let bent = straight - self.curvature_ns * straight * straight / self.period_ns;
         let tooth = bent.round();
         (tooth, since - self.period_ns * tooth - self.curvature_ns * tooth * tooth)
     }
 
-    /// Fitted anew to those of `times` on its teeth; absent where there are too few.
+    /// The comb fitted again to those of `times` on its teeth; `None` if there are too few.
     fn refitted(&self, times: &[u64]) -> Option<Self> {
         let full_ns = full_reach_ns(self.period_ns);
         let near = times.iter().map(|at| (*at as f64, self.nearest(*at as f64)));
@@ -174,12 +173,12 @@ impl Comb {
     }
 }
 
-/// How far from a tooth an event may be at the most.
+/// The greatest distance of an event from its tooth.
 fn full_reach_ns(period_ns: f64) -> f64 {
     (period_ns * REACH).min(REACH_MAX_NS)
 }
 
-/// The phase, in ns, about which most of `times` lie in a turn of `period_ns`.
+/// The phase, in ns, around which most of `times` lie modulo `period_ns`.
 fn densest_phase(times: &[u64], first: f64, period_ns: f64) -> f64 {
     let mut sectors = [0u32; SECTORS];
     for at in times {
@@ -203,7 +202,7 @@ struct Line {
     deviation: f64,
 }
 
-/// Least squares in coordinates about the middle, where the numbers keep their digits.
+/// Least squares in coordinates around the middle, which keeps precision.
 fn fit(points: &[(f64, f64)], bent: bool) -> Option<Line> {
     let n = points.len() as f64;
     let middle = points.iter().map(|(x, _)| x).sum::<f64>() / n;
@@ -229,7 +228,7 @@ fn fit(points: &[(f64, f64)], bent: bool) -> Option<Line> {
     let deviation = (residual_squares / freedom).sqrt();
     let curvature_error =
         if bent && rest_squares > 0.0 { deviation / rest_squares.sqrt() } else { f64::INFINITY };
-    // A curvature that is no more than chance would only spoil the period.
+    // A curvature below chance would only distort the period.
     let curvature = if curvature.abs() > DRIFT_SIGMA * curvature_error { curvature } else { 0.0 };
     // Back from the middle to the first tooth.
     let slope_at_middle = straight - curvature * xxx / xx;

@@ -3,45 +3,45 @@
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
-/// Width of a bin of time, in ns: half of it is what the highest frequency's period must at least be.
+/// Width of a bin of time, in ns; periods are at least twice as long.
 pub(super) const BIN_NS: u64 = 2_000;
-/// No more bins than this are transformed: four seconds.
+/// At most so many bins are transformed: four seconds.
 const BIN_MAX: usize = 1 << 21;
 /// 2 to this power bins are enough for slow sources.
 const SLOW_BITS: u32 = 18;
-/// Lines that are looked at, the strongest first.
+/// So many lines are examined, the strongest first.
 const LINE_MAX: usize = 12;
-/// A line is as good as the strongest if its power is at least this share of that.
+/// A line counts as strong if it has at least this share of the strongest line's power.
 const STRONG: f64 = 0.5;
-/// The probability with which no line at all would be as strong by chance.
+/// The probability that any line is as strong by chance.
 const CHANCE: f64 = 0.01;
-/// Frequencies whose median power tells how strong chance is around a line.
+/// So many frequencies determine the median power of chance around a line.
 const NEIGHBOURS: usize = 512;
-/// Fewer turns than these within the window are no period.
+/// Fewer cycles than this within the window do not count as a period.
 const TURNS_MIN: usize = 8;
 
 /// A line of the spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) frequency_hz: f64,
-    /// Its power over that of its surroundings, where chance has 2 on average.
+    /// Its power relative to its surroundings; chance has 2 on average.
     pub(super) power: f64,
 }
 
-/// Width of a bin for events over `span_ns` that come seldom: so that fewer bins than for a short window hold them all.
+/// Width of a bin for rare events over `span_ns`.
 pub(super) fn slow_bin_ns(span_ns: u64) -> u64 {
     (span_ns >> SLOW_BITS).max(BIN_NS)
 }
 
-/// The stretch of `times` that is transformed: from the first on, as long as there are bins.
+/// The part of `times` that is transformed, from the first on.
 pub(super) fn window(times: &[u64], bin_ns: u64) -> &[u64] {
     let Some(first) = times.first() else { return times };
     let end = first.saturating_add(bin_ns.saturating_mul(BIN_MAX as u64));
     &times[..times.partition_point(|at| *at < end)]
 }
 
-/// Lines that chance does not explain. Narrow pulses make hundreds of harmonics about as strong as the fundamental, and which
-/// of them is the strongest is chance: so the lowest of the strong ones come first, then the strongest.
+/// Lines above chance. Narrow pulses make hundreds of harmonics about as strong as the fundamental, and chance decides which
+/// of them is the strongest, so the lowest of the strong lines come first, then the strongest.
 pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
     let bins = ((last - first) / bin_ns + 1).max(2) as usize;
@@ -65,7 +65,7 @@ pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     lowest.into_iter().chain(lines).collect()
 }
 
-/// 2|X|²/N for each number of turns in the window, up to half of the bins.
+/// 2|X|²/N for each number of cycles in the window, up to half of the bins.
 fn powers(times: &[u64], first: u64, bins: usize, bin_ns: u64) -> Vec<f64> {
     let mut series = vec![Complex::new(0.0_f64, 0.0); bins];
     for at in times {
@@ -76,8 +76,8 @@ fn powers(times: &[u64], first: u64, bins: usize, bin_ns: u64) -> Vec<f64> {
     series[..bins / 2 + 1].iter().map(|x| x.norm_sqr() * scale).collect()
 }
 
-/// What chance has in each stretch of frequencies, over its mean of 2: slow changes of the rate make the low ones strong.
-/// Never below 1, so that a stretch without anything does not make a line of its noise.
+/// The power of chance in each range of frequencies, relative to its mean of 2: slow changes of the rate make low
+/// frequencies strong. At least 1, so that noise in an empty range does not become a line.
 fn floor(powers: &[f64]) -> Vec<f64> {
     let of = |stretch: &[f64]| {
         let mut sorted = stretch.to_vec();
@@ -88,7 +88,7 @@ fn floor(powers: &[f64]) -> Vec<f64> {
     powers.chunks(NEIGHBOURS).map(of).collect()
 }
 
-/// The place of the maximum of the parabola through a line and its two neighbours.
+/// The position of the maximum of the parabola through a line and its two neighbours.
 fn refined(powers: &[f64], turns: usize) -> f64 {
     let (Some(below), Some(above)) = (powers.get(turns.wrapping_sub(1)), powers.get(turns + 1)) else {
         return turns as f64;

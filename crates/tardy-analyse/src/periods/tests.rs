@@ -1,6 +1,6 @@
 use super::*;
 
-/// The same numbers everywhere (xorshift64*).
+/// Pseudo-random numbers, the same everywhere (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -16,7 +16,7 @@ impl Random {
     }
 }
 
-/// What a source does.
+/// A simulated source.
 #[derive(Clone, Copy)]
 struct Source {
     period_ns: f64,
@@ -51,7 +51,7 @@ fn mixed(parts: &[Vec<Event>]) -> Vec<Event> {
 
 const USB: Source = Source { period_ns: 125_000.0, jitter_ns: 400.0, missing: 0.02, length_ns: 4_500 };
 
-/// The trace of the Raspberry Pi 1 article: a pin that a busy loop wiggles stands still for 4.5 us every 125 us.
+/// The trace of the Raspberry Pi 1 article: a pin that a busy loop toggles stands still for 4.5 us every 125 us.
 #[test]
 fn the_articles_hole_is_found_in_a_tenth_of_a_second() {
     let found = find(&pulses(USB, 100e6, &mut Random(1)));
@@ -64,7 +64,7 @@ fn the_articles_hole_is_found_in_a_tenth_of_a_second() {
     assert_eq!(usb.drift_ppm_per_s, None);
 }
 
-/// 8 kHz that is 20 ppm off, jitters by 2 us, leaves out a tenth, among as many events at random.
+/// 8 kHz, 20 ppm off, with 2 us of jitter and a tenth of the events missing, among as many random events.
 #[test]
 fn a_period_is_found_among_noise_at_every_length() {
     for (span_ns, within_hz) in [(10e6, 3.0), (100e6, 0.1), (1e9, 0.01), (4e9, 0.003)] {
@@ -78,7 +78,7 @@ fn a_period_is_found_among_noise_at_every_length() {
     }
 }
 
-/// With a tick of 1 ms beside it, 32 kHz outranks 8 kHz in the spectrum.
+/// Next to a tick of 1 ms, 32 kHz outranks 8 kHz in the spectrum.
 #[test]
 fn two_sources_are_both_found_by_their_fundamentals() {
     for span_ns in [100e6, 1e9] {
@@ -96,7 +96,7 @@ fn two_sources_are_both_found_by_their_fundamentals() {
 }
 
 #[test]
-fn chance_has_no_period() {
+fn random_events_have_no_period() {
     for seed in 1..=10 {
         let mut events = at_random(100_000.0, 100e6, &mut Random(seed * 7919));
         events.sort_by_key(|event| event.at_ns);
@@ -106,15 +106,15 @@ fn chance_has_no_period() {
 }
 
 #[test]
-fn too_few_events_have_none_either() {
+fn too_few_events_have_no_period() {
     let few = Source { period_ns: 1e6, jitter_ns: 0.0, missing: 0.0, length_ns: 1 };
     assert!(find(&pulses(few, 20e6, &mut Random(1))).is_empty());
     assert!(find(&[]).is_empty());
 }
 
-/// A clock that changes by 50 ppm in each of 10 s.
+/// A clock that drifts by 50 ppm in each of 10 s.
 #[test]
-fn a_drift_is_told() {
+fn a_drift_is_reported() {
     let mut random = Random(11);
     let mut events = Vec::new();
     let mut at = 1e6;
@@ -130,9 +130,9 @@ fn a_drift_is_told() {
     assert!((drift - 50.0).abs() < 2.0, "{drift}");
 }
 
-/// The middle of three tenths of a second has no pulses: a device that was switched off.
+/// There are no pulses in the middle third: the device was switched off.
 #[test]
-fn what_is_missing_is_counted() {
+fn missing_pulses_are_counted() {
     let mut events = pulses(Source { missing: 0.0, ..USB }, 300e6, &mut Random(5));
     events.retain(|event| !(100_000_000..180_000_000).contains(&event.at_ns));
     let found = find(&events);
@@ -140,9 +140,9 @@ fn what_is_missing_is_counted() {
     assert!((found[0].missing as i64 - 640).abs() <= 1, "{}", found[0].missing);
 }
 
-/// A stop of 50 ms begins with a tick and swallows those that follow: it lies on the tick's comb, and is not the tick's.
+/// A stop of 50 ms begins with a tick and covers the following ones: it lies on the tick's comb but is not a tick.
 #[test]
-fn what_swallows_a_pulse_is_not_the_pulses() {
+fn a_long_gap_that_covers_a_pulse_is_not_one() {
     let tick = Source { period_ns: 4e6, jitter_ns: 300.0, missing: 0.0, length_ns: 3_000 };
     let mut events = pulses(tick, 4e9, &mut Random(13));
     let stops: Vec<Event> =

@@ -1,4 +1,4 @@
-//! What two measurements have in common, one circumstance a row. What is not given is unknown, and unknown is not the
+//! What two measurements have in common, one circumstance per row. What is not stated is unknown, and unknown is not the
 //! same.
 
 use serde::Serialize;
@@ -12,17 +12,17 @@ use super::duration::{self, Stated};
 use crate::comparability::DURATION_TOLERANCE;
 use crate::outcome::{self, Outcome};
 
-/// "About so long" is the same up to this share.
+/// "About" a duration is the same up to this share.
 const ABOUT: f64 = 0.1;
 
 /// One circumstance of both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Circumstance {
-    /// Which.
+    /// Its name.
     pub name: &'static str,
-    /// As published; empty where it is not given.
+    /// As published; empty if it is not stated.
     pub published: Vec<Value>,
-    /// Here; empty where it is not known.
+    /// Here; empty if it is unknown.
     pub ours: Vec<Value>,
     /// Whether they are the same.
     pub sameness: Sameness,
@@ -38,7 +38,7 @@ pub enum Value {
     Count(u64),
     /// A duration in ns.
     DurationNs(u64),
-    /// A duration in ns that nobody stated: samples times interval.
+    /// A derived duration in ns: samples times interval.
     DerivedNs(u64),
 }
 
@@ -56,7 +56,7 @@ pub enum Sameness {
     Same,
     /// They are not.
     Different,
-    /// One of them is not given, or not so that it could be told.
+    /// One of them is not stated, or not precisely enough.
     Unknown,
 }
 
@@ -70,7 +70,7 @@ impl Sameness {
         }
     }
 
-    /// The better, the lower.
+    /// Lower is more similar.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Same => 0,
@@ -83,7 +83,7 @@ impl Sameness {
         if same { Self::Same } else { Self::Different }
     }
 
-    /// Of several things that were measured here: the same only where all are, unknown where any is.
+    /// For several outcomes: the same if all are the same, unknown if any is.
     fn of_all(all: impl Iterator<Item = Self>) -> Self {
         let all: Vec<Self> = all.collect();
         let any = |one| all.contains(&one);
@@ -113,7 +113,7 @@ pub(super) fn of(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> V
     ]
 }
 
-/// Of the test of a time-aware switch: its schedule stands for load, interval and wake method.
+/// For the test of a time-aware switch: its schedule takes the place of load, interval and wake method.
 fn of_switch(run: &Run, published: &PublishedResult, ours: &[&Outcome]) -> Vec<Circumstance> {
     let port = run.switch.iter().flat_map(|switch| &switch.ports).next();
     let ns = |us: f64| (us * 1000.0).round() as u64;
@@ -157,7 +157,7 @@ fn circumstance(
     }
 }
 
-/// The same for what each outcome has of its own.
+/// The same for what depends on the outcome.
 fn of_each(
     name: &'static str,
     published: Vec<Value>,
@@ -187,7 +187,7 @@ fn board(run: &Run, published: &PublishedResult) -> Circumstance {
         }),
         None => known.or(model).cloned(),
     };
-    // An emulated board has the name of the one that it stands for, and is not it.
+    // An emulated board has the name of the real one but is not it.
     let same = |name: &str| run.lab.is_none() && is_board(name, published.board.as_deref().unwrap_or(""));
     let sameness = || match (&run.lab, known) {
         (None, None) => Sameness::Unknown,
@@ -196,8 +196,8 @@ fn board(run: &Run, published: &PublishedResult) -> Circumstance {
     circumstance("CPU and board", published.board.clone().map(Value::Text), ours.map(Value::Text), sameness)
 }
 
-/// Whether a board that calls itself `name` is the one that an article calls `published`: a revision and the maker's
-/// name in front do not matter, nor what the article adds after a comma.
+/// Whether the board `name` is the one that an article calls `published`. A revision, the maker's name in front and
+/// additions after a comma are ignored.
 fn is_board(name: &str, published: &str) -> bool {
     let plain = |text: &str| {
         text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
@@ -224,22 +224,22 @@ fn preemption(run: &Run, published: &PublishedResult) -> Circumstance {
     let kernel = &run.facts.kernel;
     let none_at_all = published.kernel.as_ref().is_some_and(|kernel| kernel.contains("without preemption"));
     let theirs = match (&published.xenomai, published.preempt_rt) {
-        (Some(version), _) => Some(format!("Xenomai {version} beside Linux")),
+        (Some(version), _) => Some(format!("Xenomai {version} next to Linux")),
         (None, Some(true)) => Some(Preemption::Rt.name().to_owned()),
         (None, Some(false)) if none_at_all => Some(Preemption::None.name().to_owned()),
-        (None, Some(false)) => Some("not PREEMPT_RT; the model is not given".to_owned()),
+        (None, Some(false)) => Some("not PREEMPT_RT; the model is not stated".to_owned()),
         (None, None) => None,
     };
     let ours = match (kernel.co_kernel.get().filter(|core| *core != "none"), kernel.preemption.get()) {
-        (Some(core), _) => Some(format!("{core} beside Linux")),
+        (Some(core), _) => Some(format!("{core} next to Linux")),
         (None, Some(model)) => Some(model.name().to_owned()),
         (None, None) => kernel.real_time.get().map(|rt| {
-            if *rt { Preemption::Rt.name() } else { "not PREEMPT_RT; the model is not known" }.to_owned()
+            if *rt { Preemption::Rt.name() } else { "not PREEMPT_RT; the model is unknown" }.to_owned()
         }),
     };
     let co_kernel = kernel.co_kernel.get().map(|core| core.to_lowercase().contains("xenomai"));
     let sameness = || match (&published.xenomai, published.preempt_rt, kernel.real_time.get()) {
-        // The version of Xenomai is a matter of the kernel's row.
+        // The version of Xenomai is in the row of the kernel.
         (Some(_), _, _) => co_kernel.map_or(Sameness::Unknown, Sameness::of),
         (None, Some(true), Some(ours)) => Sameness::of(*ours),
         (None, Some(false), Some(true)) => Sameness::Different,
@@ -262,7 +262,8 @@ fn loads(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
     )
 }
 
-/// Whether `ours` is the published load. An article's is a sentence: only its own script, and none at all, can be told.
+/// Whether `ours` is the published load. An article describes its load in a sentence: only its own script and no load are
+/// recognised.
 pub(super) fn load(published: &PublishedResult, ours: &[LoadSpec]) -> Sameness {
     let Some(theirs) = published.load.as_deref() else { return Sameness::Unknown };
     let is_none = theirs == "none";
@@ -270,7 +271,7 @@ pub(super) fn load(published: &PublishedResult, ours: &[LoadSpec]) -> Sameness {
         [] => Sameness::of(is_none),
         _ if is_none => Sameness::Different,
         [one] if *one == "doload" && theirs.starts_with("doload") => Sameness::Same,
-        // A part of it is the same; whether the rest was there, such as another host's ping, the run does not know.
+        // A part of it is the same; whether the rest ran, such as another host's ping, is unknown to the run.
         loads if loads.iter().any(|one| theirs.contains(command_or_name(one))) => Sameness::Unknown,
         _ => Sameness::Different,
     }
@@ -310,7 +311,7 @@ fn duration(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
     let sameness = |one: &Outcome| {
         let ns = one.measured_ns as f64;
         match stated {
-            // Another tool's file need not say how long it looked.
+            // Another tool's file may not state its duration.
             _ if one.measured_ns == 0 => Sameness::Unknown,
             None => Sameness::Unknown,
             Some(Stated::Exactly(stated)) => Sameness::of(is_near(ns, stated, DURATION_TOLERANCE)),
@@ -340,7 +341,7 @@ fn samples(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
     )
 }
 
-/// Samples of one thread: of a board with one CPU all of them.
+/// Samples of one thread; all samples of a board with one CPU.
 fn samples_per_thread(published: &PublishedResult) -> Option<u64> {
     published.samples_per_thread.or(published.samples.filter(|_| published.cpus == Some(1)))
 }
@@ -363,7 +364,7 @@ fn wake(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
 }
 
 fn at_level(published: &PublishedResult, ours: &[&Outcome]) -> Circumstance {
-    // What names no level and how the thread waited is a program's own reading, as cyclictest's is.
+    // A result without a level but with a wake method is a reading of the program itself, like cyclictest's.
     let program = published.wake.as_ref().map(|_| "user task".to_owned());
     let theirs = published.level.clone().or(program);
     let wanted = theirs.as_deref().and_then(super::level);

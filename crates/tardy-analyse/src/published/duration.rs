@@ -1,4 +1,4 @@
-//! How long an article looked, as it says it: `44 h 30 min`, `about 2.5 h`, `more than 5 h`.
+//! Durations as an article states them: `44 h 30 min`, `about 2.5 h`, `more than 5 h`.
 
 /// A duration as stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub(super) enum Stated {
     AtLeast(f64),
 }
 
-/// Reads a duration; `None` for what is none.
+/// Reads a duration; `None` if the text is not one.
 pub(super) fn parse(text: &str) -> Option<Stated> {
     for prefix in ["about ", "around ", "almost "] {
         if let Some(rest) = text.strip_prefix(prefix) {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_of_the_articles_are_read() {
+    fn durations_of_the_articles_are_parsed() {
         let h = 3600e9;
         for (text, expected) in [
             ("12 h", Some(Stated::Exactly(12.0 * h))),

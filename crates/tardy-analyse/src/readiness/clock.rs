@@ -35,7 +35,7 @@ fn no_high_resolution(facts: &Facts) -> Option<Finding> {
 
 fn slow_source(facts: &Facts) -> Option<Finding> {
     let source = facts.clock.source.get().filter(|source| SLOW.contains(&source.as_str()))?;
-    // Where the tick is the clock there are no high-resolution timers either, which is said already.
+    // If the tick is the clock, the missing high-resolution timers are already reported.
     if source.ends_with("jiffies") && facts.clock.high_resolution.get() == Some(&false) {
         return None;
     }
@@ -50,7 +50,7 @@ fn slow_source(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Hurts,
         format!("The clock source is {source}"),
-        "Every reading of the clock goes to a slow device, and all CPUs queue for it.",
+        "Every reading of the clock accesses a slow device, and all CPUs wait for each other.",
         facts.clock.source.how.clone(),
         remedy,
     ))

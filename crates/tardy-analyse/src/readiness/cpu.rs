@@ -1,11 +1,11 @@
-//! Processors: how fast they run, how deeply they sleep and who else uses them.
+//! Processors: frequency, idle states, and what else uses them.
 
 use tardy_record::cpu_list;
 use tardy_record::facts::Facts;
 
 use super::{Finding, Remedy, RemedyKind, Severity};
 
-/// Idle states that take longer than this to leave are worth a word, in us.
+/// Idle states with a longer exit latency than this are reported, in us.
 const DEEP_US: u64 = 10;
 
 pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
@@ -24,7 +24,7 @@ fn hypervisor(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Hurts,
         format!("This is a virtual machine, on {name}"),
-        "The host may take a CPU away at any moment and for any time, and no setting in here prevents it.",
+        "The host can take a CPU away at any time, for any length of time, and no setting of the guest prevents it.",
         facts.cpu.hypervisor.how.clone(),
         Remedy {
             kind: RemedyKind::HostCommand,
@@ -37,7 +37,7 @@ fn hypervisor(facts: &Facts) -> Option<Finding> {
 fn governor(facts: &Facts) -> Option<Finding> {
     let governors = facts.cpu.governor.get()?;
     let limits = facts.cpu.frequency_khz.get();
-    // Where both limits are the same there is one frequency, whatever the governor's name.
+    // If both limits are equal there is one frequency, whatever the governor.
     let moves = |cpu: &u32| limits.and_then(|limits| limits.0.get(cpu)).is_none_or(|(low, high)| low != high);
     let (cpus, names): (Vec<u32>, Vec<&str>) = governors
         .0
@@ -49,7 +49,7 @@ fn governor(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Hurts,
         format!("The frequency governor of CPU {} is {first}", cpu_list::format(&cpus)),
-        "A CPU that was idle runs slowly when it wakes, and changing its frequency takes time.",
+        "A CPU that was idle runs slowly when it wakes, and a change of frequency takes time.",
         facts.cpu.governor.how.clone(),
         Remedy::command("cpupower frequency-set -g performance"),
     ))
@@ -78,7 +78,7 @@ fn shared_cores(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Hurts,
         "Two hardware threads share each core",
-        "Whatever runs on the other thread takes half of the core and of its caches, and no priority applies.",
+        "A task on the other thread uses half of the core and of its caches, whatever its priority.",
         facts.cpu.smt.how.clone(),
         Remedy::command("echo off > /sys/devices/system/cpu/smt/control"),
     ))
@@ -94,8 +94,8 @@ fn interrupts_on_isolated(facts: &Facts) -> Option<Finding> {
     }
     Some(Finding::new(
         Severity::Hurts,
-        format!("Interrupts may go where CPUs are isolated: {}", cpu_list::format(&isolated)),
-        "An interrupt comes before every task, so it is as late there as the longest handler.",
+        format!("Interrupts are allowed on isolated CPUs: {}", cpu_list::format(&isolated)),
+        "An interrupt preempts every task, so tasks there are as late as the longest handler.",
         facts.cpu.irq_affinity.how.clone(),
         Remedy::boot_parameter(format!("irqaffinity={}", cpu_list::format(&rest))),
     ))
@@ -107,8 +107,8 @@ fn nothing_isolated(facts: &Facts) -> Option<Finding> {
     let last = online.last()?;
     Some(Finding::new(
         Severity::Note,
-        "No CPU is kept free of other work",
-        "On a CPU of its own a real-time task shares neither caches nor run queue with anything.",
+        "No CPU is isolated",
+        "On an isolated CPU a real-time task shares neither caches nor run queue with other tasks.",
         facts.cpu.isolated.how.clone(),
         Remedy::boot_parameter(format!("isolcpus={last}")),
     ))
@@ -125,7 +125,7 @@ fn mitigations(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Note,
         format!("{what} worked around"),
-        "Each entry into the kernel costs a little more; without them any program may read any other's memory.",
+        "Each entry into the kernel costs a little more; without them any program may read the memory of any other.",
         facts.cpu.mitigations.how.clone(),
         Remedy::boot_parameter("mitigations=off"),
     ))

@@ -1,10 +1,10 @@
-//! What kernel it is, and how it was built and booted.
+//! The kernel: its kind, and how it was built and booted.
 
 use tardy_record::facts::{Facts, Preemption};
 
 use super::{Finding, Remedy, RemedyKind, Severity};
 
-/// Options for finding bugs, each of which makes every lock, allocation or access dear.
+/// Debugging options, each of which makes locks, allocations or memory accesses expensive.
 const DEBUGGING: [&str; 10] = [
     "DEBUG_KMEMLEAK",
     "DEBUG_LOCK_ALLOC",
@@ -26,7 +26,7 @@ pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
         Finding::new(
             Severity::Note,
             format!("The evidence contradicts itself: {contradiction}"),
-            "A file that tells of another kernel misleads whoever trusts it.",
+            "A file that describes another kernel leads to wrong conclusions.",
             "the evidence compared",
             Remedy::command("uname -v; cat /sys/kernel/realtime; zgrep PREEMPT /proc/config.gz"),
         )
@@ -37,7 +37,7 @@ pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
 fn not_real_time(facts: &Facts) -> Option<Finding> {
     let kernel = &facts.kernel;
     let why = match kernel.co_kernel.get().filter(|core| *core != "none") {
-        Some(core) => format!("Tasks of {core} need not wait for Linux; those of Linux, which tardy measures, do."),
+        Some(core) => format!("Tasks of {core} do not wait for Linux; tasks of Linux, which tardy measures, do."),
         None => "Whatever runs in the kernel with preemption or interrupts off makes every task wait, for as long as \
                  it takes."
             .to_owned(),
@@ -53,18 +53,18 @@ fn not_real_time(facts: &Facts) -> Option<Finding> {
         )),
         None => Some(Finding::new(
             Severity::Blocks,
-            "Nobody knows whether the kernel is PREEMPT_RT",
-            "A kernel counts as real-time only on evidence, never by its name.",
+            "It is unknown whether the kernel is PREEMPT_RT",
+            "A kernel counts as real-time only by evidence, never by its name.",
             kernel.real_time.how.clone(),
             Remedy::command("uname -v; cat /sys/kernel/realtime; zgrep PREEMPT_RT /proc/config.gz"),
         )),
     }
 }
 
-/// The distribution's own RT kernel where it has one that would boot here, else the option to build with.
+/// The RT kernel of the distribution, if it has one that boots here, else the kernel option.
 fn real_time_kernel(facts: &Facts) -> Remedy {
     let built = Remedy::kernel_option("CONFIG_PREEMPT_RT=y");
-    // A distribution's kernel would not boot on a board that starts its vendor's.
+    // A distribution's kernel would not boot on a board with a vendor's kernel.
     if facts.machine.board.get().is_some_and(|board| board.contains("Raspberry Pi")) {
         return built;
     }
@@ -88,7 +88,7 @@ fn not_fully_preemptible(facts: &Facts) -> Option<Finding> {
     let model =
         kernel.preemption.get().filter(|model| !matches!(model, Preemption::Rt | Preemption::Full))?;
     let remedy = if kernel.preempt_dynamic.get() == Some(&true) {
-        // Where the mode was read from debugfs it is mounted; elsewhere nobody knows.
+        // If the mode was read from debugfs, debugfs is mounted; otherwise it is unknown.
         let mounted = kernel.preemption.how.starts_with("/sys/kernel/debug");
         let mount = if mounted { "" } else { "mount -t debugfs none /sys/kernel/debug; " };
         Remedy::command(format!("{mount}echo full > /sys/kernel/debug/sched/preempt"))
@@ -98,7 +98,7 @@ fn not_fully_preemptible(facts: &Facts) -> Option<Finding> {
     let mut finding = Finding::new(
         Severity::Hurts,
         format!("Preemption inside the kernel is {}", model.name()),
-        "A task that wakes waits until a system call of another ends, comes to a preemption point or sees the next tick.",
+        "A waking task waits until a system call of another task ends or reaches a preemption point, or for the next tick.",
         kernel.preemption.how.clone(),
         remedy,
     );
@@ -114,8 +114,8 @@ fn built_for_debugging(facts: &Facts) -> Option<Finding> {
     let first = set.first()?;
     Some(Finding::new(
         Severity::Hurts,
-        format!("The kernel is built for finding bugs: {}", set.join(", ")),
-        "Each of these makes locks, allocations or memory accesses several times dearer.",
+        format!("The kernel is built with debugging options: {}", set.join(", ")),
+        "Each of these makes locks, allocations or memory accesses several times slower.",
         facts.kernel.config.how.clone(),
         Remedy::kernel_option(format!("CONFIG_{first}=n")),
     ))
@@ -129,8 +129,8 @@ fn unowned_parameters(facts: &Facts, findings: &mut Vec<Finding>) {
         };
         findings.push(Finding::new(
             Severity::Note,
-            format!("Nothing owns the boot parameter {}: {}", unowned.parameter, unowned.reason),
-            "The kernel passes over it in silence, and what it was to change is as it was.",
+            format!("No code reads the boot parameter {}: {}", unowned.parameter, unowned.reason),
+            "The kernel ignores it silently, so it changes nothing.",
             facts.kernel.unowned_parameters.how.clone(),
             remedy,
         ));

@@ -1,12 +1,12 @@
-//! What the scheduler grants real-time tasks, and this user.
+//! Limits of the scheduler for real-time tasks and for this user.
 
 use tardy_record::facts::Facts;
 
 use super::{Finding, Remedy, Severity, version};
 
-/// Locking less than this is not enough for the probe and a report's worth of histograms, in kB.
+/// The probe and its histograms need to lock at least so much memory, in kB.
 const LOCKABLE_KB: u64 = 64 * 1024;
-/// Threaded interrupts have this priority unless somebody changed it (kernel/irq/manage.c).
+/// The default priority of threaded interrupts (kernel/irq/manage.c).
 const INTERRUPT_PRIORITY: u32 = 50;
 
 pub(super) fn judge(facts: &Facts, findings: &mut Vec<Finding>) {
@@ -29,13 +29,13 @@ fn no_priority(facts: &Facts) -> Option<Finding> {
     let (severity, what, why) = match allowed {
         0 => (
             Severity::Blocks,
-            "This user may take no real-time priority".to_owned(),
-            "Without one a task waits behind every other, and only SCHED_OTHER can be measured.",
+            "This user may not use any real-time priority".to_owned(),
+            "Without one a task waits for all others, and only SCHED_OTHER can be measured.",
         ),
         allowed => (
             Severity::Hurts,
-            format!("This user may take no higher real-time priority than {allowed}"),
-            "Threaded interrupts run at 50 and come first.",
+            format!("This user may not use a real-time priority above {allowed}"),
+            "Threaded interrupts run at 50 and have higher priority.",
         ),
     };
     let mut finding =
@@ -62,7 +62,7 @@ fn no_group_runtime(facts: &Facts) -> Option<Finding> {
     ))
 }
 
-/// Who may take no priority either is told so already, with the same remedy.
+/// Not reported in addition to a missing priority, which has the same remedy.
 fn little_memory(facts: &Facts) -> Option<Finding> {
     if facts.scheduling.allowed_priority.get() == Some(&0) {
         return None;
@@ -74,7 +74,7 @@ fn little_memory(facts: &Facts) -> Option<Finding> {
     let mut finding = Finding::new(
         Severity::Hurts,
         format!("This user may lock only {kb} kB of memory"),
-        "A page that is not locked may have to be fetched when it is needed, which takes as long as the disk takes.",
+        "A page that is not locked may have to be read from disk when it is needed.",
         facts.scheduling.lockable_memory.how.clone(),
         setcap(),
     );
@@ -82,9 +82,9 @@ fn little_memory(facts: &Facts) -> Option<Finding> {
     Some(finding)
 }
 
-/// How long real-time tasks may run in which time, in us, before the kernel stops them; absent where it does not.
+/// How long real-time tasks may run, and out of which time, in us, before the kernel stops them; `None` if it does not.
 ///
-/// Since 6.12 nothing but real-time groups reads the limit; the fair server does that job.
+/// Since 6.12 only real-time groups read the limit; the fair server has replaced it.
 pub(crate) fn throttle(facts: &Facts) -> Option<(i64, i64)> {
     let runtime = *facts.scheduling.rt_runtime_us.get().filter(|us| **us >= 0)?;
     let groups = facts.kernel.config.get().is_none_or(|config| config.contains_key("RT_GROUP_SCHED"));
@@ -99,13 +99,13 @@ fn throttling(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Hurts,
         format!("Real-time tasks are throttled to {runtime} us in {period}"),
-        "When together they run longer than that on a CPU, all of them stop for the rest of the period.",
+        "If together they run longer than that on a CPU, all of them stop for the rest of the period.",
         facts.scheduling.rt_runtime_us.how.clone(),
         Remedy::command("echo -1 > /proc/sys/kernel/sched_rt_runtime_us"),
     ))
 }
 
-/// How long the fair server may run in which time, in ns; absent where there is none, or none is known.
+/// How long the fair server may run, and out of which time, in ns; `None` if there is none, or if it is unknown.
 pub(crate) fn fair_share(facts: &Facts) -> Option<(u64, u64)> {
     let servers = facts.scheduling.fair_server.get()?;
     let server = servers.0.values().find(|server| server.runtime_ns > 0)?;
@@ -117,7 +117,7 @@ fn fair_server(facts: &Facts) -> Option<Finding> {
     Some(Finding::new(
         Severity::Hurts,
         format!("The fair server takes up to {runtime} ms in {period} ms for ordinary tasks"),
-        "When real-time tasks leave the others nothing, they are interrupted for that long.",
+        "If real-time tasks leave no time to others, they are interrupted for that long.",
         facts.scheduling.fair_server.how.clone(),
         Remedy::command(
             "for cpu in /sys/kernel/debug/sched/fair_server/cpu*; do echo 0 > $cpu/runtime; done",

@@ -1,8 +1,8 @@
-//! Jitter and holes of a signal that toggles regularly: what is usual is the median of a block of edges, so that a slow
-//! drift of either clock is in neither.
+//! Jitter and holes of a signal that toggles regularly. The reference is the median of a block of edges, which removes a
+//! slow drift of either clock.
 //!
-//! The road not taken: a grid fitted to the edges. A program that waits for deadlines keeps to one, a busy loop does not:
-//! each hole shifts all edges behind it, and their distance from the grid would say nothing.
+//! The road not taken: a grid fitted to the edges. A program that waits for deadlines stays on a grid, a busy loop does
+//! not: each hole shifts all later edges, and their distance from the grid would be meaningless.
 
 use tardy_record::capture::Edge;
 use tardy_record::gaps::{Gap, GapKeeper, KeptGaps};
@@ -10,46 +10,46 @@ use tardy_record::series_builder::{Reading, SeriesBuilder};
 
 use super::TimeBase;
 
-/// So many edges make a block.
+/// Edges per block.
 const BLOCK: usize = 2048;
-/// Fewer edges than this say nothing about what is usual.
+/// The fewest edges for a median.
 const BLOCK_MIN: usize = 32;
-/// A width is usual within this share of the median of its kind: one in so many.
+/// A width is usual if it differs from the median of its kind by at most one in this many.
 const USUAL_PART: u64 = 4;
-/// An edge is overdue if a width is longer than the median by more than one in so many.
+/// An edge is overdue if a width exceeds the median by more than one in this many.
 const OVERDUE_PART: u64 = 2;
-/// A block is regular where at least this share of its widths is usual, in tenths.
+/// A block is regular if at least this share of its widths is usual, in tenths.
 const REGULAR_TENTHS: usize = 9;
-/// Windows of holes are kept from stretches of this, in ns.
+/// The time span that each kept window of holes covers, in ns.
 const STRETCHES_NS: u64 = 16 * 60 * 1_000_000_000;
 
-/// What is usual in a block, in ticks.
+/// The medians of a block, in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Usual {
-    /// Of the widths that begin with the first edge, the third and so on; and of the others.
+    /// Of the widths that begin with an odd edge (first, third, …), and of the others.
     widths: [u64; 2],
     /// From one edge of the counted direction to the next.
     period: u64,
 }
 
-/// Gathers edges in blocks.
+/// Collects edges in blocks.
 #[derive(Debug)]
 pub(super) struct Blocks {
     edge: Edge,
-    /// Moments of edges, which alternate, in ticks.
+    /// The times of the edges, which alternate, in ticks.
     edges: Vec<u64>,
-    /// The direction of the first of them.
+    /// The direction of the first edge.
     first: Edge,
-    /// Whether the first two were the last of the block before: what lies between them was looked at there.
+    /// Whether the first two edges are the last of the previous block, which has counted the width between them.
     goes_on: bool,
-    /// What was usual in the block before, if that was regular.
+    /// The medians of the previous block, if it was regular.
     usual: Option<Usual>,
     jitter: SeriesBuilder,
     holes: SeriesBuilder,
     keeper: GapKeeper,
     regular: u64,
     irregular: u64,
-    /// For medians, kept for its memory.
+    /// A buffer for medians, kept to avoid allocations.
     sorted: Vec<u64>,
 }
 
@@ -78,20 +78,20 @@ impl Blocks {
         self.edges.push(at);
         if self.edges.len() == BLOCK {
             self.judge(time);
-            // The next block begins with the last two edges of this one, so that no width and no period is left out.
+            // The next block begins with the last two edges of this one, so that no width and no period is missed.
             self.edges.drain(..BLOCK - 2);
             self.goes_on = true;
         }
     }
 
-    /// No edge is known for a while.
+    /// The level is unknown from here on.
     pub(super) fn interrupt(&mut self, time: &TimeBase) {
         self.judge(time);
         self.edges.clear();
         (self.goes_on, self.usual) = (false, None);
     }
 
-    /// Looks at the edges that were gathered.
+    /// Judges the collected edges.
     fn judge(&mut self, time: &TimeBase) {
         let known = if self.goes_on { 2 } else { 0 };
         if self.edges.len() <= known {
@@ -104,13 +104,13 @@ impl Blocks {
                 None => self.irregular += 1,
             }
         }
-        // The few edges behind the last whole block are held against what was usual there.
+        // The few edges after the last whole block are compared with its medians.
         let Some(usual) = self.usual else { return };
         self.find_holes(&usual, time);
         self.find_jitter(&usual, time);
     }
 
-    /// What is usual among the edges, if they are regular.
+    /// The medians of the edges. `None` if they are not regular.
     fn usual_now(&mut self) -> Option<Usual> {
         let offset = usize::from(self.first != self.edge);
         let widths = [self.median(0, 1)?, self.median(1, 1)?];
@@ -123,7 +123,7 @@ impl Blocks {
         (count * 10 >= (self.edges.len() - 1) * REGULAR_TENTHS).then_some(usual)
     }
 
-    /// The median of what lies between each second edge from `from` on and the one `apart` behind it.
+    /// The median of the distances between every second edge from `from` on and the edge `apart` later.
     fn median(&mut self, from: usize, apart: usize) -> Option<u64> {
         self.sorted.clear();
         let later = self.edges.iter().skip(from + apart).step_by(2);
@@ -139,7 +139,7 @@ impl Blocks {
             if width <= median.saturating_add((median / OVERDUE_PART).max(2)) {
                 continue;
             }
-            // It begins when the edge was due.
+            // The hole begins when the edge was due.
             let (at_ns, length_ns) = (time.ns(pair[0] + median), time.ns(width - median));
             let cycle = self.holes.recorded();
             let reading = Reading { value_ns: length_ns as i64, at_ns, cycle, missed: 0 };
@@ -159,26 +159,26 @@ impl Blocks {
         }
     }
 
-    /// The jitter and the holes, where any block was regular.
+    /// The jitter and the holes. `None` if no block was regular.
     pub(super) fn found(&self) -> Option<(&SeriesBuilder, &SeriesBuilder, KeptGaps)> {
         (self.regular > 0).then(|| (&self.jitter, &self.holes, self.keeper.kept()))
     }
 
-    /// What must be known about it.
+    /// Remarks for the reader.
     pub(super) fn remark(&self, name: &str) -> Option<String> {
         let all = self.regular + self.irregular;
         if self.irregular == 0 {
             return (all == 0).then(|| {
                 format!(
-                    "{name} has too few edges to tell a regular signal: jitter and holes were not looked for"
+                    "{name} has too few edges to recognise a regular signal: jitter and holes were not computed"
                 )
             });
         }
         Some(if self.regular == 0 {
-            format!("{name} is no regular signal: jitter and holes were not looked for")
+            format!("{name} is not a regular signal: jitter and holes were not computed")
         } else {
             format!(
-                "{name} is a regular signal only in part: jitter and holes are of {} of {all} stretches of {BLOCK} edges",
+                "{name} is regular only in part: jitter and holes cover {} of {all} blocks of {BLOCK} edges",
                 self.regular
             )
         })

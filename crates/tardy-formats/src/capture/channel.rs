@@ -1,4 +1,4 @@
-//! What one channel does: widths, periods, and block by block jitter and holes.
+//! One channel: its widths, periods, jitter and holes.
 
 use tardy_record::capture::{Edge, Interval};
 use tardy_record::gaps::KeptGaps;
@@ -11,17 +11,17 @@ use super::{Level, TimeBase};
 #[derive(Debug)]
 pub(super) struct Channel {
     edge: Edge,
-    /// When the last edge was, in ticks, with nothing unknown since.
+    /// The time of the last edge in ticks, if the level was known since.
     last: Option<u64>,
-    /// When the last edge of the counted direction was.
+    /// The time of the last edge of the counted direction.
     period_began: Option<u64>,
     high: SeriesBuilder,
     low: SeriesBuilder,
     period: SeriesBuilder,
     blocks: Blocks,
-    /// How often it became unknown.
+    /// How often its level became unknown.
     unknown: u64,
-    /// Pulses that began and ended at one time stamp.
+    /// Pulses that begin and end at one time stamp.
     pulses: u64,
 }
 
@@ -41,7 +41,7 @@ impl Channel {
         }
     }
 
-    /// Notes that its level changes at `at`.
+    /// Records a change of level at `at`.
     #[inline]
     pub(super) fn change(&mut self, at: u64, from: Level, to: Level, time: &TimeBase) {
         let edge = match (from, to) {
@@ -66,12 +66,12 @@ impl Channel {
         self.blocks.edge(at, edge, time);
     }
 
-    /// Notes that the next two edges are at one time stamp.
+    /// Records that the next two edges have one time stamp.
     pub(super) fn pulse(&mut self) {
         self.pulses += 1;
     }
 
-    /// From unknown or to it there is no edge.
+    /// A change from or to unknown is not an edge.
     fn lose(&mut self, from: Level, time: &TimeBase) {
         if from != Level::Unknown {
             self.unknown += 1;
@@ -80,13 +80,13 @@ impl Channel {
         self.blocks.interrupt(time);
     }
 
-    /// Ends it with the capture.
+    /// Ends the channel with the capture.
     pub(super) fn finish(&mut self, time: &TimeBase) {
         self.blocks.interrupt(time);
     }
 
-    /// What there is of it. Of a channel that stands `beside` reactions that may be nothing; of one that is all there is,
-    /// periods are there even where none was seen, so that the run says that nothing was measured.
+    /// Its intervals. A channel shown `beside` reactions may have none. A single channel always has periods, even empty
+    /// ones, so that the run shows that nothing was measured.
     pub(super) fn intervals(&self, beside: bool) -> Vec<(Interval, &SeriesBuilder, Option<KeptGaps>)> {
         let mut all = Vec::new();
         for (interval, builder) in [(Interval::High, &self.high), (Interval::Low, &self.low)] {
@@ -106,13 +106,13 @@ impl Channel {
         all
     }
 
-    /// What must be known about it.
+    /// Remarks for the reader.
     pub(super) fn remarks(&self, name: &str) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.unknown > 0 {
             let times = if self.unknown == 1 { "once".to_owned() } else { format!("{} times", self.unknown) };
             remarks.push(format!(
-                "{name} became unknown {times} (x, z, or not captured): from there to its next edge nothing is measured"
+                "{name} became unknown {times} (x, z, or not captured); nothing is measured until its next edge"
             ));
         }
         if self.pulses > 0 {
@@ -121,7 +121,7 @@ impl Channel {
                 count => format!("{count} pulses begin and end"),
             };
             remarks.push(format!(
-                "{name}: {pulses} at one time stamp, shorter than the file can tell: their edges count, with a width of 0"
+                "{name}: {pulses} at one time stamp, shorter than the file's resolution; their edges count, with a width of 0"
             ));
         }
         remarks.extend(self.blocks.remark(name));

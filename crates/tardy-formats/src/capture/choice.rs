@@ -1,4 +1,4 @@
-//! Which channels of a file are looked at.
+//! The choice of a file's channels.
 
 use tardy_record::capture::Edge;
 
@@ -6,31 +6,31 @@ use crate::error::{ImportError, Result};
 use crate::import::ImportOptions;
 use crate::imported::Used;
 
-/// How many channels an error names.
+/// The most channels that an error lists.
 const NAMED_MAX: usize = 40;
 
-/// What was chosen.
+/// The chosen channels.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// Indices into the file's channels: the stimulus and the answer, or one alone.
+    /// Indices into the file's channels: the stimulus and the answer, or a single channel.
     pub(crate) indices: Vec<usize>,
-    /// What they are called.
+    /// Their names.
     pub(crate) names: Vec<String>,
     /// Which edges count.
     pub(crate) edge: Edge,
-    /// What was chosen without being asked for.
+    /// A remark on a choice that the user did not make.
     pub(crate) remark: Option<String>,
-    /// Which options did it.
+    /// Which options had an effect.
     pub(crate) used: Used,
 }
 
-/// A file's channels by name, for which the format may have more words than one.
+/// A file's channels by name. A format may have several names for a channel.
 pub(crate) trait Named {
-    /// The channels that `name` may mean.
+    /// The channels with this name.
     fn called(&self, name: &str) -> Vec<usize>;
-    /// How many there are.
+    /// The number of channels.
     fn count(&self) -> usize;
-    /// What channel `index` is called.
+    /// The name of channel `index`.
     fn name(&self, index: usize) -> String;
 }
 
@@ -50,10 +50,10 @@ impl Named for [String] {
 }
 
 impl Choice {
-    /// Chooses among `channels` as `options` say: by name, or by number from 0 in the order of the file.
+    /// Chooses among `channels` by `options`: by name, or by number from 0 in the order of the file.
     ///
     /// # Errors
-    /// Where a name means no channel or several, or nothing was named and it is not clear what is meant.
+    /// If a name matches no channel or several, or the choice is unclear without a name.
     pub(crate) fn among<N: Named + ?Sized>(channels: &N, options: &ImportOptions) -> Result<Self> {
         let mut used = Used { edge: options.edge.is_some(), ..Used::default() };
         let named = |option: &str, name: &Option<String>| match name {
@@ -67,16 +67,17 @@ impl Choice {
         let mut remark = None;
         let indices: Vec<usize> = match (input, output, channels.count()) {
             (Some(input), Some(output), _) if input == output => {
-                let reason = "it is the stimulus and the answer; name two channels, or only --out";
+                let reason =
+                    "the stimulus and the answer are the same channel; name two channels, or use only --out";
                 return Err(ImportError::field(format!("channel {}", channels.name(input)), reason));
             }
             (Some(input), Some(output), _) => vec![input, output],
             (Some(one), None, _) | (None, Some(one), _) => vec![one],
-            (None, None, 0) => return Err(ImportError::field("the file", "there is no channel in it")),
+            (None, None, 0) => return Err(ImportError::field("the file", "it contains no channel")),
             (None, None, 1) => vec![0],
             (None, None, 2) => {
                 remark = Some(format!(
-                    "no channel was named: of the two, {} was taken for the stimulus and {} for the answer",
+                    "no channel was named: {} is taken as the stimulus and {} as the answer",
                     channels.name(0),
                     channels.name(1)
                 ));
@@ -84,7 +85,7 @@ impl Choice {
             }
             (None, None, _) => {
                 let reason = format!(
-                    "it is not clear which are meant: say --in CHANNEL (stimulus) and --out CHANNEL (answer), or --out \
+                    "choose with --in CHANNEL (stimulus) and --out CHANNEL (answer), or with --out \
                      alone; there are {}",
                     listed(channels)
                 );
@@ -103,14 +104,14 @@ fn find<N: Named + ?Sized>(channels: &N, option: &str, name: &str) -> Result<usi
         [] => {
             let number = name.parse::<usize>().ok().filter(|number| *number < channels.count());
             number.ok_or_else(|| {
-                let reason = format!("there is no such channel; there are {}", listed(channels));
+                let reason = format!("there is no such channel; the channels are {}", listed(channels));
                 ImportError::field(place(), reason)
             })
         }
         several => {
             let all: Vec<String> =
                 several.iter().take(NAMED_MAX).map(|index| shown(&channels.name(*index))).collect();
-            let reason = format!("several channels are called that: {}; say which", all.join(", "));
+            let reason = format!("several channels have this name: {}; choose one", all.join(", "));
             Err(ImportError::field(place(), reason))
         }
     }

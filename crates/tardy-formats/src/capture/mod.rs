@@ -1,10 +1,10 @@
-//! Captures of logic analysers: from the levels of one or two channels to reactions, widths, periods, jitter and holes.
+//! Logic analyser captures: from the levels of one or two channels to reactions, widths, periods, jitter and holes.
 //!
-//! Every format gives the same: moments at which something changed, and the levels from then on. What is counted is
-//! counted here, once, in memory that does not grow with the capture. Times are whole ticks of the file's own scale until
-//! an interval is known, so that nothing is rounded twice.
+//! Every format supplies the same: times of changes and the levels from then on. Everything is counted here, in memory that
+//! does not grow with the capture. Times are whole ticks of the file's scale until an interval is known, so that nothing is
+//! rounded twice.
 //!
-//! The road not taken: a table of all edges, as pandas scripts make one. A capture of an hour has billions.
+//! The road not taken: a table of all edges, as in pandas scripts. A capture of an hour has billions.
 
 mod blocks;
 mod channel;
@@ -26,13 +26,13 @@ use reactions::Reactions;
 use time::NANOSECOND_PS;
 pub(crate) use time::TimeBase;
 
-/// What is called the tool: a file does not say reliably which instrument it was.
+/// The name of the tool. Files do not name the instrument reliably.
 const TOOL: &str = "logic analyser";
 
-/// What a channel is at.
+/// The level of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Nobody knows: before the first value, `x`, `z`, a stretch that was not captured.
+    /// Unknown: before the first value, `x`, `z`, or not captured.
     #[default]
     Unknown,
     Low,
@@ -45,7 +45,7 @@ impl Level {
         if bit { Self::High } else { Self::Low }
     }
 
-    /// The other one; of what is unknown that is unknown too.
+    /// The opposite level; unknown stays unknown.
     fn opposite(self) -> Self {
         match self {
             Self::Unknown => Self::Unknown,
@@ -55,26 +55,26 @@ impl Level {
     }
 }
 
-/// The levels of the channels that were chosen: the stimulus first, where there is one.
+/// The levels of the chosen channels; a stimulus comes first.
 pub(crate) type Levels = [Level; 2];
 
-/// Counts what the chosen channels do.
+/// Counts the edges and intervals of the chosen channels.
 pub(crate) struct Capture {
     choice: Choice,
     time: TimeBase,
     levels: Levels,
-    /// How often each channel left its level and came back to it, at the moment that is told next.
+    /// How often each channel left its level and returned, at the time of the next [`Self::state`].
     pulses: [u64; 2],
     channels: Vec<Channel>,
     reactions: Option<Reactions>,
-    /// Whether the channels' intervals stand beside reactions.
+    /// Whether the channels' intervals accompany reactions.
     channels_beside: bool,
     /// In ticks from the beginning.
     end: u64,
 }
 
 impl Capture {
-    /// Counts the channels of `choice`, in a file with this scale of time.
+    /// Counts the channels of `choice`, in a file with this time scale.
     pub(crate) fn new(choice: Choice, time: TimeBase) -> Self {
         let channels: Vec<Channel> = choice.names.iter().map(|_| Channel::new(choice.edge)).collect();
         let reactions = (channels.len() > 1).then(Reactions::new);
@@ -90,13 +90,13 @@ impl Capture {
         }
     }
 
-    /// The latest moment that can be told, in ticks from the beginning.
+    /// The latest time that can be represented, in ticks from the beginning.
     pub(crate) fn ticks_max(&self) -> u64 {
         self.time.ticks_max()
     }
 
-    /// Notes that at the moment that is told next channel `index` goes from one level to another. One that comes back to
-    /// where it was before that moment has been a pulse, which [`Self::state`] counts with a width of 0.
+    /// Records that channel `index` changes its level at the time of the next [`Self::state`]. If it returns to its level
+    /// of before, that is a pulse, which [`Self::state`] counts with a width of 0.
     #[inline]
     pub(crate) fn change(&mut self, index: usize, from: Level, to: Level) {
         if to == self.levels[index] && from != to && from != Level::Unknown && to != Level::Unknown {
@@ -104,12 +104,12 @@ impl Capture {
         }
     }
 
-    /// Whether anything is new where the channels are at `levels`.
+    /// Whether `levels` differ from the current state or pulses are pending.
     pub(crate) fn differs_from(&self, levels: Levels) -> bool {
         self.levels != levels || self.pulses != [0; 2]
     }
 
-    /// Notes that from `at`, in ticks from the beginning, the channels are at `levels`. Moments ascend.
+    /// Records the channels' `levels` from `at` on, in ticks from the beginning. Times must not descend.
     #[inline]
     pub(crate) fn state(&mut self, at: u64, levels: Levels) {
         if self.pulses != [0; 2] {
@@ -118,20 +118,20 @@ impl Capture {
         self.step(at, levels);
     }
 
-    /// Takes the pulses without a width that lie at `at`. A channel that has none has its new level meanwhile: a stimulus
-    /// comes before an answer that is a pulse of its moment.
+    /// Counts the pulses of width 0 at `at`. A channel without one already has its new level: a stimulus precedes an answer
+    /// that is a pulse at the same time.
     #[cold]
     fn pulse(&mut self, at: u64, levels: Levels) {
         let settled = self.levels;
         while self.pulses != [0; 2] {
-            let (mut within, mut behind) = (levels, levels);
+            let (mut within, mut after) = (levels, levels);
             for (index, left) in self.pulses.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
                 *left -= 1;
-                (within[index], behind[index]) = (settled[index].opposite(), settled[index]);
+                (within[index], after[index]) = (settled[index].opposite(), settled[index]);
                 self.channels[index].pulse();
             }
             self.step(at, within);
-            self.step(at, behind);
+            self.step(at, after);
         }
     }
 
@@ -145,7 +145,7 @@ impl Capture {
             }
         }
         let Some(reactions) = &mut self.reactions else { return };
-        // What changes at the same moment is in the order of cause and effect, whatever the order in the file.
+        // Changes at the same time count as cause and effect, in whatever order the file has them.
         let is_edge = |index: usize| {
             let (from, to) = match self.choice.edge {
                 Edge::Rising => (Level::Low, Level::High),
@@ -164,18 +164,18 @@ impl Capture {
         }
     }
 
-    /// Notes that nothing is known from here on until the next state, and that time goes on at `at`.
+    /// Extends the capture to `at`.
     pub(crate) fn end_at(&mut self, at: u64) {
         self.end = self.end.max(at);
     }
 
-    /// The same times, known less finely than was thought when it began.
+    /// Lowers the resolution of the times to what the file has.
     pub(crate) fn resolve(&mut self, resolution_ps: u64, by: ResolvedBy) {
         self.time.resolution_ps = resolution_ps;
         self.time.resolved_by = by;
     }
 
-    /// What it came to; `version` is what wrote the file.
+    /// The result; `version` is the writer of the file.
     pub(crate) fn imported(mut self, version: Option<String>) -> Imported {
         let mut imported = Imported {
             tool: TOOL.to_owned(),
@@ -232,7 +232,7 @@ impl Capture {
             answer,
             beside: self.channels_beside && interval != Interval::Reaction,
             edge: self.choice.edge,
-            // Readings are whole ns, however finely the file tells its times.
+            // Readings are whole ns, however fine the file's times are.
             resolution_ps: self.time.resolution_ps.max(NANOSECOND_PS),
             resolved_by: self.time.resolved_by,
             holes,

@@ -1,18 +1,18 @@
-//! Which edge of the answer belongs to which edge of the stimulus.
+//! Matches edges of the answer with edges of the stimulus.
 
 use tardy_record::capture::Edge;
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 
 use super::TimeBase;
 
-/// Matches answers to stimuli, as the probe on pins does: an answer belongs to the latest stimulus before it.
+/// Matches answers with stimuli like the reaction probe: an answer belongs to the latest stimulus before it.
 #[derive(Debug)]
 pub(super) struct Reactions {
     builder: SeriesBuilder,
-    /// The stimulus that waits for its answer, in ticks.
+    /// The time of the unanswered stimulus, in ticks.
     waiting: Option<u64>,
     stimuli: u64,
-    /// Answers with no stimulus before them that still waited for one.
+    /// Answers without an unanswered stimulus before them.
     unasked: u64,
     unknown: u64,
 }
@@ -46,7 +46,7 @@ impl Reactions {
         self.builder.record(Reading { value_ns, at_ns: time.ns(at), cycle: self.stimuli - 1, missed: 0 });
     }
 
-    /// One of the channels is unknown from here on: an answer that comes later may be to a stimulus that nobody saw.
+    /// One of the channels becomes unknown: a later answer may belong to a stimulus that was not captured.
     pub(super) fn lose(&mut self) {
         if self.waiting.take().is_some() {
             self.unknown += 1;
@@ -58,11 +58,11 @@ impl Reactions {
         &self.builder
     }
 
-    /// Why there is no reaction, where there is none.
+    /// Why there is no reaction. `None` if there is one.
     pub(super) fn nothing(&self, stimulus: &str, answer: &str, edge: Edge) -> Option<String> {
         let edge = edge.name();
         match (self.builder.recorded(), self.stimuli) {
-            (0, 0) => Some(format!("{stimulus} has no {edge} edge that could be answered")),
+            (0, 0) => Some(format!("{stimulus} has no {edge} edge")),
             (0, 1) => Some(format!("the one {edge} edge of {stimulus} was not answered by {answer}")),
             (0, stimuli) => {
                 Some(format!("none of {stimuli} {edge} edges of {stimulus} was answered by {answer}"))
@@ -71,7 +71,7 @@ impl Reactions {
         }
     }
 
-    /// What must be known about them.
+    /// Remarks for the reader.
     pub(super) fn remarks(&self, stimulus: &str, answer: &str) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.waiting.is_some() {
@@ -81,13 +81,13 @@ impl Reactions {
         }
         if self.unasked > 0 {
             remarks.push(format!(
-                "{} of {answer} came without an edge of {stimulus} before that was still unanswered; not counted",
+                "{} of {answer} came without an unanswered edge of {stimulus}; not counted",
                 edges(self.unasked)
             ));
         }
         if self.unknown > 0 {
             remarks.push(format!(
-                "{} of {stimulus} still waited for an answer when one of the channels became unknown: dropped",
+                "{} of {stimulus} had no answer when one of the channels became unknown; dropped",
                 edges(self.unknown)
             ));
         }

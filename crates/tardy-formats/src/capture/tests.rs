@@ -4,7 +4,7 @@ use tardy_record::Run;
 use crate::import::ImportOptions;
 use crate::run;
 
-/// A microsecond a tick.
+/// One tick per microsecond.
 fn capture(names: &[&str], edge: Edge) -> Capture {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let options = ImportOptions { edge: Some(edge), ..ImportOptions::default() };
@@ -33,10 +33,10 @@ fn fed(names: &[&str], edge: Edge, states: &[(u64, &str)]) -> Run {
     run(capture)
 }
 
-/// Values in us by label, with what was missed and dropped.
+/// Values in us by label, with missed and dropped counts.
 fn worst(run: &Run, label: &str) -> (Vec<i64>, Option<u64>, Option<u64>) {
     let series = run.series.iter().find(|series| series.label == label);
-    let series = series.unwrap_or_else(|| panic!("{label} is not there"));
+    let series = series.unwrap_or_else(|| panic!("{label} is missing"));
     let mut values: Vec<(u64, i64)> =
         series.worst.iter().map(|one| (one.at_ns, one.latency_ns / 1000)).collect();
     values.sort_unstable();
@@ -46,7 +46,7 @@ fn worst(run: &Run, label: &str) -> (Vec<i64>, Option<u64>, Option<u64>) {
 
 #[test]
 fn an_answer_belongs_to_the_latest_stimulus() {
-    // Answered; overtaken by the next; answered late, which is that of the later; an answer to nothing.
+    // Answered; overtaken by the next; answered late, by the answer of the later one; an answer to nothing.
     let states = [
         (0, "00"),
         (100, "10"),
@@ -66,7 +66,7 @@ fn an_answer_belongs_to_the_latest_stimulus() {
 }
 
 #[test]
-fn of_one_moment_the_stimulus_comes_first() {
+fn the_stimulus_comes_first_at_the_same_time() {
     let run = fed(&["in", "out"], Edge::Rising, &[(0, "00"), (10, "11"), (20, "00"), (35, "11")]);
     assert_eq!(worst(&run, "in → out"), (vec![0, 0], Some(0), Some(0)));
 }
@@ -86,10 +86,10 @@ fn a_pulse_of_one_time_stamp_has_two_edges_and_no_width() {
     // The answer is shorter than a tick.
     to(&mut capture, 13, &[(1, Level::High), (1, Level::Low)]);
     to(&mut capture, 20, &[(0, Level::Low)]);
-    // So it is here, at the very moment of the stimulus, and twice.
+    // The same, at the time of the stimulus, and twice.
     let twice = [(1, Level::High), (1, Level::Low), (1, Level::High), (1, Level::Low), (0, Level::High)];
     to(&mut capture, 30, &twice);
-    // What only becomes unknown in between is no pulse.
+    // A channel that only becomes unknown in between has no pulse.
     to(&mut capture, 40, &[(1, Level::Unknown), (1, Level::Low)]);
     let run = run(capture);
     assert_eq!(worst(&run, "in → out"), (vec![3, 0], Some(0), Some(0)));
@@ -105,7 +105,7 @@ fn an_empty_series_beside_reactions_is_left_out() {
     let labels: Vec<&str> = run.series.iter().map(|series| series.label.as_str()).collect();
     assert_eq!(labels, ["in → out"]);
     assert!(run.validity.valid, "{:?}", run.validity);
-    // Of one channel alone a width is a measurement, and a single edge is none.
+    // For a single channel a width is a measurement; a single edge is not.
     let run = fed(&["d"], Edge::Rising, &[(0, "0"), (10, "1"), (17, "0")]);
     assert!(run.validity.valid, "{:?}", run.validity);
     assert_eq!(worst(&run, "d high").0, [7]);
@@ -115,7 +115,7 @@ fn an_empty_series_beside_reactions_is_left_out() {
 }
 
 #[test]
-fn stimuli_that_nobody_answered_are_told() {
+fn unanswered_stimuli_are_reported() {
     let spoilt =
         |states: &[(u64, &str)]| fed(&["in", "out"], Edge::Rising, states).validity.spoilt_by.join("; ");
     let never = spoilt(&[(0, "00"), (10, "10"), (20, "00"), (30, "10"), (40, "00")]);
@@ -123,11 +123,11 @@ fn stimuli_that_nobody_answered_are_told() {
     let once = spoilt(&[(0, "00"), (10, "10")]);
     assert!(once.contains("the one rising edge of in was not answered by out"), "{once}");
     let none = spoilt(&[(0, "00"), (10, "01")]);
-    assert!(none.contains("in has no rising edge that could be answered"), "{none}");
+    assert!(none.contains("in has no rising edge"), "{none}");
 }
 
 #[test]
-fn falling_edges_count_where_they_were_asked_for() {
+fn falling_edges_count_if_requested() {
     let states = [(0, "11"), (10, "01"), (13, "00"), (40, "10"), (41, "11"), (60, "01"), (69, "00")];
     let run = fed(&["in", "out"], Edge::Falling, &states);
     assert_eq!(worst(&run, "in → out").0, [3, 9]);
@@ -135,7 +135,7 @@ fn falling_edges_count_where_they_were_asked_for() {
 }
 
 #[test]
-fn what_is_unknown_is_no_edge() {
+fn a_change_from_or_to_unknown_is_not_an_edge() {
     let states = [
         (0, "00"),
         (10, "10"),
@@ -148,9 +148,9 @@ fn what_is_unknown_is_no_edge() {
         (70, "01"),
     ];
     let run = fed(&["in", "out"], Edge::Rising, &states);
-    // The edge at 10 waits when the channel becomes unknown; the level of 30 is no edge, so the answer at 35 is to nothing.
+    // The edge at 10 is unanswered when the channel becomes unknown. The level at 30 is not an edge, so 35 answers nothing.
     assert_eq!(worst(&run, "in → out"), (vec![], Some(0), Some(2)));
-    // From 40 to 50 low; the high that began at 30 or before has no known beginning.
+    // Low from 40 to 50. The high level before it has no known beginning.
     assert_eq!(worst(&run, "in low").0, [10]);
     assert!(!run.series.iter().any(|series| series.label == "in high"));
     assert!(run.validity.limits.iter().any(|limit| limit.starts_with("in became unknown 2 times")));
@@ -166,9 +166,9 @@ fn widths_and_periods_are_those_of_the_edges() {
     assert!(run.validity.limits.iter().any(told), "{:?}", run.validity);
 }
 
-/// Toggles of 20 us, of which each 125th is 9 us late, over several blocks.
+/// Toggles of 20 us over several blocks, every 125th of them 9 us late.
 #[test]
-fn holes_are_found_where_they_are_and_jitter_is_about_the_median() {
+fn holes_are_found_and_jitter_is_relative_to_the_median() {
     let mut capture = capture(&["d"], Edge::Rising);
     capture.state(0, levels("0"));
     let (mut at, mut high, mut holes) = (0, false, Vec::new());
@@ -187,7 +187,7 @@ fn holes_are_found_where_they_are_and_jitter_is_about_the_median() {
     let kept = series.capture().unwrap().holes.clone().unwrap();
     let found: Vec<(u64, u64)> =
         kept.first.gaps().map(|gap| (gap.at_ns / 1000, gap.length_ns / 1000)).collect();
-    assert_eq!(found, holes, "each once, across the edges of blocks too");
+    assert_eq!(found, holes, "each once, also across the boundaries of blocks");
     let jitter = run.series.iter().find(|series| series.label == "d period jitter").unwrap();
     let periods = run.series.iter().find(|series| series.label == "d period").unwrap();
     assert_eq!(jitter.tally.recorded, periods.tally.recorded, "each period once");
@@ -195,17 +195,17 @@ fn holes_are_found_where_they_are_and_jitter_is_about_the_median() {
 }
 
 #[test]
-fn a_signal_that_is_not_regular_has_neither() {
+fn an_irregular_signal_has_neither_jitter_nor_holes() {
     let mut capture = capture(&["d"], Edge::Rising);
     let mut at = 0;
     for toggle in 0..4000u64 {
-        // As of a serial line: one to five bits.
+        // Like a serial line: one to five bits.
         at += 10 * (1 + toggle * 7919 % 5);
         capture.state(at, levels(if toggle % 2 == 0 { "1" } else { "0" }));
     }
     let run = run(capture);
     assert!(!run.series.iter().any(|series| series.label.ends_with("holes")));
-    assert!(run.validity.limits.iter().any(|limit| limit.contains("d is no regular signal")));
+    assert!(run.validity.limits.iter().any(|limit| limit.contains("d is not a regular signal")));
 }
 
 #[test]
@@ -218,9 +218,9 @@ fn channels_are_named_or_listed() {
     };
     assert_eq!(among(Some("D1"), Some("clk")), Ok(vec![1, 2]));
     assert_eq!(among(None, Some("2")), Ok(vec![2]), "by number");
-    assert_eq!(among(None, Some("0")), Ok(vec![3]), "a name goes before a number");
+    assert_eq!(among(None, Some("0")), Ok(vec![3]), "a name has priority over a number");
     let error = among(Some("D7"), None).unwrap_err();
-    assert!(error.contains("--in D7: there is no such channel; there are D0, D1, clk, 0"), "{error}");
+    assert!(error.contains("--in D7: there is no such channel; the channels are D0, D1, clk, 0"), "{error}");
     let error = among(None, None).unwrap_err();
     assert!(error.contains("--out") && error.contains("D0, D1, clk, 0"), "{error}");
     assert!(among(Some("D0"), Some("D0")).unwrap_err().contains("stimulus and the answer"));

@@ -1,32 +1,32 @@
-//! From a file's ticks to nanoseconds.
+//! Conversion from a file's ticks to nanoseconds.
 
 use tardy_record::capture::ResolvedBy;
 
-/// No capture lasts longer than this, in ns (2^60, 36 years).
+/// The longest capture, in ns (2^60, 36 years).
 const NS_MAX: u128 = 1 << 60;
 /// Picoseconds in a nanosecond.
 pub(super) const NANOSECOND_PS: u64 = 1000;
 /// Picoseconds in a second.
 const SECOND_PS: u64 = 1_000_000_000_000;
 
-/// What a tick of a file is: a fraction of ns, in lowest terms.
+/// The length of a tick: a fraction of ns in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeBase {
     multiply: u64,
     divide: u64,
     /// As [`tardy_record::capture::CaptureSeries::resolution_ps`].
     pub(crate) resolution_ps: u64,
-    /// What that comes from.
+    /// The source of the resolution.
     pub(crate) resolved_by: ResolvedBy,
 }
 
 impl TimeBase {
-    /// Of ticks of `fs` femtoseconds.
+    /// For ticks of `fs` femtoseconds.
     pub(crate) fn of_femtoseconds(fs: u64, resolved_by: ResolvedBy) -> Self {
         Self::new(fs.max(1), 1_000_000, fs.div_ceil(1000), resolved_by)
     }
 
-    /// Of ticks of which a second has `rate`, which is not 0.
+    /// For `rate` ticks per second; `rate` is not 0.
     pub(crate) fn of_rate(rate: u64) -> Self {
         Self::new(1_000_000_000, rate.max(1), SECOND_PS.div_ceil(rate.max(1)), ResolvedBy::SampleRate)
     }
@@ -41,7 +41,7 @@ impl TimeBase {
         }
     }
 
-    /// `ticks` in whole ns, cut off; no more than [`Self::ticks_max`] of them.
+    /// `ticks`, at most [`Self::ticks_max`], in whole ns, truncated.
     #[inline]
     pub(crate) fn ns(&self, ticks: u64) -> u64 {
         if self.multiply == 1 {
@@ -57,14 +57,13 @@ impl TimeBase {
         }
     }
 
-    /// What must be known about it, where the file tells its times more finely than readings are kept.
+    /// A remark if the file's times are finer than readings.
     pub(crate) fn remark(&self) -> Option<String> {
-        (self.resolution_ps < NANOSECOND_PS && self.resolved_by != ResolvedBy::Unstated).then(|| {
-            "the file tells times more finely than 1 ns: readings are kept in whole ns, what is beyond is cut off".to_owned()
-        })
+        (self.resolution_ps < NANOSECOND_PS && self.resolved_by != ResolvedBy::Unstated)
+            .then(|| "the file's times are finer than 1 ns; readings are truncated to whole ns".to_owned())
     }
 
-    /// The latest moment that can be told.
+    /// The latest time that can be represented.
     pub(crate) fn ticks_max(&self) -> u64 {
         let ticks = NS_MAX * u128::from(self.divide) / u128::from(self.multiply);
         u64::try_from(ticks).unwrap_or(u64::MAX)

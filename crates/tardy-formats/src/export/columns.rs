@@ -1,4 +1,4 @@
-//! The OSADL's latency plot: a data file of bare columns, and the gnuplot script that draws it.
+//! The OSADL's latency plot: a data file of bare columns and the gnuplot script that draws it.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::cyclictest::rows_to_plot;
 use crate::error::ExportError;
 use crate::imported::{Counts, Unit};
 
-/// What begins a comment in which tardy keeps what columns have no place for.
+/// The beginning of a comment in which tardy keeps what columns cannot hold.
 pub(crate) const SERIES_MARK: &str = "# tardy series: ";
 
-/// What columns have no place for.
+/// What columns cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Own {
     pub(crate) label: String,
@@ -27,7 +27,7 @@ impl Own {
         Self { label: name(run, series), min_ns: series.min_ns, max_ns: series.max_ns, beyond }
     }
 
-    /// The comment's line.
+    /// The comment, as a line.
     pub(crate) fn line(&self) -> String {
         let Self { label, min_ns, max_ns, beyond } = self;
         format!(
@@ -36,27 +36,27 @@ impl Own {
         )
     }
 
-    /// Puts the exact extremes into `counts`, where another part of the file has them as whole multiples of `unit`.
+    /// Puts the exact extremes into `counts`. Another part of the file has them as whole multiples of `unit`.
     ///
     /// # Errors
-    /// What contradicts them, as a sentence.
+    /// The contradiction, as a sentence.
     pub(crate) fn refine(&self, counts: &mut Counts, unit: Unit) -> Result<(), String> {
-        for (name, exact, told) in
+        for (name, exact, value) in
             [("minimum", self.min_ns, &mut counts.min_ns), ("maximum", self.max_ns, &mut counts.max_ns)]
         {
-            let (Some(exact_ns), Some(told_ns)) = (exact, *told) else { continue };
-            if exact_ns.div_euclid(unit.ns()) != told_ns.div_euclid(unit.ns()) {
+            let (Some(exact_ns), Some(file_ns)) = (exact, *value) else { continue };
+            if exact_ns.div_euclid(unit.ns()) != file_ns.div_euclid(unit.ns()) {
                 return Err(format!(
-                    "what tardy wrote of '{}' says that the {name} is {exact_ns} ns, and the file {told_ns} ns",
+                    "tardy's comment on '{}' gives a {name} of {exact_ns} ns, the file has {file_ns} ns",
                     self.label
                 ));
             }
-            *told = exact;
+            *value = exact;
         }
         Ok(())
     }
 
-    /// What stands behind [`SERIES_MARK`].
+    /// Reads the text after [`SERIES_MARK`].
     pub(crate) fn read(text: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(text).ok()?;
         let extreme = |key: &str| match value.get(key)? {
@@ -73,7 +73,7 @@ impl Own {
     }
 }
 
-/// Counts in rows, a column for each of `all`.
+/// Counts in rows, with a column for each of `all`.
 fn table(all: &[Rows]) -> String {
     let counts: Vec<&BTreeMap<u64, u64>> = all.iter().map(|rows| &rows.counts).collect();
     let values = rows_to_plot(&counts, all.iter().any(|rows| rows.beyond > 0));

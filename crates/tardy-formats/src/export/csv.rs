@@ -1,4 +1,4 @@
-//! A line for each bin: what spreadsheets and data frames open at once.
+//! CSV with a line for each bin, for spreadsheets and data frames.
 
 use tardy_record::{Histogram, Run};
 
@@ -13,7 +13,7 @@ pub(super) fn text(run: &Run) -> String {
         };
         for (kind, histogram) in histograms.into_iter().filter_map(known) {
             for bin in histogram.bins() {
-                // The last bin has no end where the tool's histogram had none.
+                // The last bin has no upper end if the tool's histogram had none.
                 let upper = if bin.is_open() { String::new() } else { bin.upper_ns.to_string() };
                 text.push_str(&format!(
                     "{},{},{},{kind},{},{upper},{}\n",
@@ -29,7 +29,7 @@ pub(super) fn text(run: &Run) -> String {
     text
 }
 
-/// A cell as RFC 4180 wants it; one that a spreadsheet would run is not left to begin with what makes it.
+/// A cell as in RFC 4180. A cell that a spreadsheet would execute as a formula gets another first character.
 fn quoted(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

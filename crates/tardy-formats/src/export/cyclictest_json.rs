@@ -32,7 +32,7 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> Result<String, ExportE
     Ok(cyclictest::json(&threads, &circumstances))
 }
 
-/// How the tool was called that measured: another one's, where its file was imported and says so.
+/// The command line of the tool that measured. For an imported run, it is the one in the file.
 fn command_line(run: &Run) -> String {
     let foreign = run.plan.phases.iter().find_map(|phase| phase.probe.foreign()?.command.known().cloned());
     foreign.unwrap_or_else(|| run.origin.command.join(" "))

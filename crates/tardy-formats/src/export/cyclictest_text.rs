@@ -1,5 +1,5 @@
-//! cyclictest's histogram, as its parsers expect it: rows, totals, extremes, overflows. Of a run without a distribution the
-//! lines of threads that cyclictest prints without `-h`.
+//! cyclictest's histogram, as its parsers expect it: rows, totals, extremes, overflows. For a run without a distribution,
+//! the thread lines that cyclictest prints without `-h`.
 
 use tardy_record::Run;
 
@@ -19,12 +19,12 @@ pub(super) fn text(run: &Run, options: &ExportOptions) -> Result<String, ExportE
     if !no_distribution(run) {
         return Ok(text + &cyclictest::histogram(&threads, None, false));
     }
-    text.push_str("# tardy: 0 stands for what is not known: thread ids, Act, and where they are 0 P and I\n");
+    text.push_str("# tardy: 0 means unknown: thread ids, Act, and P and I where they are 0\n");
     for (number, thread) in threads.iter().enumerate() {
         if thread.mean.is_none() {
             return Err(ExportError::NoPlace {
                 format: "cyclictest",
-                what: format!("a mean that is not known ({})", thread.label.as_deref().unwrap_or_default()),
+                what: format!("an unknown mean ({})", thread.label.as_deref().unwrap_or_default()),
                 instead: "cyclictest-json, csv and json leave it out".to_owned(),
             });
         }

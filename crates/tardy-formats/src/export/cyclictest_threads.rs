@@ -21,7 +21,7 @@ fn thread(run: &Run, series: &Series, unit: Unit, format: &'static str) -> Resul
         (_, Some(foreign)) => (foreign.priority.get(), foreign.interval_ns.get()),
         _ => (None, None),
     };
-    // Of none cyclictest says 0.
+    // cyclictest prints 0 if there is none.
     let mean = if series.tally.recorded == 0 { Some(0.0) } else { series.mean_ns() };
     Ok(Thread {
         label: Some(name(run, series)),

@@ -1,4 +1,4 @@
-//! HdrHistogram's interval log: one interval for each series, under its name as a tag.
+//! HdrHistogram's interval log: one interval for each series, tagged with its name.
 
 use serde_json::json;
 use tardy_record::{Run, Series};
@@ -8,7 +8,7 @@ use crate::error::ExportError;
 use crate::hdr;
 use crate::imported::Unit;
 
-/// What begins the comment in which tardy keeps what the encoding rounds.
+/// The beginning of the comment in which tardy keeps the exact values that the encoding rounds.
 pub(crate) const SERIES_MARK: &str = "[tardy series ";
 
 /// The text of `run`.
@@ -17,10 +17,9 @@ pub(super) fn text(run: &Run) -> Result<String, ExportError> {
         let label = name(run, series);
         return Err(ExportError::NoPlace {
             format: "hdr-log",
-            what: format!("readings of which only a count and extremes are known ({label})"),
-            instead:
-                "its quantiles would be made up; cyclictest, csv, json and openmetrics take what is known"
-                    .to_owned(),
+            what: format!("readings with only a count and extremes ({label})"),
+            instead: "their quantiles would be invented; export to cyclictest, csv, json or openmetrics"
+                .to_owned(),
         });
     }
     let mut text = "#[Logged with tardy: values are in ns]\n#[Histogram log format version 1.3]\n".to_owned();
@@ -51,7 +50,7 @@ pub(super) fn text(run: &Run) -> Result<String, ExportError> {
     Ok(text + &lines)
 }
 
-/// Values in ns and how often each was; what lay beyond the histogram counts as the maximum.
+/// Values in ns with their counts. Readings beyond the histogram count as the maximum.
 fn counts(series: &Series) -> Result<Vec<(u64, u64)>, ExportError> {
     let rows = Rows::of(series, Unit::Ns, "hdr-log")?;
     let max = series.max_ns.unwrap_or(0).max(0) as u64;
@@ -62,7 +61,7 @@ fn counts(series: &Series) -> Result<Vec<(u64, u64)>, ExportError> {
     Ok(counts)
 }
 
-/// A name as a tag: whatever could end one is written as `%` and two digits.
+/// A name as a tag: characters that would end the tag become `%` and two hex digits.
 fn escaped(name: &str) -> String {
     name.bytes()
         .map(|byte| match byte {

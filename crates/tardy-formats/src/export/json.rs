@@ -1,4 +1,4 @@
-//! What a run came to, flat: for scripts that need no more than extremes and bins.
+//! The results of a run as flat JSON, for scripts that need extremes and bins only.
 
 use serde_json::{Value, json};
 use tardy_record::{Bin, Histogram, Run, Series};
@@ -36,7 +36,7 @@ fn of_series(run: &Run, series: &Series) -> Value {
     })
 }
 
-/// Lower edge, upper edge and count of each bin; the upper edge is null where there is none.
+/// Lower edge, upper edge and count of each bin. The upper edge of an open bin is null.
 fn bins(histogram: &Histogram) -> Vec<(i64, Option<i64>, u64)> {
     let upper_ns = |bin: &Bin| (!bin.is_open()).then_some(bin.upper_ns);
     histogram.bins().iter().map(|bin| (bin.lower_ns, upper_ns(bin), bin.count)).collect()

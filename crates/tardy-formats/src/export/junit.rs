@@ -58,7 +58,7 @@ fn worst(series: &Series) -> String {
     }
 }
 
-/// Text in XML; what XML cannot hold at all becomes a question mark.
+/// Text in XML. Characters that XML does not allow become question marks.
 fn escaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,7 +1,7 @@
 //! Exporters: one file for each format, from a run to a text.
 //!
-//! What others read are measured counts: corrected histograms are tardy's own, and go where there is a place that says which
-//! of the two it is (CSV, JSON, OpenMetrics).
+//! Other tools read measured counts. Corrected histograms are tardy's own and go only into formats that can tell the two
+//! apart (CSV, JSON, OpenMetrics).
 
 pub(crate) mod columns;
 mod csv;
@@ -19,27 +19,27 @@ use tardy_record::{Run, Series};
 use crate::error::ExportError;
 use crate::imported::Unit;
 
-/// What a person says about an export.
+/// The user's options for an export.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportOptions {
-    /// The unit of formats that have a choice.
+    /// The unit, for formats with a choice.
     pub unit: Unit,
-    /// A wake-up later than this is too late, for formats that judge.
+    /// The latency limit, for formats that give a verdict.
     pub limit_ns: Option<u64>,
 }
 
-/// A text that an export makes: what is appended to the file's name, and the text.
+/// One file of an export: the suffix of its name and its text.
 pub type Part = (&'static str, String);
 
 /// A format that can be written.
 pub struct ExportFormat {
-    /// What `--to` calls it.
+    /// Its name for `--to`.
     pub name: &'static str,
-    /// What it is, for people.
+    /// A description for the user.
     pub about: &'static str,
-    /// Whether it is several files, so that it needs a name.
+    /// Whether it consists of several files and so needs a name.
     pub several_files: bool,
-    /// Whether it holds every series and says what each is of; else only those that the run is about, as latencies.
+    /// Whether it holds every series with its quantity. If not, it holds only the main series, as latencies.
     pub holds_all: bool,
     pub(crate) write: fn(&Run, &ExportOptions) -> Result<Vec<Part>, ExportError>,
 }
@@ -62,14 +62,14 @@ pub const EXPORTS: &[ExportFormat] = &[
     },
     ExportFormat {
         name: "csv",
-        about: "a line for each bin of each series",
+        about: "CSV with a line for each bin of each series",
         several_files: false,
         holds_all: true,
         write: |run, _| Ok(one(csv::text(run))),
     },
     ExportFormat {
         name: "json",
-        about: "series with their extremes and bins, flat",
+        about: "flat JSON: the series with their extremes and bins",
         several_files: false,
         holds_all: true,
         write: |run, _| Ok(one(json::text(run))),
@@ -83,21 +83,21 @@ pub const EXPORTS: &[ExportFormat] = &[
     },
     ExportFormat {
         name: "openmetrics",
-        about: "OpenMetrics text, for Prometheus and its like",
+        about: "OpenMetrics text, for Prometheus and others",
         several_files: false,
         holds_all: true,
         write: |run, _| Ok(one(openmetrics::text(run))),
     },
     ExportFormat {
         name: "osadl",
-        about: "data and gnuplot script of a latency plot as the OSADL makes them",
+        about: "data and gnuplot script of a latency plot, as the OSADL publishes them",
         several_files: true,
         holds_all: false,
         write: |run, _| columns::parts(run),
     },
     ExportFormat {
         name: "junit",
-        about: "JUnit XML: a test case for each series, held against the limit",
+        about: "JUnit XML: a test case for each series, judged by the limit",
         several_files: false,
         holds_all: false,
         write: |run, options| Ok(one(junit::text(run, options))),
@@ -111,12 +111,12 @@ fn one(text: String) -> Vec<Part> {
 /// Writes `run` in `format`.
 ///
 /// # Errors
-/// Where the format has no place for what the run holds.
+/// If the format cannot hold the run.
 pub fn export(run: &Run, format: &ExportFormat, options: &ExportOptions) -> Result<Vec<Part>, ExportError> {
     (format.write)(run, options)
 }
 
-/// What of `run` is not in `format`, or is there as something else, as sentences.
+/// What `format` leaves out of `run` or changes, as sentences.
 pub fn what_is_lost(run: &Run, format: &ExportFormat) -> Vec<String> {
     let mut lost = Vec::new();
     if format.holds_all {
@@ -126,21 +126,22 @@ pub fn what_is_lost(run: &Run, format: &ExportFormat) -> Vec<String> {
         run.series.iter().filter(|one| one.stands_beside()).map(|one| one.label.as_str()).collect();
     if !beside.is_empty() {
         let (count, labels) = (beside.len(), beside.join(", "));
-        lost.push(format!("{count} series that stand beside the others are not in it ({labels}); csv, json and openmetrics have them"));
+        lost.push(format!(
+            "{count} secondary series are not in it ({labels}); csv, json and openmetrics have them"
+        ));
     }
     if shown(run).any(|one| one.quantity != Quantity::Latency) {
         lost.push(
-            "it has no place for what its numbers are of: noise and widths come back from it as latencies"
-                .to_owned(),
+            "it does not name the quantity: noise and widths read back from it are latencies".to_owned(),
         );
     }
     lost
 }
 
-/// Counts of a series by whole units, and how many values lie beyond all of them.
+/// Counts of a series by whole units, and the count of values beyond them.
 ///
-/// A bin that is wider than a unit counts at its upper end, so that no reading becomes shorter than it was, but for one
-/// reading at the exact minimum and one at the exact maximum.
+/// A bin wider than a unit counts at its upper end, so that no reading becomes shorter, except for one reading at the exact
+/// minimum and one at the exact maximum.
 pub(crate) struct Rows {
     pub(crate) counts: std::collections::BTreeMap<u64, u64>,
     pub(crate) beyond: u64,
@@ -153,8 +154,8 @@ impl Rows {
         if min < 0 {
             return Err(ExportError::NoPlace {
                 format,
-                what: format!("wake-ups before their time ({} of {})", min, series.label),
-                instead: "csv and json have one".to_owned(),
+                what: format!("early wake-ups ({} of {})", min, series.label),
+                instead: "export to csv or json".to_owned(),
             });
         }
         let row = |ns: i64| ns.max(0) as u64 / unit.ns() as u64;
@@ -184,28 +185,27 @@ impl Rows {
     }
 }
 
-/// The series that formats of plain columns show: those of wake-ups and noise, not of levels that stand beside them.
+/// The series for formats with plain columns: those of wake-ups and noise, without secondary series.
 pub(crate) fn shown(run: &Run) -> impl Iterator<Item = &Series> {
     run.own_series()
 }
 
-/// Whether there are readings, and of none of them more is known than that there were so many, and the extremes: another tool's
-/// lines of threads, for one.
+/// Whether there are readings with only a count and extremes, for example from another tool's thread lines.
 pub(crate) fn no_distribution(run: &Run) -> bool {
     let mut holding = shown(run).filter(|series| !series.measured.is_empty()).peekable();
     holding.peek().is_some() && holding.all(|series| series.measured.has_no_distribution())
 }
 
-/// The refusal of a format that is nothing without a distribution.
+/// The error of a format that needs a distribution.
 fn without_distribution(format: &'static str, instead: &str) -> ExportError {
     ExportError::NoPlace {
         format,
-        what: "a run of whose readings only counts and extremes are known, and no distribution".to_owned(),
-        instead: format!("{instead} take what is known"),
+        what: "a run without a distribution, whose readings have only counts and extremes".to_owned(),
+        instead: format!("export to {instead}"),
     }
 }
 
-/// A name for a series that no other has.
+/// A unique name for a series.
 pub(crate) fn name(run: &Run, series: &Series) -> String {
     let same = shown(run).filter(|other| other.label == series.label).count();
     match run.phases.get(series.phase) {

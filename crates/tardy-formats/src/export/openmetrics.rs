@@ -3,7 +3,7 @@
 use tardy_record::foreign::LOADS_UNKNOWN;
 use tardy_record::{Run, Series};
 
-/// Buckets at 1, 2 and 5 of each decade from 1 us to 10 s: enough for a quantile, and few enough for a time series each.
+/// Buckets at 1, 2 and 5 of each decade from 1 us to 10 s: enough for a quantile, few enough for one time series each.
 fn limits_ns() -> impl Iterator<Item = i64> {
     (3..10).flat_map(|decade| [1, 2, 5].map(|step| step * 10i64.pow(decade))).chain([10_000_000_000])
 }
@@ -24,11 +24,11 @@ pub(super) fn text(run: &Run) -> String {
         "tardy_latency_seconds",
         "histogram",
         "seconds",
-        "Readings, as measured: lateness where quantity is latency.",
+        "Readings as measured; the lateness if quantity is latency.",
     );
     series().for_each(|one| text.push_str(&histogram(run, one)));
     for (statistic, help) in
-        [("min", "The lowest value."), ("mean", "The mean, where known."), ("max", "The highest value.")]
+        [("min", "The lowest value."), ("mean", "The mean, if known."), ("max", "The highest value.")]
     {
         let name = format!("tardy_latency_{statistic}_seconds");
         family(&mut text, &name, "gauge", "seconds", help);
@@ -36,7 +36,7 @@ pub(super) fn text(run: &Run) -> String {
             let ns = match statistic {
                 "min" => one.min_ns,
                 "max" => one.max_ns,
-                // The digits below a ns mean nothing.
+                // Digits below a ns are meaningless.
                 _ => one.mean_ns().map(|ns| ns.round() as i64),
             };
             if let Some(ns) = ns {
@@ -44,7 +44,7 @@ pub(super) fn text(run: &Run) -> String {
             }
         }
     }
-    family(&mut text, "tardy_readings", "counter", "", "How many values were recorded.");
+    family(&mut text, "tardy_readings", "counter", "", "Number of recorded values.");
     for one in series() {
         text.push_str(&format!("tardy_readings_total{{{}}} {}\n", labels(run, one), one.tally.recorded));
     }
@@ -53,22 +53,22 @@ pub(super) fn text(run: &Run) -> String {
         "tardy_missed_periods",
         "counter",
         "",
-        "Periods that passed during a late wake-up, where known.",
+        "Periods that passed during a late wake-up, if known.",
     );
     for one in series() {
-        // Without a schedule the run file's zero says only that none could be counted.
+        // Without a schedule, the run file's zero only means that none could be counted.
         let known = |missed: &u64| *missed > 0 || one.corrected.is_some();
         if let Some(missed) = one.tally.missed.get().filter(known) {
             text.push_str(&format!("tardy_missed_periods_total{{{}}} {missed}\n", labels(run, one)));
         }
     }
-    family(&mut text, "tardy_run_valid", "gauge", "", "Whether the run's numbers may be used.");
+    family(&mut text, "tardy_run_valid", "gauge", "", "Whether the run is valid.");
     text.push_str(&format!("tardy_run_valid {}\n# EOF\n", u8::from(run.validity.valid)));
     text
 }
 
-/// The buckets of a series, as far as somebody counted: of a histogram that ends, those up to its end and those from the
-/// maximum on. Nothing where only a count and extremes are known.
+/// The buckets of a series with known counts: for a histogram with an end, those up to the end and those from the maximum
+/// on. Empty if only a count and extremes are known.
 fn histogram(run: &Run, series: &Series) -> String {
     let mut text = String::new();
     if series.measured.has_no_distribution() {
@@ -87,14 +87,14 @@ fn histogram(run: &Run, series: &Series) -> String {
         if end_ns.is_some_and(|end| limit >= end) {
             continue;
         }
-        // A bin across the limit counts as above it, so that no share is flattered.
+        // A bin across the limit counts as above it: a share must not look better than it is.
         let below = bins.iter().filter(|bin| !bin.is_open() && bin.upper_ns - 1 <= limit);
         let below = below.fold(0u64, |sum, bin| sum.saturating_add(bin.count));
         text.push_str(&bucket(&labels, &seconds(limit), below));
     }
     let total = series.measured.total();
     text.push_str(&bucket(&labels, "+Inf", total));
-    // With values below zero a sum must not be given, and with a sum goes the count.
+    // The format forbids a sum if there are negative values, and a count without a sum.
     if let Some(sum) = series.sum_ns.get().filter(|_| series.min_ns.is_none_or(|min| min >= 0)) {
         text.push_str(&format!("tardy_latency_seconds_sum{{{labels}}} {}\n", seconds(sum)));
         text.push_str(&format!("tardy_latency_seconds_count{{{labels}}} {total}\n"));

@@ -1,13 +1,12 @@
-//! Bare columns: a latency and a count for each core, as plot scripts make them of cyclictest's histogram.
+//! Bare columns: a latency and a count for each core, as plot scripts extract them from cyclictest's histogram.
 //!
-//! The OSADL's data files (blanks or tabs), and the CSV that the Raspberry Pi 4.14 article made with grep and tr. With the
-//! comments everything else is gone: unit, threads, readings beyond the histogram and the maximum. A file of tardy's keeps
-//! those in comments.
+//! The OSADL's data files (blanks or tabs) and the CSV that the Raspberry Pi 4.14 article made with grep and tr. Without
+//! the comments, the unit, threads, readings beyond the histogram and the maximum are lost. A file from tardy keeps them in
+//! comments.
 
 use std::io::Read;
 
-use tardy_record::foreign::LatePeriods;
-use tardy_record::{Bin, Knowable};
+use tardy_record::Bin;
 
 use super::rows::{self, Row};
 use super::{ImportOptions, cyclictest_text, number};
@@ -18,20 +17,14 @@ use crate::lines::Lines;
 
 const COLUMN_MAX: usize = 4096;
 
-/// The words of a row, whatever stands between them.
+/// The words of a row, with any separator.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ';', '\t', ' ']).filter(|word| !word.is_empty())
 }
 
 /// Imports columns.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
-    let mut imported = Imported {
-        tool: "cyclictest".to_owned(),
-        measures: cyclictest_text::MEASURES,
-        late_periods: LatePeriods::Skipped,
-        wake: Some(Knowable::Unknown),
-        ..Imported::default()
-    };
+    let mut imported = cyclictest_text::without_readings();
     let mut own: Vec<Own> = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     let mut lines = Lines::new(reader);
@@ -42,15 +35,14 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
                 ImportError::line(
                     line.number,
                     "comment",
-                    "is not what tardy writes of a series: it is damaged",
+                    "expected tardy's description of a series; the line is damaged",
                 )
             })?;
             own.push(read);
             continue;
         }
         if text.starts_with("# Max Latencies") {
-            let reason =
-                "cyclictest's own maxima are here, and what lay beyond its rows: --as cyclictest reads them";
+            let reason = "the file has cyclictest's maxima and overflows; import it with --as cyclictest";
             return Err(ImportError::line(line.number, "comment", reason));
         }
         if text.is_empty() || text.starts_with('#') {
@@ -71,25 +63,27 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     if own.is_empty() && rows::drop_sums(&mut rows) {
         imported.remarks.push(rows::SUMS_DROPPED.to_owned());
     }
-    // Where everything lay beyond the rows, there are none, and tardy's comments alone say of what.
+    // If all readings are beyond the rows, there are no rows, and only tardy's comments name the series.
     let columns = rows.first().map_or(own.len(), |(_, _, counts)| counts.len());
     if columns == 0 {
-        return Err(ImportError::field("the file", "there is no row of a latency and counts in it"));
+        return Err(ImportError::field("the file", "it contains no row of a latency and counts"));
     }
     if !own.is_empty() && own.len() != columns {
-        let reason = format!("{columns} columns, and comments of {} series", own.len());
+        let reason = format!("{columns} columns, but comments on {} series", own.len());
         return Err(ImportError::field("the file", reason));
     }
-    let known = cyclictest_text::told(options, &mut imported);
+    let known = cyclictest_text::from_command(options, &mut imported);
     let unit = match own.first() {
         Some(_) => Unit::Us,
         None => cyclictest_text::unit(options, known.as_ref(), &mut imported, "a file of bare columns")?,
     };
     if own.is_empty() {
-        imported.remarks.push("bare columns name no tool: they are taken for cyclictest's".to_owned());
+        imported
+            .remarks
+            .push("bare columns do not name their tool; they are read as cyclictest's".to_owned());
         imported.remarks.push(
-            "bare columns do not say how many readings lay beyond them: the maxima shown are the highest rows with a count, \
-             and may not be the worst"
+            "bare columns do not count the readings beyond them; the maxima shown are the highest rows with a count \
+             and may be too low"
                 .to_owned(),
         );
     }
@@ -149,16 +143,16 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_sums_is_no_thread() {
+    fn a_column_of_sums_is_not_a_thread() {
         let threads = |text: &str| imported(text).unwrap().phases[0].streams.len();
         assert_eq!(threads("1 3 4 7\n2 1 4 5\n3 0 1 1\n"), 2);
-        assert_eq!(threads("1 3 4 7\n2 1 4 6\n3 0 1 1\n"), 3, "one row is no sum");
+        assert_eq!(threads("1 3 4 7\n2 1 4 6\n3 0 1 1\n"), 3, "one row is not a sum");
         assert_eq!(threads("1 3 4 7\n"), 3, "one row may be so by chance");
-        assert_eq!(threads("1 3 3\n2 1 1\n"), 2, "two threads alike");
+        assert_eq!(threads("1 3 3\n2 1 1\n"), 2, "two threads with the same counts");
     }
 
     #[test]
-    fn comments_that_say_more_are_not_thrown_away() {
+    fn comments_with_more_information_are_not_ignored() {
         let error = imported("# Histogram\n1 3\n# Max Latencies: 00093\n").unwrap_err().to_string();
         assert!(error.contains("line 3, comment") && error.contains("--as cyclictest"), "{error}");
     }

@@ -1,6 +1,6 @@
-//! The line that cyclictest and its siblings print of a thread, live or at the end.
+//! The line that cyclictest and its siblings print for a thread, live or at the end.
 //!
-//! `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`, with or without the blanks behind the
+//! `T: 0 (15321) P:90 I:200 C:  49964 Min:      6 Act:   12 Avg:   11 Max:    1933`, with or without the blanks after the
 //! colons. cyclicdeadline's lines have no P, signaltest's no I, and with `--smi` there is a count of SMIs at the end.
 
 use super::number;
@@ -8,18 +8,18 @@ use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Unit};
 use crate::lines::Line;
 
-/// More threads than this are no measurement.
+/// The most threads.
 pub(crate) const THREAD_MAX: usize = 4096;
 
 /// A thread's line. Values are in the tool's unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadLine {
     pub(crate) thread: u32,
-    /// The kernel's id of it; 0 where the tool did not know it yet.
+    /// Its thread id; 0 if the tool did not know it yet.
     tid: u64,
-    /// cyclicdeadline's lines have none.
+    /// `None` in cyclicdeadline's lines.
     pub(crate) priority: Option<u32>,
-    /// signaltest's lines have none.
+    /// `None` in signaltest's lines.
     pub(crate) interval_us: Option<u64>,
     pub(crate) cycles: u64,
     pub(crate) min: i64,
@@ -28,7 +28,7 @@ pub(crate) struct ThreadLine {
     pub(crate) max: i64,
 }
 
-/// A field's name and its value, as they stand in the line.
+/// A field's name and its value, as in the line.
 struct Fields<'a> {
     line: u64,
     all: Vec<(&'a str, &'a str)>,
@@ -36,36 +36,36 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Takes `text` apart: nothing may stand in it but names with a colon and the value of each, and behind that of T the
-    /// thread's id in brackets.
+    /// Splits `text`. It may contain only names with a colon and one value each, and after the value of T the thread id in
+    /// brackets.
     fn read(line: u64, text: &'a str) -> Result<Self> {
         let mut fields = Self { line, all: Vec::new(), tid: "0" };
         let mut rest = text.trim();
         while !rest.is_empty() {
             let before = fields.all.last().map_or("T", |(name, _)| *name);
-            if let Some((tid, behind)) =
+            if let Some((tid, after)) =
                 rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).filter(|_| before == "T")
             {
-                (fields.tid, rest) = (tid.trim(), behind.trim_start());
+                (fields.tid, rest) = (tid.trim(), after.trim_start());
                 continue;
             }
             let is_name =
                 |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
-            let Some((name, behind)) = rest.split_once(':').filter(|(name, _)| is_name(name)) else {
+            let Some((name, after)) = rest.split_once(':').filter(|(name, _)| is_name(name)) else {
                 let shown: String = rest.chars().take(40).collect();
-                let reason = format!("'{shown}' stands behind its value, and belongs to no field");
+                let reason = format!("'{shown}' follows its value and belongs to no field");
                 return Err(ImportError::line(line, before, reason));
             };
             if fields.all.iter().any(|(known, _)| *known == name) {
-                let reason = "stands there a second time: two lines run into one another";
+                let reason = "appears a second time; two lines are mixed";
                 return Err(ImportError::line(line, name, reason));
             }
-            let behind = behind.trim_start();
-            // Between T and the brackets there need not be a blank.
+            let after = after.trim_start();
+            // The blank between T and the brackets is optional.
             let is_end = |c: char| c.is_whitespace() || (name == "T" && c == '(');
-            let (value, behind) = behind.split_at(behind.find(is_end).unwrap_or(behind.len()));
+            let (value, after) = after.split_at(after.find(is_end).unwrap_or(after.len()));
             fields.all.push((name, value));
-            rest = behind.trim_start();
+            rest = after.trim_start();
         }
         Ok(fields)
     }
@@ -88,19 +88,19 @@ impl<'a> Fields<'a> {
         let digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         word.parse().ok().filter(|_| digits).ok_or_else(|| {
             let shown: String = word.chars().take(40).collect();
-            ImportError::line(self.line, name, format!("'{shown}' is no whole number of 63 bits"))
+            ImportError::line(self.line, name, format!("'{shown}' is not a whole number of 63 bits"))
         })
     }
 }
 
 impl ThreadLine {
-    /// Reads `text`, which is that of `line` without what moves the cursor.
+    /// Reads `text`, which is the text of `line` without cursor movements.
     ///
     /// # Errors
-    /// Where it is cut off, a field is missing or is there twice, or its value is no number.
+    /// If it is cut off, a field is missing or appears twice, or its value is not a number.
     pub(crate) fn read(line: Line<'_>, text: &str) -> Result<Self> {
         line.whole()?;
-        // Digits of its end would be missing without a trace.
+        // Missing digits at its end would go unnoticed.
         if line.unended {
             return Err(ImportError::line(line.number, "whole line", "it is cut off"));
         }
@@ -110,7 +110,7 @@ impl ThreadLine {
         let thread = u32::try_from(thread)
             .ok()
             .filter(|thread| (*thread as usize) < THREAD_MAX)
-            .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is no thread's number")))?;
+            .ok_or_else(|| ImportError::line(line.number, "T", format!("{thread} is not a thread number")))?;
         let priority = has("P").then(|| fields.count("P")).transpose()?;
         Ok(Self {
             thread,
@@ -125,18 +125,18 @@ impl ThreadLine {
         })
     }
 
-    /// Holds it to the line `before` of the same thread: of one measurement the count and the maximum never fall, and the
-    /// minimum never rises.
+    /// Checks it against the line `before` of the same thread: within a measurement the count and the maximum never fall
+    /// and the minimum never rises.
     ///
     /// # Errors
-    /// Where it is a line of another measurement; `line` is its number.
+    /// If it belongs to another measurement; `line` is its number.
     pub(crate) fn check_follows(&self, before: &Self, line: u64) -> Result<()> {
         let text = |value: Option<u64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
         let (field, what, from, to) = match () {
             () if self.cycles < before.cycles => {
                 ("C", "goes back", before.cycles.to_string(), self.cycles.to_string())
             }
-            // Until a thread runs, its id is 0.
+            // The id is 0 until the thread runs.
             () if self.tid != before.tid && before.tid != 0 => {
                 ("thread id", "changes", before.tid.to_string(), self.tid.to_string())
             }
@@ -148,34 +148,34 @@ impl ThreadLine {
                 ("I", "changes", text(before.interval_us), text(self.interval_us))
             }
             () if self.max < before.max => ("Max", "goes back", before.max.to_string(), self.max.to_string()),
-            // Of no reading the minimum is what it begins with.
+            // Without readings, the minimum has its initial value.
             () if self.min > before.min && before.cycles > 0 => {
                 ("Min", "rises", before.min.to_string(), self.min.to_string())
             }
             () => return Ok(()),
         };
         let reason = format!(
-            "thread {} {what} from {from} to {to}: that is another measurement; split the file, and import each",
+            "thread {} {what} from {from} to {to}: that is another measurement; split the file and import each part",
             self.thread
         );
         Err(ImportError::line(line, field, reason))
     }
 
-    /// What in it contradicts itself.
+    /// A contradiction within the line, if any.
     pub(crate) fn own_contradiction(&self, line: u64) -> Option<String> {
         let Self { thread, cycles, min, act, max, .. } = *self;
         let (field, said) = match () {
             () if cycles == 0 => return None,
-            () if cycles == 1 && min != max => ("C", format!("one reading was from {min} to {max}")),
-            () if act > max => ("Act", format!("it says {act}, above the maximum of {max}")),
-            // cyclicdeadline takes a minimum of 0 for none; and 0 is what tardy writes of what it does not know.
-            () if act < min && act != 0 => ("Act", format!("it says {act}, below the minimum of {min}")),
+            () if cycles == 1 && min != max => ("C", format!("its one reading is both {min} and {max}")),
+            () if act > max => ("Act", format!("it is {act}, above the maximum of {max}")),
+            // cyclicdeadline treats a minimum of 0 as none, and tardy writes 0 for unknown values.
+            () if act < min && act != 0 => ("Act", format!("it is {act}, below the minimum of {min}")),
             () => return None,
         };
         Some(format!("line {line}, {field}, thread {thread}: {said}"))
     }
 
-    /// What contradicts the histogram that stands below: the line may be of any time before its end.
+    /// A contradiction with the histogram below, if any. The line may be from any time before the end.
     pub(crate) fn contradiction(&self, line: u64, unit: Unit, counts: &Counts) -> Option<String> {
         let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
         let total = counts.bins.iter().fold(0u64, |sum, bin| sum.saturating_add(bin.count));
@@ -188,7 +188,7 @@ impl ThreadLine {
             () => return None,
         };
         let thread = self.thread;
-        Some(format!("line {line}, {name}, thread {thread}: it says {said}, and the histogram has {known}"))
+        Some(format!("line {line}, {name}, thread {thread}: it is {said}, but the histogram has {known}"))
     }
 }
 
@@ -214,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_not_read_up_to_its_first_strange_character() {
+    fn a_malformed_number_is_not_read_up_to_its_first_bad_character() {
         for (from, to, expected) in [
-            ("Max:    1933", "Max:  12,900", "line 3, Max: '12,900' is no whole number"),
+            ("Max:    1933", "Max:  12,900", "line 3, Max: '12,900' is not a whole number"),
             ("Max:    1933", "Max: 12.900", "line 3, Max: '12.900' is no"),
             ("Max:    1933", "Max: 9.5e2", "line 3, Max: '9.5e2' is no"),
             ("Max:    1933", "Max: +9", "line 3, Max: '+9' is no"),
-            ("Max:    1933", "Max: 900 12", "line 3, Max: '12' stands behind its value"),
+            ("Max:    1933", "Max: 900 12", "line 3, Max: '12' follows its value"),
             ("Max:    1933", "Max:", "line 3, Max: '' is no"),
-            ("C:  49964", "C: 1,000,000", "line 3, C: '1,000,000' is no count"),
-            ("Max:    1933", "Max:  90T: 1 (2) P:80", "line 3, Max: '1 (2) P:80' stands behind"),
-            ("Max:    1933", "Max:  90 T: 1 (2) P:80", "line 3, T: stands there a second time"),
+            ("C:  49964", "C: 1,000,000", "line 3, C: '1,000,000' is not a count"),
+            ("Max:    1933", "Max:  90T: 1 (2) P:80", "line 3, Max: '1 (2) P:80' follows its value"),
+            ("Max:    1933", "Max:  90 T: 1 (2) P:80", "line 3, T: appears a second time"),
             ("Act:   12 ", "", "line 3, Act: is missing"),
-            ("(15321)", "(15x)", "line 3, thread id: '15x' is no count"),
+            ("(15321)", "(15x)", "line 3, thread id: '15x' is not a count"),
         ] {
             assert!(WHOLE.contains(from));
             let error = read(&WHOLE.replacen(from, to, 1)).unwrap_err().to_string();
@@ -235,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_another_measurement_is_none_of_this_one() {
+    fn a_line_of_another_measurement_is_rejected() {
         let first = read(WHOLE).unwrap();
         let on = |from: &str, to: &str| {
             let line = read(&WHOLE.replacen("C:  49964", "C: 60000", 1).replacen(from, to, 1)).unwrap();
             line.check_follows(&first, 4).map_err(|error| error.to_string())
         };
-        assert_eq!(first.check_follows(&first, 4).ok(), Some(()), "a screen may be there twice");
+        assert_eq!(first.check_follows(&first, 4).ok(), Some(()), "a screen may appear twice");
         assert_eq!(on("1933", "1934"), Ok(()));
         assert_eq!(on("Min:      6", "Min: 5"), Ok(()));
         for (from, to, expected) in [
@@ -261,12 +261,12 @@ mod tests {
     }
 
     #[test]
-    fn what_one_line_says_twice_is_held_together() {
+    fn contradictions_within_a_line_are_found() {
         let told = |text: &str| read(text).unwrap().own_contradiction(3);
         assert_eq!(told(WHOLE), None);
         assert_eq!(
             told(&WHOLE.replace("Act:   12", "Act: 1934")),
-            Some("line 3, Act, thread 0: it says 1934, above the maximum of 1933".to_owned())
+            Some("line 3, Act, thread 0: it is 1934, above the maximum of 1933".to_owned())
         );
         assert!(told(&WHOLE.replace("Act:   12", "Act: 5")).is_some_and(|told| told.contains("below")));
         assert!(told(&WHOLE.replace("  49964", "1")).is_some_and(|told| told.contains("C, thread 0")));

@@ -1,56 +1,47 @@
-//! cyclictest's single samples (-v): a line for each, `thread:cycle:value`.
+//! cyclictest's individual samples (-v), one per line: `thread:cycle:value`.
 //!
-//! The fast path of the importer: lines are taken apart byte by byte, from blocks, without a line ever being copied. The
-//! cycle's number counts recorded wake-ups only, and nothing says when one was: such a series has no time. At the end each
-//! thread has a line with its count and extremes, those of cycles that were not printed with them.
+//! The fast path of the importer: lines are parsed byte by byte in blocks and never copied. The cycle number counts
+//! recorded wake-ups only, and their times are unknown: the series has no time axis. At the end, each thread has a line
+//! with its count and extremes, which include cycles that were not printed.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use tardy_record::foreign::{ForeignSeries, LatePeriods};
-use tardy_record::series::{Level, Quantity, SeriesKind};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 use tardy_record::{Knowable, Series};
 
 use super::cyclictest_line::{THREAD_MAX, ThreadLine};
+use super::samples::{self, Threads};
 use super::{ImportOptions, cyclictest_text};
 use crate::error::{ImportError, Result};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
 use crate::lines::{LINE_MAX, Line};
-use crate::read_more::read_more;
 
 const BLOCK: usize = 1 << 20;
 
 /// Imports samples.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
-    let mut imported = Imported {
-        tool: "cyclictest".to_owned(),
-        measures: cyclictest_text::MEASURES,
-        late_periods: LatePeriods::Skipped,
-        wake: Some(Knowable::Unknown),
-        ..Imported::default()
-    };
-    let known = cyclictest_text::told(options, &mut imported);
+    let mut imported = cyclictest_text::without_readings();
+    let known = cyclictest_text::from_command(options, &mut imported);
     let unit = cyclictest_text::unit(options, known.as_ref(), &mut imported, "cyclictest's list of samples")?;
-    let mut samples =
-        Samples { unit, threads: Vec::new(), closing: BTreeMap::new(), line: 0, cut_short: false };
-    samples.read(reader)?;
-    imported.cut_short = samples.cut_short;
+    let mut file = Samples { unit, threads: Vec::new(), closing: BTreeMap::new(), line: 0, cut_short: false };
+    file.read(reader)?;
+    imported.cut_short = file.cut_short;
     imported.remarks.push(
-        "the file does not say when a sample was taken: there is no plot over time; with -o of cyclictest only the worst of \
-         several would be in it"
+        "samples have no times, so there is no plot over time; with cyclictest's -o, only the worst of \
+         several samples is in the file"
             .to_owned(),
     );
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams: Vec::new() };
-    for (thread, builder) in samples.threads.iter_mut().enumerate() {
-        let closing = samples.closing.get(&thread).copied();
+    for (thread, builder) in file.threads.iter_mut().enumerate() {
+        let closing = file.closing.get(&thread).copied();
         let Some((builder, lost)) = builder else { continue };
         let listed = builder.recorded() + *lost;
         let lost = *lost + closing.map_or(0, |(_, closing)| closing.cycles.saturating_sub(listed));
         if lost > 0 {
             imported.remarks.push(format!(
-                "thread {thread}: {lost} cycles have no line: cyclictest's buffer overran, or they were not printed"
+                "thread {thread}: {lost} cycles have no line; cyclictest's buffer overran, or they were not printed"
             ));
         }
         if let Some((line, closing)) = closing {
@@ -66,23 +57,23 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         }
         phase.streams.push(stream);
     }
-    let has_samples = |thread: &usize| matches!(samples.threads.get(*thread), Some(Some(_)));
-    for (thread, (line, closing)) in &samples.closing {
+    let has_samples = |thread: &usize| matches!(file.threads.get(*thread), Some(Some(_)));
+    for (thread, (line, closing)) in &file.closing {
         if closing.cycles > 0 && !has_samples(thread) {
             imported.contradictions.push(format!(
-                "line {line}, C, thread {thread}: it says {}, and no sample of the thread is there",
+                "line {line}, C, thread {thread}: it is {}, but the file has no sample of the thread",
                 closing.cycles
             ));
         }
     }
     if phase.streams.is_empty() {
-        return Err(ImportError::field("the file", "there is no sample in it"));
+        return Err(ImportError::field("the file", "it contains no sample"));
     }
     imported.phases.push(phase);
     Ok(imported)
 }
 
-/// What of a thread's closing line contradicts its samples, of which `lost` are known to be missing.
+/// A contradiction between a thread's closing line and its samples, of which `lost` are known to be missing.
 fn contradiction(samples: &Series, closing: &ThreadLine, line: u64, unit: Unit, lost: u64) -> Option<String> {
     let units = |ns: Option<i64>| ns.map(|ns| ns.div_euclid(unit.ns()));
     let (min, max) = (units(samples.min_ns)?, units(samples.max_ns)?);
@@ -98,11 +89,11 @@ fn contradiction(samples: &Series, closing: &ThreadLine, line: u64, unit: Unit, 
         () => return None,
     };
     let thread = closing.thread;
-    Some(format!("line {line}, {name}, thread {thread}: it says {said}, and the file has {known}"))
+    Some(format!("line {line}, {name}, thread {thread}: it is {said}, but the file has {known}"))
 }
 
-/// Adds the extremes of a thread's closing line as readings, where they are of the `lost` ones, which have no line; and says
-/// so. The longest comes first: of one lost reading only one can be.
+/// Adds the extremes of a thread's closing line as readings if they belong to the `lost` ones, which have no line. Returns
+/// a remark. The longest comes first: one lost reading can only be one of them.
 fn add_extremes(
     samples: &mut SeriesBuilder,
     listed: &Series,
@@ -114,39 +105,35 @@ fn add_extremes(
     let (min_ns, max_ns) = (in_ns(closing.min), in_ns(closing.max));
     let longest = (listed.max_ns? < max_ns).then_some(("longest", max_ns));
     let shortest = (listed.min_ns? > min_ns).then_some(("shortest", min_ns));
-    let mut told = Vec::new();
+    let mut added = Vec::new();
     for (name, value_ns) in longest.into_iter().chain(shortest).take(usize::try_from(lost).unwrap_or(2)) {
         let cycle = samples.recorded();
         samples.record(Reading { value_ns, at_ns: 0, cycle, missed: 0 });
-        told.push(format!("the {name}, {} us", value_ns as f64 / 1000.0));
+        added.push(format!("the {name}, {} us", value_ns as f64 / 1000.0));
     }
     let thread = closing.thread;
-    let which = told.join(", and ");
-    (!told.is_empty()).then(|| {
-        format!("thread {thread}: of the cycles without a line its closing line has {which}, counted once")
+    let which = added.join(", and ");
+    (!added.is_empty()).then(|| {
+        format!("thread {thread}: its closing line adds {which} of the cycles without a line, counted once")
     })
 }
 
-/// The series of a builder that was given no times.
+/// The series of a builder without times.
 fn untimed(builder: &SeriesBuilder, unit: Unit) -> Series {
-    let kind = ForeignSeries { resolution_ns: unit.ns() as u64, ..ForeignSeries::default() };
-    let kind = SeriesKind::Foreign(Box::new(kind));
-    let mut series = builder.series(String::new(), 0, Quantity::Latency, Level::UserThread, kind);
+    let mut series = samples::series(builder, unit);
     (series.counted_ns, series.max_at_ns) = (0, None);
     series.slices.clear();
     series.worst.clear();
     series.block_maxima.maxima_ns.clear();
     series.tally.missed = Knowable::Unknown;
-    series.tally.dropped = Knowable::Unknown;
-    series.tally.attempted = Knowable::Unknown;
     series
 }
 
 struct Samples {
     unit: Unit,
-    /// Of each thread what was recorded, and cycles that have no line.
-    threads: Vec<Option<(SeriesBuilder, u64)>>,
-    /// What each thread's own line says, the last that there is, and where it stands.
+    /// For each thread, the readings and the count of cycles without a line.
+    threads: Threads<u64>,
+    /// The last closing line of each thread, with its line number.
     closing: BTreeMap<usize, (u64, ThreadLine)>,
     line: u64,
     cut_short: bool,
@@ -154,27 +141,20 @@ struct Samples {
 
 impl Samples {
     fn read(&mut self, reader: &mut dyn Read) -> Result<()> {
-        let mut buffer = vec![0u8; BLOCK + LINE_MAX];
-        let mut kept = 0;
-        loop {
-            let count = read_more(reader, &mut buffer[kept..])?;
-            let end = kept + count;
-            if count == 0 {
-                // Digits of a last line without an end may be missing.
-                self.cut_short = kept > 0 && !buffer[..kept].iter().all(u8::is_ascii_whitespace);
-                return Ok(());
-            }
-            let used = self.take_lines(&buffer[..end])?;
-            if end - used >= LINE_MAX {
-                let reason = format!("it is longer than {LINE_MAX} bytes, which no sample is");
+        let rest = samples::read_blocks(reader, BLOCK + LINE_MAX, |block| {
+            let used = self.take_lines(block)?;
+            if block.len() - used >= LINE_MAX {
+                let reason = format!("it is longer than {LINE_MAX} bytes; no sample is");
                 return Err(ImportError::line(self.line + 1, "whole line", reason));
             }
-            buffer.copy_within(used..end, 0);
-            kept = end - used;
-        }
+            Ok(used)
+        })?;
+        // A last line without an end may lack digits.
+        self.cut_short = !rest.iter().all(u8::is_ascii_whitespace);
+        Ok(())
     }
 
-    /// Takes the whole lines of `block`; how many bytes they have.
+    /// Reads the whole lines of `block`. Returns their length in bytes.
     fn take_lines(&mut self, block: &[u8]) -> Result<usize> {
         let mut at = 0;
         loop {
@@ -203,7 +183,7 @@ impl Samples {
             self.begin(thread)?;
         }
         let Some(Some((builder, lost))) = self.threads.get_mut(thread) else {
-            return Err(ImportError::line(self.line, "thread", "is none"));
+            return Err(ImportError::line(self.line, "thread", "it is not a thread number"));
         };
         let value_ns = sample.value.saturating_mul(self.unit.ns());
         builder.record(Reading { value_ns, at_ns: 0, cycle: sample.cycle, missed: 0 });
@@ -218,17 +198,13 @@ impl Samples {
 
     fn begin(&mut self, thread: usize) -> Result<()> {
         if thread >= THREAD_MAX {
-            return Err(ImportError::line(self.line, "thread", format!("{thread} is no thread's number")));
+            return Err(ImportError::line(self.line, "thread", format!("{thread} is not a thread number")));
         }
-        if self.threads.len() <= thread {
-            self.threads.resize_with(thread + 1, || None);
-        }
-        let builder = SeriesBuilder::new(0, None, 0, &[]).of_unit(self.unit.ns() as u32);
-        self.threads[thread] = Some((builder, 0));
+        samples::begin(&mut self.threads, thread, self.unit, 0);
         Ok(())
     }
 
-    /// A line that is no sample: headers are passed over, damage is not.
+    /// Reads a line that is not a sample. Headers are skipped, damaged lines are errors.
     fn other_line(&mut self, line: &[u8]) -> Result<()> {
         let text = String::from_utf8_lossy(line);
         let text = cyclictest_text::without_cursor_codes(&text);
@@ -246,15 +222,19 @@ impl Samples {
             return Ok(());
         }
         let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
-        Err(ImportError::line(self.line, "whole line", format!("'{shown}' is no sample: thread:cycle:value")))
+        Err(ImportError::line(
+            self.line,
+            "whole line",
+            format!("'{shown}' is not a sample; expected thread:cycle:value"),
+        ))
     }
 }
 
 #[cold]
 fn goes_back(line: u64, sample: &Sample, expected: u64) -> ImportError {
     let reason = format!(
-        "thread {} goes back to {}, where {expected} was the least that could follow: that is another measurement; split \
-         the file, and import each",
+        "thread {} goes back to {}, expected at least {expected}; this is another measurement: split \
+         the file and import each part",
         sample.thread, sample.cycle
     );
     ImportError::line(line, "cycle", reason)
@@ -267,7 +247,7 @@ struct Sample {
     value: i64,
 }
 
-/// The sample in the first line of `bytes` and the length of that line; nothing where it is none, or has no end.
+/// The sample in the first line of `bytes` and the length of that line. `None` if it is not a sample or has no end.
 #[inline]
 fn sample(bytes: &[u8]) -> Option<(Sample, usize)> {
     let (thread, at) = digits(bytes, 0, 4)?;
@@ -294,7 +274,7 @@ fn sample(bytes: &[u8]) -> Option<(Sample, usize)> {
     Some((Sample { thread: thread as u32, cycle, value }, at + 1))
 }
 
-/// A number of at most `most` digits behind blanks, and where it ends.
+/// A number of at most `most` digits after blanks, and where it ends.
 #[inline]
 fn digits(bytes: &[u8], mut at: usize, most: usize) -> Option<(u64, usize)> {
     while bytes.get(at) == Some(&b' ') {
@@ -334,22 +314,22 @@ mod tests {
             let Readings::Samples(series) = &imported.phases[0].streams[0].readings else { panic!("counts") };
             assert_eq!(series.max_ns, Some(max * 1000));
             assert_eq!(series.tally.recorded, recorded, "{cycles} {min} {max}");
-            let told = imported.remarks.iter().any(|remark| remark.contains("the longest, 900 us"));
-            assert_eq!(told, max == 900, "{:?}", imported.remarks);
+            let added = imported.remarks.iter().any(|remark| remark.contains("the longest, 900 us"));
+            assert_eq!(added, max == 900, "{:?}", imported.remarks);
         }
     }
 
     #[test]
-    fn a_closing_line_that_contradicts_its_samples_is_told() {
+    fn a_closing_line_that_contradicts_its_samples_is_reported() {
         for (line, expected) in [
-            (closing(3, 14, 900), "line 4, Max, thread 0: it says 900, and the file has a maximum of 20"),
-            (closing(3, 1, 20), "line 4, Min, thread 0: it says 1, and the file has a minimum of 14"),
-            (closing(2, 14, 20), "line 4, C, thread 0: it says 2, and the file has 3 samples"),
-            (closing(9, 14, 19), "line 4, Max, thread 0: it says 19"),
-            (closing(9, 15, 20), "line 4, Min, thread 0: it says 15"),
+            (closing(3, 14, 900), "line 4, Max, thread 0: it is 900, but the file has a maximum of 20"),
+            (closing(3, 1, 20), "line 4, Min, thread 0: it is 1, but the file has a minimum of 14"),
+            (closing(2, 14, 20), "line 4, C, thread 0: it is 2, but the file has 3 samples"),
+            (closing(9, 14, 19), "line 4, Max, thread 0: it is 19"),
+            (closing(9, 15, 20), "line 4, Min, thread 0: it is 15"),
             (
                 closing(3, 14, 20) + &closing(9, 14, 20).replace("T: 0", "T: 1"),
-                "line 5, C, thread 1: it says 9",
+                "line 5, C, thread 1: it is 9",
             ),
         ] {
             let imported = import_text(&(SAMPLES.to_owned() + &line)).unwrap();

@@ -1,8 +1,8 @@
-//! cyclictest's text: the lines of its threads, quiet or live, and the histogram with what follows it.
+//! cyclictest's text: thread lines, quiet or live, and the histogram with its summary.
 //!
-//! One reader for both, since a run without -q prints both. Up to 2.6 every row is there and `# Total:` behind them;
-//! from 2.7 on rows of zeros and the total are not. A total column (-H) is told by there being one column more than
-//! threads. Readings beyond the histogram are in no row, only in `# Histogram Overflows:`.
+//! One reader for both, since a run without -q prints both. Up to 2.6 every row is printed, then `# Total:`; from 2.7 on,
+//! rows of zeros and the total are omitted. A total column (-H) shows as one column more than threads. Readings beyond the
+//! histogram appear only in `# Histogram Overflows:`.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -24,19 +24,19 @@ const ROW_MAX: u64 = 1_000_000_000;
 
 pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
 
-/// All that the text says.
+/// The content of the text.
 #[derive(Debug, Default)]
 struct Text {
-    /// The tool, where it is one of the others that print as cyclictest does.
+    /// The tool, if it is another one that prints like cyclictest.
     other_tool: Option<&'static str>,
     threads: BTreeMap<u32, (u64, ThreadLine)>,
     is_histogram: bool,
     /// Counts of each column, by row.
     rows: Vec<Row>,
     trailers: BTreeMap<&'static str, (u64, Vec<u64>)>,
-    /// Of each thread what is listed below `# Histogram Overflow at cycle number:`.
+    /// For each thread, the list below `# Histogram Overflow at cycle number:`.
     listed: BTreeMap<usize, Listed>,
-    /// What tardy says of its series, in a file that it wrote.
+    /// tardy's descriptions of the series, in a file from tardy.
     own: Vec<Own>,
     dma_latency: Option<String>,
     break_value: Option<String>,
@@ -44,7 +44,7 @@ struct Text {
     last_line: u64,
 }
 
-/// The cycles of a thread that lay beyond the histogram, as far as they are listed.
+/// The listed cycles of a thread that were beyond the histogram.
 #[derive(Clone, Copy, Debug)]
 struct Listed {
     line: u64,
@@ -53,7 +53,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// ` 00074 00077 # 02234 others`; nothing where it is none, or lists nothing.
+    /// Reads ` 00074 00077 # 02234 others`. `None` if it is not a list or is empty.
     fn read(line: u64, text: &str) -> Option<Self> {
         let (cycles, others) = text.split_once('#').unwrap_or((text, "0"));
         let cycles = cycles.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()?;
@@ -62,17 +62,17 @@ impl Listed {
         Some(Self { line, count: others.checked_add(cycles.len() as u64)?, highest })
     }
 
-    /// What contradicts `overflows`, of `total` cycles.
+    /// A contradiction with `overflows` out of `total` cycles, if any.
     fn contradiction(self, thread: usize, overflows: u64, total: u64) -> Option<String> {
         let Self { line, count, highest } = self;
         if count != overflows {
             return Some(format!(
-                "line {line}, thread {thread}: {count} cycles beyond the histogram are listed, and Histogram Overflows \
-                 says {overflows}"
+                "line {line}, thread {thread}: {count} cycles beyond the histogram are listed, but Histogram Overflows \
+                 has {overflows}"
             ));
         }
         (highest > total).then(|| {
-            format!("line {line}, thread {thread}: cycle {highest} is listed, and there were {total}")
+            format!("line {line}, thread {thread}: cycle {highest} is listed, but there were {total}")
         })
     }
 }
@@ -86,17 +86,21 @@ const TRAILERS: [(&str, &str); 6] = [
     ("# SMIs:", "smis"),
 ];
 
-/// Imports cyclictest's text.
-pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
-    let mut imported = Imported {
+/// A file from cyclictest, still without readings.
+pub(super) fn without_readings() -> Imported {
+    Imported {
         tool: "cyclictest".to_owned(),
         measures: MEASURES,
         late_periods: LatePeriods::Skipped,
-        may_tell_skipped: true,
         wake: Some(Knowable::Unknown),
         ..Imported::default()
-    };
-    let known = told(options, &mut imported);
+    }
+}
+
+/// Imports cyclictest's text.
+pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
+    let mut imported = Imported { duration_is_exact: true, ..without_readings() };
+    let known = from_command(options, &mut imported);
     let unit = unit(options, known.as_ref(), &mut imported, "cyclictest's text")?;
     let mut text = read(reader)?;
     (imported.cut_short, imported.last_line) = (text.cut_short, Some(text.last_line));
@@ -104,23 +108,25 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         imported.tool = tool.name.to_owned();
         (imported.measures, imported.late_periods) = (tool.measures, tool.late_periods);
         imported.wake = tool.wake();
-        imported.may_tell_skipped = false;
+        imported.duration_is_exact = false;
         if tool.name == "cyclicdeadline" {
             imported.remarks.push(rt_tests_json::MINIMA_OF_0.to_owned());
         }
     }
     if let Some(value) = &text.dma_latency {
         imported.remarks.push(format!(
-            "cyclictest held /dev/cpu_dma_latency at {value}, so that CPUs did not idle as deeply as they would have"
+            "cyclictest held /dev/cpu_dma_latency at {value}, which kept CPUs out of deep idle states"
         ));
     }
     if let Some(value) = &text.break_value {
         imported
             .remarks
-            .push(format!("the measurement ended at the first wake-up over the limit of -b, of {value}"));
+            .push(format!("the measurement stopped at the first latency above the limit of -b, {value}"));
     }
     if text.trailers.get("smis").is_some_and(|(_, counts)| counts.iter().any(|count| *count > 0)) {
-        imported.remarks.push("system management interrupts happened meanwhile (--smi)".to_owned());
+        imported
+            .remarks
+            .push("system management interrupts occurred during the measurement (--smi)".to_owned());
     }
     let streams = if text.is_histogram {
         histogram(&mut text, unit, &mut imported)?
@@ -128,7 +134,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         lines(&text, unit, &mut imported)?
     };
     if streams.is_empty() {
-        return Err(ImportError::field("the file", "there is no thread's line and no histogram in it"));
+        return Err(ImportError::field("the file", "it contains neither a thread line nor a histogram"));
     }
     let mut phase = ImportedPhase { label: "cyclictest".to_owned(), streams };
     for stream in &mut phase.streams {
@@ -142,19 +148,19 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     Ok(imported)
 }
 
-/// What the person told with --command.
-pub(crate) fn told(options: &ImportOptions, imported: &mut Imported) -> Option<Cyclictest> {
+/// Reads the user's --command.
+pub(crate) fn from_command(options: &ImportOptions, imported: &mut Imported) -> Option<Cyclictest> {
     let command = options.command.as_ref()?;
     let known = command_line::cyclictest(command)?;
     imported.used.command = true;
     imported.command = Some(command.clone());
     imported.duration_ns = known.duration_ns;
-    // The text has no version, so that of two defaults nobody knows which it was.
+    // The text has no version, so the default is unknown.
     imported.wake = Some(known.wake(None).into());
     Some(known)
 }
 
-/// The unit that the person told, with --unit or by the command line; an error where neither did.
+/// The unit from --unit or from --command. An error if both are missing.
 pub(crate) fn unit(
     options: &ImportOptions,
     known: Option<&Cyclictest>,
@@ -163,20 +169,20 @@ pub(crate) fn unit(
 ) -> Result<Unit> {
     let by_command = known.and_then(|known| known.unit);
     match (options.unit, by_command) {
-        (Some(told), Some(by_command)) if told != by_command => Err(ImportError::field(
+        (Some(unit), Some(by_command)) if unit != by_command => Err(ImportError::field(
             "--unit and --command",
-            "they contradict each other: with -N cyclictest writes ns, and without it us",
+            "they contradict each other: cyclictest writes ns with -N and us without it",
         )),
-        (Some(told), _) => {
+        (Some(unit), _) => {
             imported.used.unit = true;
-            Ok(told)
+            Ok(unit)
         }
         (None, Some(unit)) => Ok(unit),
         (None, None) => Err(ImportError::UnitUnknown { format }),
     }
 }
 
-/// Puts what else is known of a thread into its stream.
+/// Adds the options of the command line to a thread's stream.
 pub(crate) fn complete_from_command(stream: &mut Stream, known: &Cyclictest) {
     let distance_ns = known.distance_ns.saturating_mul(u64::from(stream.thread));
     if stream.interval_ns.is_none() {
@@ -220,12 +226,10 @@ fn read(reader: &mut dyn Read) -> Result<Text> {
         } else if text.is_histogram && plain.starts_with(|c: char| c.is_ascii_digit()) {
             text.row(line)?;
         }
-        // Of a comment the end may be missing without a trace.
+        // A missing end of a comment would go unnoticed.
         text.cut_short |= line.unended && start.starts_with('#');
         if text.threads.len() > THREAD_MAX {
-            return Err(ImportError::TooMuch(format!(
-                "more than {THREAD_MAX} threads, which no machine here has"
-            )));
+            return Err(ImportError::TooMuch(format!("more than {THREAD_MAX} threads")));
         }
     }
     text.last_line = lines.read_lines();
@@ -242,7 +246,7 @@ impl Text {
         // cyclictest prints its histogram last.
         if self.is_histogram {
             let reason =
-                "stands below a histogram, and is of another measurement; split the file, and import each";
+                "follows a histogram, so it is of another measurement: split the file and import each part";
             return Err(ImportError::line(line, "T", reason));
         }
         match self.threads.insert(read.thread, (line, read)) {
@@ -254,12 +258,12 @@ impl Text {
     fn comment(&mut self, line: Line<'_>, plain: &str) -> Result<()> {
         if let Some(words) = plain.strip_prefix(SERIES_MARK) {
             let own = Own::read(words).filter(|_| self.own.len() < THREAD_MAX).ok_or_else(|| {
-                ImportError::line(line.number, "comment", "is not what tardy writes of a series")
+                ImportError::line(line.number, "comment", "expected tardy's description of a series")
             })?;
             self.own.push(own);
         } else if plain.starts_with("# Histogram") && !plain.contains("Overflow") {
             if self.is_histogram {
-                let reason = "a second histogram in one file: split it, and import each";
+                let reason = "a second histogram in one file; split the file and import each part";
                 return Err(ImportError::line(line.number, "# Histogram", reason));
             }
             self.is_histogram = true;
@@ -271,7 +275,7 @@ impl Text {
             plain.strip_prefix("# Thread ").and_then(|rest| rest.split_once(':'))
             && let Some(thread) = thread.parse::<usize>().ok().filter(|thread| *thread < THREAD_MAX)
         {
-            // Of a list that is too long for a line the end is not there to be counted.
+            // A list that is cut off cannot be counted.
             let listed = Listed::read(line.number, rest).filter(|_| !line.cut && !line.unended);
             self.listed.extend(listed.map(|listed| (thread, listed)));
         } else if let Some((label, key)) = TRAILERS.iter().find(|(label, _)| plain.starts_with(label)) {
@@ -287,10 +291,10 @@ impl Text {
                 .map(|(thread, word)| number(word, line.number, &format!("{field}, thread {thread}")))
                 .collect::<Result<Vec<u64>>>()?;
             if values.len() > THREAD_MAX + 1 {
-                return Err(ImportError::line(line.number, field, "more threads than any machine has"));
+                return Err(ImportError::line(line.number, field, "too many threads"));
             }
             if self.trailers.insert(key, (line.number, values)).is_some() {
-                return Err(ImportError::line(line.number, field, "stands there a second time"));
+                return Err(ImportError::line(line.number, field, "appears a second time"));
             }
         }
         Ok(())
@@ -299,7 +303,7 @@ impl Text {
     fn row(&mut self, line: Line<'_>) -> Result<()> {
         let text = line.whole()?;
         if line.unended {
-            // A row that was cut off may have lost digits of its last count.
+            // A row that was cut off may lack digits of its last count.
             self.cut_short = true;
             return Ok(());
         }
@@ -309,7 +313,7 @@ impl Text {
             return Err(ImportError::line(
                 line.number,
                 "latency",
-                "longer than any histogram of cyclictest reaches",
+                "it is beyond any histogram of cyclictest",
             ));
         }
         let counts = words
@@ -318,7 +322,7 @@ impl Text {
             .collect::<Result<Vec<u64>>>()?;
         rows::may_follow(&self.rows, value, &counts, line.number, THREAD_MAX + 1)?;
         if counts.iter().all(|count| *count == 0) {
-            // Only where the last of them is matters: it says how far the histogram reaches.
+            // Only the last of them matters: it marks how far the histogram reaches.
             self.rows.pop_if(|(_, _, counts)| counts.iter().all(|count| *count == 0));
         }
         self.rows.push((value, line.number, counts));
@@ -326,7 +330,7 @@ impl Text {
     }
 }
 
-/// Without `ESC [ … letter`, with which live output goes back up the screen.
+/// Removes `ESC [ … letter`, which live output uses to move up the screen.
 pub(crate) fn without_cursor_codes(text: &str) -> std::borrow::Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return text.into();
@@ -345,7 +349,7 @@ pub(crate) fn without_cursor_codes(text: &str) -> std::borrow::Cow<'_, str> {
 
 fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
     imported.remarks.push(
-        "the file has a count and extremes of each thread and no distribution: there are no quantiles"
+        "the file has only a count and extremes of each thread, not a distribution: there are no quantiles"
             .to_owned(),
     );
     let mut streams = Vec::new();
@@ -353,7 +357,7 @@ fn lines(text: &Text, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>
         let place = format!("line {number}, thread {thread}");
         let (min_ns, max_ns) = (in_ns(line.min, unit, &place)?, in_ns(line.max, unit, &place)?);
         let mut counts = Counts::extremes(line.cycles, min_ns, max_ns, unit.ns() as u64);
-        // While a thread goes on, its sum may be one reading ahead of its count: such a mean is no mean.
+        // While a thread runs, its sum may be one reading ahead of its count, and the mean is wrong.
         let (cycles, ahead) = (line.cycles as f64, line.avg > line.max);
         if !(ahead && line.avg as f64 * cycles <= line.max as f64 * (cycles + 1.0)) {
             counts.mean_ns = Some(in_ns(line.avg, unit, &place)? as f64);
@@ -377,10 +381,10 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     let of = |key: &str| text.trailers.get(key).map(|(line, values)| (*line, values.as_slice()));
     let threads = of("min").or(of("avg")).map_or(columns, |(_, values)| values.len());
     if threads == 0 {
-        return Err(ImportError::field("the histogram", "has no row and no thread"));
+        return Err(ImportError::field("the histogram", "it has neither rows nor threads"));
     }
     if !text.own.is_empty() && text.own.len() != threads {
-        let reason = format!("{threads} threads, and comments of {} series", text.own.len());
+        let reason = format!("{threads} threads, but comments on {} series", text.own.len());
         return Err(ImportError::field("# tardy series", reason));
     }
     let has_total = columns == threads + 1;
@@ -393,7 +397,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     }
     check_trailers(text, threads)?;
     tell_missing_trailers(text, imported);
-    // In versions that print every row, the last one says how far the histogram reaches.
+    // In versions that print every row, the last row marks how far the histogram reaches.
     let reach = text.rows.last().map_or(0, |(value, _, _)| value + 1);
     let mut streams = Vec::new();
     for thread in 0..threads {
@@ -412,7 +416,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
         let in_rows = counts.total(&place)?;
         if let Some((line, total)) = value("total").filter(|(_, total)| *total != in_rows) {
             imported.contradictions.push(format!(
-                "line {line}, Total, thread {thread}: it says {total}, but the rows add up to {in_rows}"
+                "line {line}, Total, thread {thread}: it is {total}, but the rows add up to {in_rows}"
             ));
         }
         if let Some((_, overflows)) = value("overflows") {
@@ -427,20 +431,20 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
             let Some((line, value)) = value(key) else { return Ok(None) };
             let place = format!("line {line}, thread {thread}");
             let value = i64::try_from(value)
-                .map_err(|_| ImportError::field(&place, "longer than any measurement"))?;
+                .map_err(|_| ImportError::field(&place, "it is longer than a measurement can be"))?;
             in_ns(value, unit, &place).map(Some)
         };
         counts.min_ns = extreme("min")?.or(counts.bins.first().map(|bin| bin.lower_ns));
         counts.max_ns = extreme("max")?.or(counts.bins.last().map(|bin| bin.lower_ns));
         counts.mean_ns = extreme("avg")?.map(|ns| ns as f64);
-        // Where the file ends before it says how many lay beyond the rows, the maximum itself was one.
+        // If the file ends before the count of readings beyond the rows, the maximum itself was one.
         if let (None, Some(max)) = (of("overflows"), counts.max_ns)
             && counts.bins.last().is_some_and(|bin| max >= bin.upper_ns)
         {
             let lower_ns = in_ns(reach as i64, unit, &place)?;
             counts.bins.push(Bin { lower_ns, upper_ns: i64::MAX, count: 1 });
             imported.remarks.push(format!(
-                "{place}: how many readings lay beyond the rows is missing; the maximum is counted as the only one"
+                "{place}: the number of readings beyond the rows is missing; the maximum counts as the only one"
             ));
         }
         if counts.bins.is_empty() {
@@ -453,7 +457,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
             let overflows = value("overflows").map_or(own.beyond, |(_, overflows)| overflows);
             if overflows != own.beyond {
                 imported.contradictions.push(format!(
-                    "Histogram Overflows, {place}: it says {overflows}, and what tardy wrote of '{}' says {}",
+                    "Histogram Overflows, {place}: it is {overflows}, but tardy's comment on '{}' has {}",
                     own.label, own.beyond
                 ));
             }
@@ -471,7 +475,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
     Ok(streams)
 }
 
-/// Says what a cut took from below the rows.
+/// Reports what is missing below the rows of a file that was cut off.
 fn tell_missing_trailers(text: &Text, imported: &mut Imported) {
     let trailers = [
         ("min", "Min Latencies"),
@@ -486,18 +490,18 @@ fn tell_missing_trailers(text: &Text, imported: &mut Imported) {
         imported.cut_short = true;
     }
     if !missing.is_empty() {
-        imported.remarks.push(format!("of what stands below the rows is missing: {}", missing.join(", ")));
+        imported.remarks.push(format!("missing below the rows: {}", missing.join(", ")));
     }
     if is_missing("max") {
         imported.remarks.push(
-            "the file ends before its maxima: those shown are the highest bins, and readings beyond the histogram are \
+            "the file ends before its maxima; those shown are the highest bins, and readings beyond the histogram are \
              unknown"
                 .to_owned(),
         );
     }
 }
 
-/// Holds what stands below the rows to the number of threads, and what it says of all of them (`-H`) to what it says of each.
+/// Checks the summary below the rows: one value for each thread, and the value of all threads (`-H`) against those of each.
 fn check_trailers(text: &Text, threads: usize) -> Result<()> {
     for (label, key) in TRAILERS.iter().filter(|(_, key)| *key != "smis") {
         let Some((line, values)) = text.trailers.get(key) else { continue };
@@ -511,7 +515,7 @@ fn check_trailers(text: &Text, threads: usize) -> Result<()> {
             ([], _) if of_each.len() == threads => continue,
             ([said], Some(expected)) if *said == expected => continue,
             ([said], Some(expected)) => {
-                format!("of all threads it says {said}, and what it says of each comes to {expected}")
+                format!("the value of all threads is {said}, but those of each thread give {expected}")
             }
             _ => format!("{} values for {threads} threads", values.len()),
         };
@@ -526,7 +530,7 @@ fn check_total_column(rows: &[(u64, u64, Vec<u64>)], threads: usize) -> Result<(
         let sum = counts[..threads].iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         if sum != Some(counts[threads]) {
             let reason = format!(
-                "the total column says {}, and the threads' counts do not add up to it",
+                "the total column is {}, but the threads' counts do not add up to it",
                 counts[threads]
             );
             return Err(ImportError::line(*line, &format!("row {value}"), reason));

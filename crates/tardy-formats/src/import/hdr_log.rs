@@ -1,7 +1,7 @@
-//! HdrHistogram's interval log, version 2: a line for each stretch of time, with a tag for each stream.
+//! HdrHistogram's interval log, version 2: a line for each interval, with a tag for each stream.
 //!
-//! The log does not say what its numbers are; nanoseconds are usual. A log of tardy's says it in comments, with the exact
-//! extremes, which the encoding itself rounds.
+//! The log does not state its unit; nanoseconds are usual. A log from tardy has the unit in comments, with the exact
+//! extremes, which the encoding rounds.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,7 +19,7 @@ use crate::lines::{Line, Lines};
 
 const TAG_MAX: usize = 4096;
 const HISTOGRAM: &str = "Interval_Compressed_Histogram";
-/// Times have three digits behind the point, and each is rounded.
+/// Times have three decimals and are rounded.
 const TIME_ROUNDED_NS: i64 = 2_000_000;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Tagged {
     line: u64,
     bins: BTreeMap<(i64, i64), u64>,
     exact: Option<(i64, i64)>,
-    /// When the last interval began, and when it was over.
+    /// Begin and end of the last interval.
     last_ns: Option<(i64, i64)>,
 }
 
@@ -36,7 +36,7 @@ struct Interval<'a> {
     tag: String,
     start_ns: i64,
     length_ns: i64,
-    /// `Interval_Max`, in a unit of its own.
+    /// `Interval_Max`, in its own unit.
     max: &'a str,
     bins: Vec<((i64, i64), u64)>,
 }
@@ -74,7 +74,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         }
         let factor = unit.ok_or(ImportError::UnitUnknown { format: "an HdrHistogram log" }).map(Unit::ns)?;
         let interval = match Interval::read(line, factor) {
-            // A histogram is compressed as a whole: what can be read without the line's end lacks nothing.
+            // A histogram is compressed as a whole: if it can be read without the line's end, it is complete.
             Err(_) if line.unended => {
                 imported.cut_short = true;
                 continue;
@@ -88,7 +88,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         if tags.len() >= TAG_MAX {
             return Err(ImportError::TooMuch(format!("more than {TAG_MAX} tags")));
         }
-        imported.contradictions.extend(interval.held_to_maximum(line.number, factor));
+        imported.contradictions.extend(interval.maximum_contradiction(line.number, factor));
         let into = tags
             .entry(interval.tag.clone())
             .or_insert_with(|| Tagged { line: line.number, ..Tagged::default() });
@@ -109,10 +109,10 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     }
     if streams.is_empty() {
         if imported.cut_short {
-            let reason = "the file ends in the middle of it, and no interval before it is whole";
+            let reason = "the file ends in the middle of it, and no interval before it is complete";
             return Err(ImportError::line(lines.read_lines(), "whole line", reason));
         }
-        return Err(ImportError::field("the log", "there is no interval in it"));
+        return Err(ImportError::field("the log", "it contains no interval"));
     }
     if streams.len() == 1 {
         imported.duration_ns = u64::try_from(seconds).ok().filter(|ns| *ns > 0);
@@ -132,7 +132,7 @@ impl<'a> Interval<'a> {
             return Err(ImportError::line(
                 line.number,
                 "whole line",
-                "has not the four columns of an interval",
+                "expected the four columns of an interval",
             ));
         };
         let time = |word: &str, field: &str| decimal_ns(word.trim(), 1_000_000_000, line.number, field);
@@ -142,15 +142,15 @@ impl<'a> Interval<'a> {
         for (lower, upper, count) in hdr::decode(histogram.trim(), &place)? {
             let ns = |value: u64| i64::try_from(value).ok().and_then(|value| value.checked_mul(factor));
             let (Some(lower), Some(upper)) = (ns(lower), ns(upper)) else {
-                return Err(ImportError::field(place, "has values longer than any measurement"));
+                return Err(ImportError::field(place, "has values longer than a measurement can be"));
             };
             bins.push(((lower, upper), count));
         }
         Ok(Self { tag: tag.unwrap_or("all").to_owned(), start_ns, length_ns, max: max.trim(), bins })
     }
 
-    /// Whether `Interval_Max` is in the highest bin, in whatever power of ten of the histogram's unit it is given.
-    fn held_to_maximum(&self, line: u64, factor: i64) -> Option<String> {
+    /// Checks that `Interval_Max`, in any power of ten of the histogram's unit, is in the highest bin.
+    fn maximum_contradiction(&self, line: u64, factor: i64) -> Option<String> {
         let ((lower, upper), _) = self.bins.last()?;
         let (lower, upper) = (lower / factor, upper / factor);
         let stated = self.max.parse::<f64>().ok().filter(|max| *max >= 0.0)?;
@@ -163,18 +163,18 @@ impl<'a> Interval<'a> {
         let differs = !(0..=12).any(fits);
         differs.then(|| {
             format!(
-                "line {line}, Interval_Max: it says {stated}, but the histogram's highest value is {lower}, and no power of ten \
-                 makes one of the other"
+                "line {line}, Interval_Max: it is {stated}, but the histogram's highest value is {lower}, and no power of ten \
+                 converts one into the other"
             )
         })
     }
 }
 
 impl Tagged {
-    /// What is wrong where `interval` begins before the one before it is over.
+    /// A contradiction if `interval` begins before the previous one ends.
     ///
     /// # Errors
-    /// Where it begins before that, or with it: the same stretch of time is there twice.
+    /// If it does not begin after the previous one: the same time appears twice.
     fn overlap(&mut self, interval: &Interval<'_>, line: u64) -> Result<Option<String>> {
         let end_ns = interval.start_ns.saturating_add(interval.length_ns);
         let Some((start_ns, over_ns)) = self.last_ns.replace((interval.start_ns, end_ns)) else {
@@ -184,7 +184,7 @@ impl Tagged {
         let tag = &interval.tag;
         if interval.start_ns <= start_ns {
             let reason = format!(
-                "tag {tag} begins at {}, and its interval before this at {}: it is there twice, or this is another \
+                "tag {tag} begins at {}, its previous interval at {}; it appears twice, or this is another \
                  measurement; split the file",
                 seconds(interval.start_ns),
                 seconds(start_ns)
@@ -193,8 +193,8 @@ impl Tagged {
         }
         Ok((interval.start_ns.saturating_add(TIME_ROUNDED_NS) < over_ns).then(|| {
             format!(
-                "line {line}, StartTimestamp: tag {tag} begins at {}, before its last interval is over, at {}: what was \
-                 recorded then may be there twice",
+                "line {line}, StartTimestamp: tag {tag} begins at {}, before its last interval ends, at {}: readings \
+                 in between may be counted twice",
                 seconds(interval.start_ns),
                 seconds(over_ns)
             )
@@ -202,7 +202,7 @@ impl Tagged {
     }
 }
 
-/// What tardy wrote of a series: its tag, and its exact extremes.
+/// tardy's description of a series: its tag and its exact extremes.
 fn own_series(
     line: u64,
     words: &str,
@@ -234,7 +234,7 @@ fn stream(number: u32, tag: &str, tagged: Tagged) -> Result<Stream> {
         .collect();
     let mut counts = Counts { bins, resolution_ns: 1, ..Counts::default() };
     counts.total(&place)?;
-    // Without exact ones, extremes are as the encoding has them: the ends of the outermost bins.
+    // Without exact extremes, the ends of the outermost bins are used.
     let (min_ns, max_ns) = match tagged.exact {
         Some((min, max)) => (Some(min), Some(max)),
         None => (counts.bins.first().map(|bin| bin.lower_ns), counts.bins.last().map(|bin| bin.upper_ns - 1)),

@@ -1,4 +1,4 @@
-//! hwlatdetect's text: how it looked, and a line for each sample over its threshold.
+//! hwlatdetect's text: its parameters and a line for each sample over the threshold.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::lines::Lines;
 pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
     let mut imported = Imported {
         tool: "hwlatdetect".to_owned(),
-        measures: "how long a loop in the kernel with interrupts off stood still",
+        measures: "how long a kernel loop with interrupts off was stopped",
         late_periods: LatePeriods::NoSchedule,
         ..Imported::default()
     };
@@ -33,16 +33,15 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         let us = |rest: &str, field: &str| number(rest.trim().trim_end_matches("us"), line.number, field);
         if let Some(rest) = text.strip_prefix("hwlatdetect:") {
             if let Some(begun) = begun.replace(line.number) {
-                let reason = format!(
-                    "a measurement has begun in line {begun} already: split the file, and import each"
-                );
+                let reason =
+                    format!("a measurement began in line {begun}; split the file and import each part");
                 return Err(ImportError::line(line.number, "hwlatdetect", reason));
             }
             let seconds = rest.split_whitespace().find_map(|word| word.parse::<u64>().ok());
             imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
         } else if let Some(rest) = text.strip_prefix("Latency threshold:") {
             threshold_us = us(rest, "threshold")?;
-            imported.remarks.push(format!("noise shorter than {threshold_us}us was not looked for"));
+            imported.remarks.push(format!("noise shorter than {threshold_us}us is not recorded"));
         } else if let Some(rest) = text.strip_prefix("Sample window:") {
             interval_ns = us(rest, "window")?.checked_mul(1000).filter(|ns| *ns > 0);
         } else if let Some(rest) = text.strip_prefix("Samples recorded:") {
@@ -70,7 +69,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             if let Some(time) = fields.get("ts") {
                 let time_ns = decimal_ns(time, 1_000_000_000, line.number, "ts")?;
                 if last_ns.insert(cpu, time_ns).is_some_and(|before_ns| time_ns <= before_ns) {
-                    let reason = "a CPU's time does not ascend: a sample is there twice, or this is another measurement; split the file";
+                    let reason = "a CPU's time does not ascend; a sample appears twice, or this is another measurement: split the file";
                     return Err(ImportError::line(line.number, "ts", reason));
                 }
             }
@@ -86,7 +85,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     compare_counts(recorded, listed, &mut imported);
     if gaps > listed {
         imported.remarks.push(format!(
-            "{gaps} gaps were over the threshold, and of each sample the longest is listed: the others have no length"
+            "{gaps} gaps were over the threshold; only the longest of each sample has a length"
         ));
     }
     if values.is_empty() {
@@ -94,7 +93,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         if let (Some((line, max_us)), true) = (stated_max, unlisted > 0) {
             imported.phases.push(only_extremes(unlisted, threshold_us, max_us, line, interval_ns)?);
             imported.remarks.push(
-                "the samples are in the file of --report: here are how many there were and the longest, and none was \
+                "the samples are in the file of --report; this file has their count and the longest, and none was \
                  shorter than the threshold"
                     .to_owned(),
             );
@@ -107,7 +106,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         && us.saturating_mul(1000) != *highest
     {
         imported.contradictions.push(format!(
-            "line {line}, Max Latency: it says {us} us, but the longest sample has {} us",
+            "line {line}, Max Latency: it is {us} us, but the longest sample has {} us",
             highest / 1000
         ));
     }
@@ -134,20 +133,20 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     Ok(imported)
 }
 
-/// Says where another number of samples was recorded, in a line, than is listed.
+/// A contradiction between the number of recorded samples, given in a line, and the list, if any.
 fn compare_counts(recorded: Option<(u64, u64)>, listed: u64, imported: &mut Imported) {
     match recorded {
         Some((line, recorded)) if recorded < listed => imported
             .contradictions
-            .push(format!("line {line}, Samples recorded: it says {recorded}, but {listed} are listed")),
+            .push(format!("line {line}, Samples recorded: it is {recorded}, but {listed} are listed")),
         Some((line, recorded)) if recorded > listed && listed > 0 => imported.remarks.push(format!(
-            "line {line}: {recorded} samples were recorded, and {listed} are listed: only those are here"
+            "line {line}: {recorded} samples were recorded, but {listed} are listed; only those are imported"
         )),
         _ => {}
     }
 }
 
-/// What is known where samples went into a file of their own.
+/// The stream for samples that are in a separate file.
 fn only_extremes(
     count: u64,
     threshold_us: u64,

@@ -1,7 +1,7 @@
 //! jitterdebugger's results.json.
 //!
-//! The key `cpu` names threads and not CPUs. Samples beyond the histogram (1000 us, or 1 ms in ns) are counted in `count`
-//! and in no bin: the difference is how many there were. Periods are made up for, each with a late wake-up of its own.
+//! The key `cpu` names threads, not CPUs. Samples beyond the histogram (1000 us, or 1 ms in ns) are counted in `count` but
+//! in no bin; the difference is their number. Missed periods are caught up, each with its own late wake-up.
 
 use std::io::Read;
 
@@ -15,7 +15,7 @@ use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System,
 use crate::json::{self, Object};
 
 pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
-/// jitterdebugger knows no other way to wait (worker() in jitterdebugger.c).
+/// jitterdebugger's only way to wait (worker() in jitterdebugger.c).
 pub(crate) const WAKE: Knowable<Wake> = Knowable::Known(Wake::ClockNanosleep);
 /// Where jitterdebugger's histograms end, in ns.
 const REACH_NS: i64 = 1_000_000;
@@ -46,19 +46,19 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     for key in threads.keys() {
         let number = key.parse::<u32>().ok().filter(|number| *number < 4096);
         let number =
-            number.ok_or_else(|| ImportError::field(threads.path_of(key), "is no thread's number"))?;
+            number.ok_or_else(|| ImportError::field(threads.path_of(key), "it is not a thread number"))?;
         let thread = threads.required(key, threads.object(key)?)?;
         streams.push(stream(number, &thread, unit)?);
     }
     streams.sort_by_key(|stream| stream.thread);
     if let Some(pair) = streams.windows(2).find(|pair| pair[0].thread == pair[1].thread) {
-        return Err(ImportError::field("cpu", format!("thread {} is there twice", pair[0].thread)));
+        return Err(ImportError::field("cpu", format!("thread {} appears twice", pair[0].thread)));
     }
     imported.phases.push(ImportedPhase { label: "jitterdebugger".to_owned(), streams });
     Ok(imported)
 }
 
-/// The unit that `sysinfo` tells.
+/// The unit in `sysinfo`.
 pub(crate) fn unit(sysinfo: &Object<'_>) -> Result<Unit> {
     match sysinfo.count("resolution_in_ns")? {
         Some(1000) => Ok(Unit::Us),
@@ -66,7 +66,9 @@ pub(crate) fn unit(sysinfo: &Object<'_>) -> Result<Unit> {
         Some(other) => {
             Err(ImportError::field("sysinfo.resolution_in_ns", format!("{other} is neither 1000 nor 1")))
         }
-        None => Err(ImportError::field("sysinfo.resolution_in_ns", "is missing: nobody can tell us from ns")),
+        None => {
+            Err(ImportError::field("sysinfo.resolution_in_ns", "is missing; the unit, us or ns, is unknown"))
+        }
     }
 }
 
@@ -76,7 +78,7 @@ fn stream(number: u32, thread: &Object<'_>, unit: Unit) -> Result<Stream> {
     for key in histogram.keys() {
         let place = histogram.path_of(key);
         let value = key.parse::<i64>().ok().filter(|value| *value >= 0);
-        let value = value.ok_or_else(|| ImportError::field(&place, "is no latency"))?;
+        let value = value.ok_or_else(|| ImportError::field(&place, "it is not a latency"))?;
         let lower_ns = in_ns(value, unit, &place)?;
         let count = histogram.required(key, histogram.count(key)?)?;
         if count > 0 {

@@ -1,25 +1,23 @@
 //! jitterdebugger's samples.raw: packed records of 28 bytes, little-endian.
 //!
-//! u32 thread, i64 seconds, i64 nanoseconds (CLOCK_MONOTONIC of the wake-up), u64 latency in us or ns, as only results.json
-//! beside it tells. A 32-bit machine of old wrote shorter ones, which are not read. What was in the last ring when
+//! u32 thread, i64 seconds, i64 nanoseconds (CLOCK_MONOTONIC of the wake-up), u64 latency in us or ns, which only
+//! results.json tells. Old 32-bit machines wrote shorter records, which are not read. The content of the last ring when
 //! jitterdebugger ended is not in the file.
 
 use std::io::Read;
 
-use tardy_record::foreign::{ForeignSeries, LatePeriods};
-use tardy_record::series::{Level, Quantity, SeriesKind};
-use tardy_record::series_builder::{Reading, SeriesBuilder};
-use tardy_record::{Knowable, Series};
+use tardy_record::foreign::LatePeriods;
+use tardy_record::series_builder::Reading;
 
+use super::samples::{self, Threads};
 use super::{ImportOptions, jitterdebugger};
 use crate::error::{ImportError, Result};
 use crate::imported::{Imported, ImportedPhase, Readings, Stream, Unit};
-use crate::read_more::read_more;
 
 /// Bytes of a record.
 pub(crate) const RECORD: usize = 28;
 const THREAD_MAX: usize = 4096;
-/// Ten years: a clock that counts from the machine's start does not come further.
+/// Ten years, the longest uptime.
 const SPAN_NS_MAX: i64 = 10 * 366 * 86_400 * 1_000_000_000;
 
 struct Record {
@@ -36,13 +34,13 @@ fn record(bytes: &[u8; RECORD]) -> Record {
         (0..1_000_000_000).contains(&nanoseconds) && (0..SPAN_NS_MAX / 1_000_000_000).contains(&seconds);
     Record {
         thread: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-        // A clock that counts from the machine's start is never at 0 when a program runs: that is a hole in a file.
+        // The monotonic clock is never 0 while a program runs: this is a hole in the file.
         at_ns: sound.then(|| seconds * 1_000_000_000 + nanoseconds).filter(|at_ns| *at_ns > 0),
         value: word(20) as u64,
     }
 }
 
-/// Whether bytes look like records: sound times that do not go back within each thread, and threads that are few.
+/// Whether bytes look like records: valid times that do not go back within a thread, and few threads.
 pub(crate) fn recognises(head: &[u8]) -> bool {
     let (records, _) = head.as_chunks::<RECORD>();
     let mut last = std::collections::BTreeMap::new();
@@ -58,8 +56,8 @@ pub(crate) fn recognises(head: &[u8]) -> bool {
 /// Imports samples.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let unit = options.unit.ok_or(ImportError::UnitUnknown { format: "jitterdebugger's samples.raw" })?;
-    let mut samples = Samples { unit, first_ns: 0, threads: Vec::new(), count: 0 };
-    let left = samples.read(reader)?;
+    let mut file = Samples { unit, first_ns: 0, threads: Vec::new(), count: 0 };
+    let left = file.read(reader)?;
     let mut imported = Imported {
         tool: "jitterdebugger".to_owned(),
         measures: jitterdebugger::MEASURES,
@@ -69,17 +67,16 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         ..Imported::default()
     };
     imported.used.unit = true;
-    imported.remarks.push(
-        "what was in jitterdebugger's last ring when it ended is not in its file: a few samples are missing at the end"
-            .to_owned(),
-    );
+    imported
+        .remarks
+        .push("a few samples are missing at the end: jitterdebugger does not write its last ring".to_owned());
     if left > 0 {
-        imported.remarks.push(format!("the last {left} bytes are no whole record"));
+        imported.remarks.push(format!("the last {left} bytes are not a whole record"));
     }
     let mut phase = ImportedPhase { label: "jitterdebugger".to_owned(), streams: Vec::new() };
-    for (thread, builder) in samples.threads.iter().enumerate() {
+    for (thread, builder) in file.threads.iter().enumerate() {
         let Some((builder, _)) = builder else { continue };
-        let series = Box::new(series(builder, unit));
+        let series = Box::new(samples::series(builder, unit));
         imported.duration_ns = imported.duration_ns.max(Some(series.counted_ns));
         phase.streams.push(Stream::of_thread(thread as u32, Readings::Samples(series)));
     }
@@ -87,42 +84,25 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     Ok(imported)
 }
 
-fn series(builder: &SeriesBuilder, unit: Unit) -> Series {
-    let kind = ForeignSeries { resolution_ns: unit.ns() as u64, ..ForeignSeries::default() };
-    let kind = SeriesKind::Foreign(Box::new(kind));
-    let mut series = builder.series(String::new(), 0, Quantity::Latency, Level::UserThread, kind);
-    // The end of the last ring was dropped, and nobody says how much that was.
-    series.tally.dropped = Knowable::Unknown;
-    series.tally.attempted = Knowable::Unknown;
-    series
-}
-
 struct Samples {
     unit: Unit,
     first_ns: i64,
-    /// Of each thread what was recorded, and the time of its last record.
-    threads: Vec<Option<(SeriesBuilder, i64)>>,
+    /// For each thread, the readings and the time of its last record.
+    threads: Threads<i64>,
     count: u64,
 }
 
 impl Samples {
-    /// Reads to the end; how many bytes were left over.
+    /// Reads to the end. Returns the number of bytes left over.
     fn read(&mut self, reader: &mut dyn Read) -> Result<usize> {
-        let mut buffer = vec![0u8; RECORD * 32 * 1024];
-        let mut kept = 0;
-        loop {
-            let count = read_more(reader, &mut buffer[kept..])?;
-            let end = kept + count;
-            if count == 0 {
-                return Ok(kept);
-            }
-            let (records, rest) = buffer[..end].as_chunks::<RECORD>();
+        let rest = samples::read_blocks(reader, RECORD * 32 * 1024, |block| {
+            let (records, rest) = block.as_chunks::<RECORD>();
             for bytes in records {
                 self.record(record(bytes))?;
             }
-            kept = rest.len();
-            buffer.copy_within(end - kept..end, 0);
-        }
+            Ok(block.len() - rest.len())
+        })?;
+        Ok(rest.len())
     }
 
     #[inline]
@@ -130,31 +110,26 @@ impl Samples {
         self.count += 1;
         let place = |field: &str| format!("record {}, {field}", self.count);
         let Some(at_ns) = one.at_ns else {
-            let reason =
-                "is no time: the file is damaged or has a hole, or was made by a 32-bit machine of old";
+            let reason = "it is not a time; the file is damaged, has a hole or is from an old 32-bit machine";
             return Err(ImportError::field(place("time"), reason));
         };
         if self.count == 1 {
             self.first_ns = at_ns;
         }
         if one.value >= 1 << 44 {
-            return Err(ImportError::field(place("value"), "is longer than any measurement"));
+            return Err(ImportError::field(place("value"), "it is longer than a measurement can be"));
         }
         let thread = one.thread as usize;
         if !matches!(self.threads.get(thread), Some(Some(_))) {
             if thread >= THREAD_MAX {
-                return Err(ImportError::field(place("thread"), "is no thread's number"));
+                return Err(ImportError::field(place("thread"), "it is not a thread number"));
             }
-            if self.threads.len() <= thread {
-                self.threads.resize_with(thread + 1, || None);
-            }
-            let builder = SeriesBuilder::new(0, None, 0, &[]).of_unit(self.unit.ns() as u32);
-            self.threads[thread] = Some((builder, at_ns));
+            samples::begin(&mut self.threads, thread, self.unit, at_ns);
         }
         let Some(Some((builder, last_ns))) = self.threads.get_mut(thread) else { return Ok(()) };
         if at_ns < *last_ns {
             let reason = format!(
-                "thread {thread} goes back by {} ns: that is another measurement; split the file, and import each",
+                "thread {thread} goes back by {} ns; this is another measurement: split the file and import each part",
                 *last_ns - at_ns
             );
             return Err(ImportError::field(format!("record {}, time", self.count), reason));

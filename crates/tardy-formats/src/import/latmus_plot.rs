@@ -1,4 +1,4 @@
-//! The plot file of EVL's `latmus` (-g): comments that say how it was measured, then a count for each us.
+//! The plot file of EVL's `latmus` (-g): the parameters in comments, then a count for each us.
 
 use std::io::Read;
 
@@ -74,10 +74,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
                     .collect();
                 stream.cpu = digits.parse().ok();
             }
-            "duration (hhmmss)" => {
-                let seconds = dates::clock_time(first).and_then(|seconds| u64::try_from(seconds).ok());
-                imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
-            }
+            "duration (hhmmss)" => imported.duration_ns = dates::duration_ns(first),
             "OVERRUNS" => counts.missed = Some(number(first, line.number, key)?),
             "IN-BAND SWITCHES" if first != "0" => {
                 imported
@@ -96,7 +93,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     if let Some((line, listed)) = listed.filter(|(_, listed)| *listed != total) {
         imported
             .contradictions
-            .push(format!("line {line}, sample count: it says {listed}, but the cells hold {total}"));
+            .push(format!("line {line}, sample count: it is {listed}, but the cells hold {total}"));
     }
     if let (Some(min), Some(first)) = (counts.min_ns, counts.bins.first_mut())
         && min < 0

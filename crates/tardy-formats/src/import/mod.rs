@@ -1,4 +1,4 @@
-//! Importers: one file for each foreign format, from the bytes of a file to what it holds.
+//! Importers: one file for each foreign format, from the bytes of a file to its content.
 
 pub(crate) mod columns;
 mod cyclictest_line;
@@ -17,6 +17,7 @@ pub(crate) mod rteval;
 pub(crate) mod rtla;
 pub(crate) mod rtla_top;
 pub(crate) mod saleae_binary;
+mod samples;
 pub(crate) mod sigrok;
 pub(crate) mod stress_ng;
 pub(crate) mod vcd;
@@ -31,22 +32,22 @@ use tardy_record::capture::Edge;
 use crate::error::{ImportError, Result};
 use crate::imported::{TimeUnit, Unit};
 
-/// What a person tells about files, since they do not.
+/// The user's options for an import: what files do not state themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportOptions {
-    /// The unit of numbers that have none.
+    /// The unit of numbers without a unit.
     pub unit: Option<Unit>,
-    /// The command line that the measurement was made with.
+    /// The command line of the measurement.
     pub command: Option<String>,
     /// A capture's channel with the stimulus, by name or number.
     pub input: Option<String>,
-    /// A capture's channel with the answer, or the only one that is looked at.
+    /// A capture's channel with the answer, or the single channel to measure.
     pub output: Option<String>,
     /// Which edges of a capture's channels count; rising by default.
     pub edge: Option<Edge>,
-    /// The unit of a capture's times that have none.
+    /// The unit of a capture's times without a unit.
     pub time_unit: Option<TimeUnit>,
-    /// Where the file lies, for a format that spreads a capture over several files.
+    /// The file's path, for formats that spread a capture over several files.
     pub path: Option<PathBuf>,
 }
 
@@ -55,15 +56,15 @@ pub(crate) fn number(word: &str, line: u64, field: &str) -> Result<u64> {
     let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     word.parse().ok().filter(|_| digits).ok_or_else(|| {
         let shown: String = word.chars().take(40).collect();
-        ImportError::line(line, field, format!("'{shown}' is no count below 2^64"))
+        ImportError::line(line, field, format!("'{shown}' is not a count below 2^64"))
     })
 }
 
-/// `12.345` times `factor`, cut off to a whole number; `factor` is a power of ten, so that nothing is rounded on the way.
+/// `12.345` times `factor`, truncated to a whole number. `factor` is a power of ten, so nothing else is rounded.
 pub(crate) fn decimal_ns(word: &str, factor: i64, line: u64, field: &str) -> Result<i64> {
     let wrong = || {
         let shown: String = word.chars().take(40).collect();
-        ImportError::line(line, field, format!("'{shown}' is no number that can be a time"))
+        ImportError::line(line, field, format!("'{shown}' is not a valid time"))
     };
     let (negative, digits) = match word.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,7 +1,7 @@
-//! oslat's text: a row for each bin and a column for each core.
+//! oslat's text: a row for each bin, a column for each core.
 //!
-//! The last bin holds everything above it. A row is named for the bin's upper end, which is a value of the bin up to 2.4 and
-//! none from 2.5 on, where bins may be finer (-W) and have fractions.
+//! The last bin holds everything above it. A row is named for the bin's upper end, which is in the bin up to 2.4 and
+//! outside it from 2.5 on, where bins may be finer (-W) and have fractions.
 
 use std::io::Read;
 
@@ -35,13 +35,13 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     if text.cores.is_empty() || text.rows.is_empty() {
         return Err(ImportError::field(
             "the file",
-            "there are no cores and no rows in it: oslat did not get to its end",
+            "it contains neither cores nor rows; oslat did not finish",
         ));
     }
     let (Some((min_line, min)), Some((_, max))) = (&text.min, &text.max) else {
         return Err(ImportError::field(
             "the file",
-            "it ends before its minima and maxima, and the last bin says nothing without them",
+            "ends before its minima and maxima, without which the last bin is meaningless",
         ));
     };
     for (line, values) in [&text.min, &text.max].into_iter().flatten() {
@@ -55,7 +55,10 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     for (column, core) in text.cores.iter().enumerate() {
         let place = format!("line {min_line}, core {core}");
         let of = |values: &[i64]| {
-            values.get(column).copied().ok_or_else(|| ImportError::field(&place, "has no minimum or maximum"))
+            values
+                .get(column)
+                .copied()
+                .ok_or_else(|| ImportError::field(&place, "it has no minimum or maximum"))
         };
         let mut bins = text
             .rows
@@ -80,7 +83,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     Ok(Imported {
         tool: "oslat".to_owned(),
         version: text.version,
-        measures: "how long a loop that does nothing else stood still",
+        measures: "how long a busy loop was stopped",
         late_periods: LatePeriods::NoSchedule,
         duration_ns: text.duration_ns,
         cut_short: text.cut_short,
@@ -90,9 +93,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
     })
 }
 
-/// Moves bins that have their upper ends in them. Up to rt-tests 2.4 oslat rounds up to a us and names the bin of 0 to 1 us
-/// 1; 2.5 rounds up too, but has what came to 1 in the bin named 2, and later ones cut off (insert_bucket and
-/// bucket_to_lat in oslat.c). So a minimum that the lowest bin is named for is one that was rounded up into it.
+/// Moves bins that include their upper ends. Up to rt-tests 2.4, oslat rounds up to a us and names the bin of 0 to 1 us 1;
+/// 2.5 also rounds up, but puts a result of 1 into the bin named 2, and later versions truncate (insert_bucket and
+/// bucket_to_lat in oslat.c). So a minimum equal to the name of the lowest bin was rounded up into it.
 pub(super) fn shift_rounded_up(bins: &mut [Bin], min_ns: i64) {
     if bins.first().is_some_and(|bin| bin.upper_ns == min_ns) {
         for bin in bins {
@@ -125,7 +128,7 @@ impl Text {
     fn field(&mut self, line: Line<'_>, name: &str, rest: &str) -> Result<()> {
         match name {
             "Core" if !self.cores.is_empty() || !self.rows.is_empty() => {
-                let reason = "cores are named a second time: split the file, and import each";
+                let reason = "cores are named a second time; split the file and import each part";
                 return Err(ImportError::line(line.number, "Core", reason));
             }
             "Core" => {
@@ -161,12 +164,12 @@ impl Text {
     }
 }
 
-/// The words before the first that is in brackets.
+/// The words before the first one in brackets.
 fn values<T>(line: Line<'_>, rest: &str, value: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let words = rest.split_whitespace().take_while(|word| !word.starts_with('('));
     let values = words.map(value).collect::<Result<Vec<T>>>()?;
     if values.len() > CORE_MAX {
-        return Err(ImportError::line(line.number, "whole line", "more cores than any machine has"));
+        return Err(ImportError::line(line.number, "whole line", "too many cores"));
     }
     Ok(values)
 }

@@ -1,7 +1,7 @@
-//! The JSON of rt-tests' programs (`--json`, file_version 1): cyclictest, oslat, and those that pass messages.
+//! The JSON of the rt-tests (`--json`, file_version 1): cyclictest, oslat and the message-passing tests.
 //!
-//! Its traps: keys that end in a colon, a command line that is written without escaping and so may break the JSON, no
-//! count of readings beyond the histogram, and units that change unmarked.
+//! Its traps: keys that end in a colon, a command line without escaping that may break the JSON, no count of readings
+//! beyond the histogram, and units that change without a mark.
 
 use std::io::Read;
 
@@ -19,7 +19,7 @@ use crate::export::columns::Own;
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, System, Unit, in_ns};
 use crate::json::{self, Object};
 
-/// Imports a document of rt-tests.
+/// Imports a document from rt-tests.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let text = json::whole(reader)?;
     let (document, repaired) = match json::parse(&text) {
@@ -33,12 +33,12 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     if repaired {
         imported
             .remarks
-            .push("the file is not JSON as it stands, since its command line was not escaped".to_owned());
+            .push("the file is not valid JSON, since the tool did not escape its command line".to_owned());
     }
     Ok(imported)
 }
 
-/// The document with the quotes of its command line escaped.
+/// The document with the quotation marks of its command line escaped.
 fn with_command_line_escaped(text: &[u8]) -> Option<Vec<u8>> {
     const KEY: &[u8] = b"\"cmdline:\": \"";
     let start = text.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();
@@ -65,7 +65,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let program = words.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
     let tool =
         program.into_iter().find(|word| TOOLS.iter().any(|tool| tool.name == *word)).unwrap_or("rt-tests");
-    // What tardy exports says so in the place of a version, and is cyclictest's in form.
+    // tardy's exports name tardy in place of a version and have cyclictest's form.
     let version = root.text("rt_test_version:").or(root.text("rt_test_version"));
     let tool = if version.is_some_and(|version| version.starts_with("tardy")) { "cyclictest" } else { tool };
     let mut imported = Imported {
@@ -84,7 +84,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let duration = start.zip(end).map(|(start, end)| end - start).filter(|seconds| *seconds > 0);
     imported.duration_ns = duration.and_then(|seconds| (seconds as u64).checked_mul(1_000_000_000));
     if root.count("return_code")?.is_some_and(|code| code != 0) {
-        imported.contradictions.push("return_code: the tool says that it failed".to_owned());
+        imported.contradictions.push("return_code: the tool reported a failure".to_owned());
     }
     let known = tool_named(tool);
     let threads = match root.object("thread")? {
@@ -101,16 +101,15 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     for key in threads.keys() {
         let number = key.parse::<u32>().ok().filter(|number| *number < 4096);
         let number =
-            number.ok_or_else(|| ImportError::field(threads.path_of(key), "is no thread's number"))?;
+            number.ok_or_else(|| ImportError::field(threads.path_of(key), "it is not a thread number"))?;
         numbers.push((number, key.clone()));
     }
     numbers.sort();
     if let Some(pair) = numbers.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(ImportError::field("thread", format!("thread {} is there twice", pair[0].0)));
+        return Err(ImportError::field("thread", format!("thread {} appears twice", pair[0].0)));
     }
     if root.count("num_threads")?.is_some_and(|count| count != numbers.len() as u64) {
-        let reason =
-            format!("num_threads: it is not {}, the number of threads that are there", numbers.len());
+        let reason = format!("num_threads: it is not {}, the number of threads in the file", numbers.len());
         imported.contradictions.push(reason);
     }
     let mut streams = Vec::new();
@@ -132,10 +131,11 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
 }
 
 fn finish(imported: &mut Imported, known: Option<&Tool>) {
-    imported.measures = known.map_or("what the unknown tool of rt-tests measures", |known| known.measures);
+    imported.measures =
+        known.map_or("unknown: the tool is not in tardy's list of rt-tests", |known| known.measures);
     imported.late_periods = known.map_or(LatePeriods::Unknown, |known| known.late_periods);
-    // Dates are whole seconds, so that their difference means something for long runs only.
-    imported.may_tell_skipped = imported.tool == "cyclictest";
+    // Dates are whole seconds, so their difference is meaningful for long runs only.
+    imported.duration_is_exact = imported.tool == "cyclictest";
     imported.wake = known.and_then(Tool::wake);
     if imported.tool == "cyclicdeadline" {
         imported.remarks.push(MINIMA_OF_0.to_owned());
@@ -144,7 +144,7 @@ fn finish(imported: &mut Imported, known: Option<&Tool>) {
         && let Some(known) = imported.command.as_deref().and_then(command_line::cyclictest)
     {
         imported.duration_ns = known.duration_ns.or(imported.duration_ns);
-        // Every version that writes JSON waits by clock_nanosleep unless an option says otherwise.
+        // Every version with JSON uses clock_nanosleep unless an option changes it.
         imported.wake = Some(known.wake(Some(true)).into());
     }
 }
@@ -157,7 +157,7 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// How its threads wait for a timer, as far as the tool alone tells; absent where they wait for none.
+    /// How its threads wait for a timer, as far as the tool decides it. `None` if they do not wait for one.
     pub(super) fn wake(&self) -> Option<Knowable<Wake>> {
         match self.name {
             "cyclictest" => Some(Knowable::Unknown),
@@ -172,12 +172,12 @@ pub(super) fn tool_named(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// What limits cyclicdeadline's minima.
-pub(super) const MINIMA_OF_0: &str = "cyclicdeadline takes a minimum of 0 for none and the next reading in its place: \
-    without a histogram the least may be lower than it says";
+/// The remark on cyclicdeadline's minima.
+pub(super) const MINIMA_OF_0: &str = "cyclicdeadline treats a minimum of 0 as none and uses the next reading instead; \
+    without a histogram, the true minimum may be lower";
 
-/// Where bins lie below the minimum, they have it: cyclicdeadline takes a minimum of 0 for none, and the next reading in its
-/// place (do_runtime in cyclicdeadline.c).
+/// Takes the minimum from bins below the stated one: cyclicdeadline treats a minimum of 0 as none and uses the next reading
+/// instead (do_runtime in cyclicdeadline.c).
 pub(super) fn remember_minima_of_0(counts: &mut Counts) {
     if let (Some(first), Some(min_ns)) = (counts.bins.first(), counts.min_ns)
         && first.lower_ns == 0
@@ -193,7 +193,7 @@ const fn tool(name: &'static str, measures: &'static str, late_periods: LatePeri
 
 static TOOLS: [Tool; 12] = [
     tool("cyclictest", cyclictest_text::MEASURES, LatePeriods::Skipped),
-    tool("oslat", "how long a loop that does nothing else stood still", LatePeriods::NoSchedule),
+    tool("oslat", "how long a busy loop was stopped", LatePeriods::NoSchedule),
     tool("pmqtest", "from sending a POSIX message to the other thread receiving it", LatePeriods::NoSchedule),
     tool("ptsematest", "from releasing a mutex to the other thread having it", LatePeriods::NoSchedule),
     tool(
@@ -201,17 +201,21 @@ static TOOLS: [Tool; 12] = [
         "from releasing a System V semaphore to the other thread having it",
         LatePeriods::NoSchedule,
     ),
-    tool("signaltest", "from sending a signal until it has gone round all threads", LatePeriods::NoSchedule),
+    tool(
+        "signaltest",
+        "from sending a signal until it has passed through all threads",
+        LatePeriods::NoSchedule,
+    ),
     tool("sigwaittest", "from sending a signal to the other thread receiving it", LatePeriods::NoSchedule),
     tool("cyclicdeadline", "from a deadline task's period to its thread running", LatePeriods::Skipped),
-    tool("ssdd", "nothing: single-stepping with ptrace works or does not", LatePeriods::NoSchedule),
+    tool("ssdd", "nothing: single-stepping with ptrace passes or fails", LatePeriods::NoSchedule),
     tool("queuelat", "how long a burst of memory copies took", LatePeriods::NoSchedule),
     tool(
         "rt-migrate-test",
         "from releasing threads to the one of this priority running",
         LatePeriods::NoSchedule,
     ),
-    tool("pi_stress", "nothing: priority inheritance works or does not", LatePeriods::NoSchedule),
+    tool("pi_stress", "nothing: priority inheritance passes or fails", LatePeriods::NoSchedule),
 ];
 
 fn system(sysinfo: Option<Object<'_>>) -> System {
@@ -240,7 +244,7 @@ fn bins(histogram: &Object<'_>, edges: impl Fn(&str, &str) -> Result<(i64, i64)>
     }
     bins.sort_by_key(|bin| bin.lower_ns);
     match bins.windows(2).find(|pair| pair[1].lower_ns < pair[0].upper_ns) {
-        Some(_) => Err(ImportError::field(histogram.path_of("…"), "two of its keys are the same value")),
+        Some(_) => Err(ImportError::field(histogram.path_of("…"), "two of its keys have the same value")),
         None => Ok(bins),
     }
 }
@@ -249,7 +253,7 @@ fn whole(word: &str, place: &str) -> Result<i64> {
     word.parse::<i64>()
         .ok()
         .filter(|value| *value >= 0)
-        .ok_or_else(|| ImportError::field(place, format!("'{word}' is no whole number of 63 bits")))
+        .ok_or_else(|| ImportError::field(place, format!("'{word}' is not a whole number of 63 bits")))
 }
 
 fn cyclictest(
@@ -305,7 +309,8 @@ fn cyclictest(
         && counts.bins[0].upper_ns == i64::MAX
         && counts.overflows.is_none()
     {
-        let reason = "every wake-up was beyond its histogram, or it had none (-h): there is no distribution";
+        let reason =
+            "there is no distribution: all wake-ups were beyond the histogram, or there was none (-h)";
         imported.remarks.push(format!("thread {number}: {reason}"));
     }
     if imported.tool == "cyclicdeadline" {
@@ -313,7 +318,7 @@ fn cyclictest(
     }
     let factor = unit.ns() as f64;
     counts.mean_ns = thread.number("avg")?.map(|mean| mean * factor);
-    // Only tardy writes exact extremes.
+    // Only tardy's exports have exact extremes.
     let own = Own {
         label: number.to_string(),
         min_ns: thread.whole("min_ns")?,
@@ -327,7 +332,7 @@ fn cyclictest(
     counts.check(&path("min, max"))?;
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.cpu = thread.count("cpu")?.and_then(|cpu| u32::try_from(cpu).ok());
-    // Only tardy names its threads.
+    // Only tardy's exports name threads.
     stream.label = thread.text("label").map(|label| label.chars().take(200).collect());
     if let Some(known) = &known {
         cyclictest_text::complete_from_command(&mut stream, known);
@@ -335,7 +340,7 @@ fn cyclictest(
     Ok(stream)
 }
 
-/// oslat: bins of a us, or of -W ns; the last bin holds all above.
+/// oslat: bins of 1 us, or of -W ns. The last bin holds everything above.
 fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<Stream> {
     let histogram = thread.required("histogram", thread.object("histogram")?)?;
     let fine = histogram.keys().any(|key| key.contains('.'));
@@ -370,7 +375,7 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
     counts.check(&thread.path_of("min, max"))?;
     if number == 0 {
         imported.remarks.push(
-            "oslat's own averages count each reading as its bin's upper end, and are not taken over"
+            "oslat's averages are not imported: they count each reading as the upper end of its bin"
                 .to_owned(),
         );
     }
@@ -383,14 +388,15 @@ fn oslat(number: u32, thread: &Object<'_>, imported: &mut Imported) -> Result<St
     Ok(stream)
 }
 
-/// `0.500` or `7`, in thousandths.
+/// Reads `0.500` or `7`, in thousandths.
 fn thousandths(word: &str, place: &str) -> Result<i64> {
     let number = word.parse::<f64>().ok().filter(|number| (0.0..1e12).contains(number));
-    let number = number.ok_or_else(|| ImportError::field(place, format!("'{word}' is no number of us")))?;
+    let number =
+        number.ok_or_else(|| ImportError::field(place, format!("'{word}' is not a number of us")))?;
     Ok((number * 1000.0).round() as i64)
 }
 
-/// A program that gives only a count and extremes of each thread, or of each pair.
+/// A program with only a count and extremes for each thread or pair.
 fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut Imported) -> Result<Stream> {
     let (sender, receiver) = (thread.object("sender")?, thread.object("receiver")?);
     let of = receiver.as_ref().unwrap_or(thread);
@@ -401,7 +407,7 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
         Some(sender) => sender.required("samples", sender.count("samples")?)?,
         None => match thread.count("cycles")? {
             Some(cycles) => cycles,
-            // rt-migrate-test gives the sum and the mean, cut off to a us, of as many runs as its -l says (50).
+            // rt-migrate-test has the sum and the mean, truncated to us, of -l runs (50 by default).
             None => loops(imported).unwrap_or(50),
         },
     };
@@ -410,9 +416,9 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
     counts.check(&of.path_of("min, max"))?;
     if number == 0 {
         let what = known.map_or("the tool", |known| known.name);
-        imported
-            .remarks
-            .push(format!("{what} writes a count and extremes and no distribution: there are no quantiles"));
+        imported.remarks.push(format!(
+            "{what} writes only a count and extremes, not a distribution: there are no quantiles"
+        ));
     }
     let mut stream = Stream::of_thread(number, Readings::Counts(Box::new(counts)));
     stream.level = Level::UserThread;
@@ -428,7 +434,7 @@ fn other(number: u32, thread: &Object<'_>, known: Option<&Tool>, imported: &mut 
         None => None,
     };
     stream.interval_ns = interval.and_then(|us| us.checked_mul(1000)).filter(|ns| *ns > 0);
-    // Two pairs may share a CPU: they are told apart by their number.
+    // Two pairs may share a CPU, so their number is part of the name.
     if receiver.is_some() {
         stream.label = Some(format!("pair {number}"));
     }

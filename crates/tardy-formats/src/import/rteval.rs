@@ -1,7 +1,8 @@
-//! rteval's summary.xml: the machine, and cyclictest's or timerlat's histogram of each core.
+//! rteval's summary.xml: the machine, and cyclictest's or timerlat's histogram for each core.
 //!
-//! `system` adds up the cores: where there are any, it is only held to them. rteval 3.8 leaves statistics out where a reading lay
-//! beyond its buckets, and its timerlat module adds up interrupt, thread and return into one histogram: both are said.
+//! `system` adds up the cores; if there are cores, it is only checked against them. rteval 3.8 omits statistics if a
+//! reading is beyond its buckets, and its timerlat module adds up interrupt, thread and return in one histogram. Both are
+//! reported.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -34,7 +35,7 @@ struct Summary {
     tool: Option<String>,
     cores: Vec<Core>,
     system: Option<Core>,
-    /// Of the statistic that is being read.
+    /// Attributes of the current statistic.
     unit: Option<Unit>,
 }
 
@@ -75,12 +76,14 @@ impl Summary {
             ["rteval"] => imported.version = attributes.get("version").cloned(),
             ["rteval", "run_info"] => imported.duration_ns = run_time_ns(attributes),
             ["rteval", "SystemInfo", "uname", "kernel"] => {
-                // rteval asks /sys/kernel/realtime.
+                // rteval reads /sys/kernel/realtime.
                 imported.system.realtime = attributes.get("is_RT").and_then(|text| text.parse().ok());
             }
             ["rteval", "Measurements", .., tool @ ("cyclictest" | "timerlat")] => {
                 if self.tool.as_deref().is_some_and(|known| known != *tool) {
-                    imported.remarks.push(format!("the file has {tool}'s results too, which are not here"));
+                    imported
+                        .remarks
+                        .push(format!("the file also has {tool}'s results, which are not imported"));
                     return Ok(());
                 }
                 self.tool = Some((*tool).to_owned());
@@ -108,7 +111,7 @@ impl Summary {
                     Some("ns") => Unit::Ns,
                     Some(other) => {
                         let shown: String = other.chars().take(20).collect();
-                        let reason = format!("'{shown}' is no unit that rteval writes, which are us and ns");
+                        let reason = format!("'{shown}' is not a unit of rteval; expected us or ns");
                         return Err(ImportError::line(line, &format!("{name} unit"), reason));
                     }
                 });
@@ -133,7 +136,7 @@ impl Summary {
         Ok(())
     }
 
-    /// The core that is being read, or the system of all of them.
+    /// The current core, or the sum of all cores.
     fn core(&mut self) -> Option<&mut Core> {
         let in_core = self.path.iter().any(|name| name == "core");
         let in_system = self.path.iter().any(|name| name == "system");
@@ -175,7 +178,7 @@ impl Summary {
 
     fn finish(self, mut imported: Imported) -> Result<Imported> {
         let tool = self.tool.ok_or_else(|| {
-            ImportError::field("Measurements", "there is neither cyclictest's nor timerlat's result in it")
+            ImportError::field("Measurements", "it contains neither a cyclictest nor a timerlat result")
         })?;
         let timerlat = tool == "timerlat";
         imported.tool = format!("rteval's {tool}");
@@ -186,20 +189,20 @@ impl Summary {
         };
         if timerlat {
             imported.remarks.push(
-                "rteval adds up timerlat's interrupt, thread and return into one histogram: each cycle counts two or three \
-                 times, and what lay beyond the histogram is not in it"
+                "rteval adds up timerlat's interrupt, thread and return in one histogram: each cycle counts two or three \
+                 times, and readings beyond the histogram are missing"
                     .to_owned(),
             );
         }
         imported.remarks.push(
-            "rteval loads the machine while it measures; what loads it ran is in its report and not here"
+            "rteval loads the machine while it measures; its loads are in its report and are not imported"
                 .to_owned(),
         );
         let known = imported.command.as_deref().and_then(command_line::cyclictest);
-        // Which rt-tests it was is not in the file.
+        // The file does not have the version of rt-tests.
         imported.wake = (!timerlat).then(|| known.as_ref().and_then(|known| known.wake(None)).into());
         if let Some(system) = self.system.as_ref().filter(|_| !self.cores.is_empty()) {
-            imported.contradictions.extend(held_to_cores(system, &self.cores));
+            imported.contradictions.extend(contradictions_with_cores(system, &self.cores));
         }
         let cores = if self.cores.is_empty() { self.system.into_iter().collect() } else { self.cores };
         let mut streams = Vec::new();
@@ -208,7 +211,7 @@ impl Summary {
             let mut stream = stream(number as u32, core, &mut imported)?;
             if streams.iter().any(|other: &Stream| other.cpu == stream.cpu) {
                 let name = stream.name();
-                return Err(ImportError::line(line, "core", format!("{name} is there twice")));
+                return Err(ImportError::line(line, "core", format!("{name} appears twice")));
             }
             if let Some(known) = &known {
                 stream.interval_ns = known.interval_ns;
@@ -221,9 +224,9 @@ impl Summary {
     }
 }
 
-/// Where the system's statistics are not what the cores come to (RunData in cyclictest.py: every bucket counts for its core
+/// Contradictions between the system's statistics and the cores (RunData in cyclictest.py: every bucket counts for its core
 /// and for the system, and so does every maximum).
-fn held_to_cores(system: &Core, cores: &[Core]) -> Vec<String> {
+fn contradictions_with_cores(system: &Core, cores: &[Core]) -> Vec<String> {
     let mut contradictions = Vec::new();
     let mut differs = |key: &str, found: Option<i64>, unit_ns: i64, unit: &str| {
         let stated = system.values.get(key).copied();
@@ -232,7 +235,7 @@ fn held_to_cores(system: &Core, cores: &[Core]) -> Vec<String> {
         {
             let shown = |value: i64| format!("{}{unit}", value as f64 / unit_ns as f64);
             contradictions.push(format!(
-                "line {} ff., system, {key}: it says {}, but the cores come to {}",
+                "line {} ff., system, {key}: it is {}, but the cores give {}",
                 system.line,
                 shown(stated),
                 shown(found)
@@ -246,7 +249,7 @@ fn held_to_cores(system: &Core, cores: &[Core]) -> Vec<String> {
         let sum = samples.iter().fold(0i64, |sum, samples| sum.saturating_add(*samples));
         differs("samples", Some(sum), 1, "");
     }
-    // A core without a sample has no extremes, and takes none away.
+    // A core without samples has no extremes and does not change any.
     differs("minimum", all("minimum").into_iter().min(), 1000, " us");
     differs("maximum", all("maximum").into_iter().max(), 1000, " us");
     contradictions
@@ -263,28 +266,28 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
     if let Some(samples) = of("samples").filter(|samples| *samples as u64 != total) {
         imported
             .contradictions
-            .push(format!("{place}, samples: it says {samples}, but the buckets hold {total}"));
+            .push(format!("{place}, samples: it is {samples}, but the buckets hold {total}"));
     }
     if of("maximum").is_none() && total > 0 {
         imported.remarks.push(format!(
-            "{name}: rteval left its statistics out, as it does where a reading lay beyond its buckets: the maximum shown is \
+            "{name}: rteval omitted its statistics, which it does if a reading is beyond its buckets; the maximum shown is \
              the highest bucket, and there was a higher one"
         ));
     }
     counts.min_ns = of("minimum").or(counts.bins.first().map(|bin| bin.lower_ns));
     counts.max_ns = of("maximum").or(counts.bins.last().map(|bin| bin.lower_ns));
-    // Of a single sample rteval computes neither, and writes 0 for both (RunData.reduce in cyclictest.py).
+    // For a single sample rteval computes neither and writes 0 for both (RunData.reduce in cyclictest.py).
     if total > 1 {
         counts.mean_ns = of("mean").map(|ns| ns as f64);
         counts.deviation_ns = of("standard_deviation").map(|ns| ns as f64);
     }
-    // A maximum that is as high as there are buckets is in none of them, and does not make rteval leave its statistics out.
+    // A maximum equal to the number of buckets is in none of them, yet rteval does not omit its statistics then.
     if let (Some(max_ns), Some(last)) = (counts.max_ns, counts.bins.last().copied())
         && max_ns >= last.upper_ns
     {
         counts.bins.push(Bin { lower_ns: last.upper_ns, upper_ns: i64::MAX, count: 1 });
         imported.remarks.push(format!(
-            "{name}: the maximum is in no bucket, and nobody counted how many readings were not; it is counted as the only one"
+            "{name}: the maximum is in no bucket, and such readings were not counted; it counts as the only one"
         ));
     }
     if counts.bins.is_empty() {
@@ -297,12 +300,12 @@ fn stream(number: u32, core: Core, imported: &mut Imported) -> Result<Stream> {
     Ok(stream)
 }
 
-/// Python's `str` of a number of a unit: below a ten-thousandth it has an exponent.
+/// Reads a number as Python's `str` prints it: with an exponent below 0.0001.
 fn exponential_ns(text: &str, unit_ns: i64, line: u64, field: &str) -> Result<i64> {
     let value = text.trim().parse::<f64>().ok().filter(|value| (0.0..1e12).contains(value));
     let value = value.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        ImportError::line(line, field, format!("'{shown}' is no number that can be a time"))
+        ImportError::line(line, field, format!("'{shown}' is not a valid time"))
     })?;
     Ok((value * unit_ns as f64) as i64)
 }

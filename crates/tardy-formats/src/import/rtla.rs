@@ -1,9 +1,8 @@
 //! rtla's histograms: timerlat and osnoise, `hist`.
 //!
-//! Columns of a histogram are named, and their names are read: any set of CPUs, two or three columns each (IRQ, thread, and
-//! the return to user space where rtla measures threads of its own). Of the three levels of timerlat each is a phase, all of
-//! the same cycles. The `ALL:` block of newer versions adds up what is there already: the
-//! columns are held to it.
+//! The names of columns are read: any set of CPUs, with two or three columns each (IRQ, thread, and the return to user
+//! space if rtla measures its own threads). Each of timerlat's three levels is a phase, all with the same cycles. The
+//! `ALL:` block of newer versions is a sum, against which the columns are checked.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,9 +18,8 @@ use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, i
 use crate::lines::{Line, Lines};
 
 const COLUMN_MAX: usize = 3 * 4096;
-pub(super) const TIMERLAT: &str =
-    "from timerlat's timer to its interrupt, its thread and the return to user space";
-pub(super) const OSNOISE: &str = "how long single noises took a CPU from a thread that does not stop";
+const TIMERLAT: &str = "from timerlat's timer to its interrupt, its thread and the return to user space";
+const OSNOISE: &str = "how long each noise took the CPU from a busy thread";
 
 /// The block `ALL:`, a column for each level.
 struct Totals {
@@ -42,6 +40,33 @@ struct Histogram {
     unended: bool,
 }
 
+/// A file from one of rtla's tools, still without readings.
+pub(super) fn without_readings(is_osnoise: bool, duration_ns: Option<u64>, last_line: u64) -> Imported {
+    Imported {
+        tool: if is_osnoise { "rtla osnoise" } else { "rtla timerlat" }.to_owned(),
+        measures: if is_osnoise { OSNOISE } else { TIMERLAT },
+        // The tracer's thread continues with the next future period (kernel, trace_osnoise.c).
+        late_periods: if is_osnoise { LatePeriods::NoSchedule } else { LatePeriods::Skipped },
+        duration_ns,
+        last_line: Some(last_line),
+        ..Imported::default()
+    }
+}
+
+/// The stream of a CPU at a `level`; `highest` is the highest level in the file.
+pub(super) fn stream(
+    cpu: u32,
+    level: Level,
+    highest: Option<Level>,
+    is_osnoise: bool,
+    counts: Counts,
+) -> Stream {
+    let mut stream = Stream::of_thread(cpu, Readings::Counts(Box::new(counts)));
+    (stream.cpu, stream.level, stream.beside) = (Some(cpu), level, Some(level) != highest);
+    stream.quantity = if is_osnoise { Quantity::Noise } else { Quantity::Latency };
+    stream
+}
+
 /// Imports a histogram.
 pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let mut lines = Lines::new(reader);
@@ -49,15 +74,7 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
     while let Some(line) = lines.next_line()? {
         file.line(line)?;
     }
-    let mut imported = Imported {
-        tool: if file.is_osnoise { "rtla osnoise" } else { "rtla timerlat" }.to_owned(),
-        measures: if file.is_osnoise { OSNOISE } else { TIMERLAT },
-        // The tracer's thread goes on with the next period that is still to come (kernel, trace_osnoise.c).
-        late_periods: if file.is_osnoise { LatePeriods::NoSchedule } else { LatePeriods::Skipped },
-        duration_ns: file.duration_ns,
-        last_line: Some(lines.read_lines()),
-        ..Imported::default()
-    };
+    let mut imported = without_readings(file.is_osnoise, file.duration_ns, lines.read_lines());
     let unit = match (file.unit, options.unit) {
         (Some(unit), _) => unit,
         (None, Some(unit)) => {
@@ -71,17 +88,15 @@ pub(crate) fn import_histogram(reader: &mut dyn Read, options: &ImportOptions) -
     if file.columns.is_empty() && !file.summary.contains_key("count") {
         return Err(ImportError::field(
             "the file",
-            "no line names its columns: it was made with --no-header or --no-index, and nobody can tell CPUs apart",
+            "no line names the columns, so CPUs are unknown; it was made with --no-header or --no-index",
         ));
     }
     imported.cut_short = file.unended || !file.summary.contains_key("max");
     if imported.cut_short {
-        imported
-            .remarks
-            .push("the file ends before its maxima: those shown are of the highest bins".to_owned());
+        imported.remarks.push("the file ends before its maxima; those shown are the highest bins".to_owned());
     }
     let streams = file.streams(unit, &mut imported)?;
-    imported.contradictions.extend(file.held_to_totals());
+    imported.contradictions.extend(file.contradictions_with_totals());
     imported.phases = phases(streams, if file.is_osnoise { "osnoise" } else { "timerlat" });
     Ok(imported)
 }
@@ -117,8 +132,7 @@ impl Histogram {
                 self.columns = columns(line, words)?
             }
             "Index" => {
-                let reason =
-                    "columns are named a second time, or behind their rows: split the file, and import each";
+                let reason = "columns are named a second time or after their rows; split the file and import each part";
                 return Err(ImportError::line(line.number, "Index", reason));
             }
             "over:" | "count:" | "min:" | "avg:" | "max:" => {
@@ -141,7 +155,7 @@ impl Histogram {
                 }
                 self.rows.push((value, counts));
             }
-            // What auto-analysis says stands behind the histogram.
+            // The output of auto-analysis follows the histogram.
             _ => {}
         }
         Ok(())
@@ -155,13 +169,13 @@ impl Histogram {
     ) -> Result<()> {
         let values = words.map(|word| summary_value(word, key, line)).collect::<Result<Vec<_>>>()?;
         if values.len() > COLUMN_MAX {
-            return Err(ImportError::line(line.number, key, "more columns than any machine needs"));
+            return Err(ImportError::line(line.number, key, "too many columns"));
         }
         self.summary.entry(key).or_insert((line.number, values));
         Ok(())
     }
 
-    /// A line behind `ALL:`.
+    /// Reads a line after `ALL:`.
     fn total(&mut self, line: Line<'_>) -> Result<()> {
         let mut words = line.text.split_whitespace();
         let key = summary_key(words.next().unwrap_or(""));
@@ -180,8 +194,8 @@ impl Histogram {
         Ok(())
     }
 
-    /// Where the block `ALL:` is not what the columns of its level come to.
-    fn held_to_totals(&self) -> Vec<String> {
+    /// Contradictions between the block `ALL:` and the columns of its level.
+    fn contradictions_with_totals(&self) -> Vec<String> {
         let mut contradictions = Vec::new();
         let Some(totals) = &self.totals else { return contradictions };
         for (at, level) in totals.levels.iter().enumerate() {
@@ -191,7 +205,7 @@ impl Histogram {
                 columns.filter(|((of, _), _)| of == level).filter_map(|(_, value)| *value).collect()
             };
             let sum = of_level("count").iter().fold(0i64, |sum, count| sum.saturating_add(*count));
-            // Of no reading at all older versions print the highest number that there is.
+            // Without readings, older versions print the highest possible number.
             if sum == 0 {
                 continue;
             }
@@ -202,7 +216,7 @@ impl Histogram {
                     && stated != expected
                 {
                     contradictions.push(format!(
-                        "line {} ff., ALL, {key} of {}: it says {stated}, but the columns come to {expected}",
+                        "line {} ff., ALL, {key} of {}: it is {stated}, but the columns give {expected}",
                         totals.line,
                         level.name()
                     ));
@@ -211,11 +225,11 @@ impl Histogram {
             let stated = totals.values.get("avg").and_then(|values| *values.get(at)?);
             let means = of_level("avg");
             if let (Some(stated), Some(least), Some(most)) = (stated, means.iter().min(), means.iter().max())
-                // It is cut off to whole units, or rounded to hundredths.
+                // It is truncated to whole units or rounded to hundredths.
                 && !(least - 1000..=most + 1000).contains(&stated)
             {
                 contradictions.push(format!(
-                    "line {} ff., ALL, avg of {}: it says {}, but the columns have {} to {}",
+                    "line {} ff., ALL, avg of {}: it is {}, but the columns have {} to {}",
                     totals.line,
                     level.name(),
                     stated as f64 / 1000.0,
@@ -228,7 +242,7 @@ impl Histogram {
     }
 
     fn streams(&self, unit: Unit, imported: &mut Imported) -> Result<Vec<Stream>> {
-        // The width of a bin (-b) is the greatest that all rows are multiples of, as far as there are rows.
+        // The width of a bin (-b) is the greatest common divisor of the rows.
         let width = self.rows.iter().fold(0, |width, (value, _)| greatest_divisor(width, *value)).max(1);
         let width = if self.rows.len() < 3 || width < 2 { 1 } else { width };
         let mut streams = Vec::new();
@@ -245,7 +259,7 @@ impl Histogram {
                 let upper_ns = in_ns(value.saturating_add(width as i64), unit, &place)?;
                 bins.push(Bin { lower_ns, upper_ns, count: counts[column] });
             }
-            // Of osnoise all that the table says is cut off to the bin, and not to the unit alone.
+            // All values in osnoise's table are truncated to the bin, not only to the unit.
             let cut_off_to = if self.is_osnoise { width } else { 1 };
             let resolution_ns = (unit.ns() as u64).saturating_mul(cut_off_to);
             let mut counts = Counts { bins, resolution_ns, ..Counts::default() };
@@ -255,7 +269,7 @@ impl Histogram {
             let total = counts.total(&place)?;
             if let Some(count) = of("count").filter(|count| *count as u64 != total) {
                 imported.contradictions.push(format!(
-                    "line {}, count, {place}: it says {count}, but the rows and 'over' add up to {total}",
+                    "line {}, count, {place}: it is {count}, but the rows and 'over' add up to {total}",
                     line("count")
                 ));
             }
@@ -271,7 +285,7 @@ impl Histogram {
             counts.min_ns = extreme("min", first.map(|bin| bin.lower_ns))?;
             counts.max_ns = extreme("max", last.map(|bin| bin.lower_ns))?;
             if self.is_osnoise {
-                // Its extremes are cut off to the bin that they are in (the kernel's hist trigger).
+                // Its extremes are truncated to their bins (the kernel's hist trigger).
                 counts.open_last_for_maximum();
             }
             counts.mean_ns = of("avg").map(|thousandths| thousandths as f64 / 1000.0 * unit.ns() as f64);
@@ -279,18 +293,13 @@ impl Histogram {
                 (counts.min_ns, counts.max_ns) = (None, None);
             }
             counts.check(&format!("lines {} ff., min and max, {place}", line("min")))?;
-            let mut stream = Stream::of_thread(*cpu, Readings::Counts(Box::new(counts)));
-            stream.cpu = Some(*cpu);
-            stream.level = *level;
-            stream.quantity = if self.is_osnoise { Quantity::Noise } else { Quantity::Latency };
-            stream.beside = Some(*level) != highest;
-            streams.push(stream);
+            streams.push(stream(*cpu, *level, highest, self.is_osnoise, counts));
         }
         Ok(streams)
     }
 }
 
-/// The key of a line of the summary; empty where it is none.
+/// The key of a summary line. Empty if it is not one.
 fn summary_key(word: &str) -> &'static str {
     let known = ["over:", "count:", "min:", "avg:", "max:"].into_iter().find(|known| *known == word);
     known.map_or("", |known| known.trim_end_matches(':'))
@@ -330,19 +339,19 @@ fn columns<'a>(line: Line<'_>, words: impl Iterator<Item = &'a str>) -> Result<V
     };
     let wrong = |word: &str| {
         let shown: String = word.chars().take(20).collect();
-        ImportError::line(line.number, "Index", format!("'{shown}' is no column's name such as IRQ-000"))
+        ImportError::line(line.number, "Index", format!("'{shown}' is not a column name such as IRQ-000"))
     };
     let columns = words.map(|word| column(word).ok_or_else(|| wrong(word))).collect::<Result<Vec<_>>>()?;
     let mut distinct = columns.clone();
     distinct.sort_unstable();
     distinct.dedup();
     if distinct.len() != columns.len() || columns.len() > COLUMN_MAX {
-        return Err(ImportError::line(line.number, "Index", "a column is there twice"));
+        return Err(ImportError::line(line.number, "Index", "a column appears twice"));
     }
     Ok(columns)
 }
 
-/// A phase for each level that there is, in the order from the hardware up.
+/// A phase for each level, from the hardware upwards.
 pub(super) fn phases(streams: Vec<Stream>, label: &str) -> Vec<ImportedPhase> {
     let mut levels: Vec<Level> = streams.iter().map(|stream| stream.level).collect();
     levels.sort_unstable();
@@ -362,6 +371,5 @@ pub(super) fn phases(streams: Vec<Stream>, label: &str) -> Vec<ImportedPhase> {
 pub(super) fn duration_ns(text: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     let days: u64 = words.next()?.parse().ok().filter(|days| *days < 100_000)?;
-    let seconds = u64::try_from(dates::clock_time(words.next()?)?).ok()?;
-    (days * 86_400).checked_add(seconds)?.checked_mul(1_000_000_000)
+    (days * 86_400_000_000_000).checked_add(dates::duration_ns(words.next()?)?)
 }

@@ -1,18 +1,17 @@
 //! rtla's tables: timerlat and osnoise, `top`.
 //!
-//! A file has one screen or many, each of which replaces the one before: numbers only grow, so that a screen whose numbers
-//! fell is of another measurement. Newer versions add up all CPUs in a line `ALL`, to which the others are held.
+//! A file has one screen or many, and each replaces the previous one. Numbers only grow, so a screen with lower numbers
+//! belongs to another measurement. Newer versions add up all CPUs in a line `ALL`, against which the others are checked.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use tardy_record::foreign::LatePeriods;
-use tardy_record::series::{Level, Quantity};
+use tardy_record::series::Level;
 
-use super::rtla::{OSNOISE, TIMERLAT, duration_ns, phases};
-use super::{ImportOptions, decimal_ns, number};
+use super::rtla::{duration_ns, phases};
+use super::{ImportOptions, decimal_ns, number, rtla};
 use crate::error::{ImportError, Result};
-use crate::imported::{Counts, Imported, Readings, Stream, Unit, in_ns};
+use crate::imported::{Counts, Imported, Stream, Unit, in_ns};
 use crate::lines::{Line, Lines};
 
 #[derive(Default)]
@@ -20,10 +19,10 @@ struct Top {
     is_osnoise: bool,
     unit: Option<Unit>,
     duration_ns: Option<u64>,
-    /// How many screens have begun.
+    /// The number of screens so far.
     screen: u64,
     cpus: BTreeMap<u32, Cpu>,
-    /// Of the last screen: whether the rule above its line `ALL` is there, and that line.
+    /// The line `ALL` of the last screen.
     ruled: bool,
     total: Option<Total>,
 }
@@ -43,12 +42,12 @@ struct Cell {
 
 struct Total {
     line: u64,
-    /// The count is given as so many times ten to the power of the second.
+    /// The count: a number and the power of ten by which it is multiplied.
     count: (u64, u32),
     levels: BTreeMap<Level, Cell>,
 }
 
-/// Imports `top`: a count and extremes of each CPU, of the last screen.
+/// Imports `top`: a count and extremes for each CPU, from the last screen.
 pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
     let mut lines = Lines::new(reader);
     let mut top = Top::default();
@@ -57,35 +56,28 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         unended = line.unended;
         top.line(line)?;
     }
-    let mut imported = Imported {
-        tool: if top.is_osnoise { "rtla osnoise" } else { "rtla timerlat" }.to_owned(),
-        measures: if top.is_osnoise { OSNOISE } else { TIMERLAT },
-        late_periods: if top.is_osnoise { LatePeriods::NoSchedule } else { LatePeriods::Skipped },
-        duration_ns: top.duration_ns,
-        last_line: Some(lines.read_lines()),
-        ..Imported::default()
-    };
+    let mut imported = rtla::without_readings(top.is_osnoise, top.duration_ns, lines.read_lines());
     let left: Vec<u32> =
         top.cpus.iter().filter(|(_, one)| one.screen < top.screen).map(|(cpu, _)| *cpu).collect();
     imported.cut_short = unended || (top.total.is_none() && (top.ruled || !left.is_empty()));
     for cpu in left {
-        imported
-            .remarks
-            .push(format!("the last screen has no line of CPU {cpu}: its numbers are of an earlier one"));
+        imported.remarks.push(format!(
+            "the last screen has no line for CPU {cpu}; its numbers are from an earlier screen"
+        ));
     }
-    imported
-        .remarks
-        .push("the table has counts and extremes and no distribution: there are no quantiles".to_owned());
+    imported.remarks.push(
+        "the table has only counts and extremes, not a distribution: there are no quantiles".to_owned(),
+    );
     if top.is_osnoise {
         imported.remarks.push(
-            "of each period the table has the longest noise only: readings are periods, and the least is unknown"
+            "the table has only the longest noise of each period: readings are periods, and the minimum is unknown"
                 .to_owned(),
         );
     }
-    imported.contradictions = top.held_to_total();
+    imported.contradictions = top.contradictions_with_total();
     let streams = top.streams()?;
     if streams.is_empty() {
-        return Err(ImportError::field("the file", "there is no CPU's line in the table"));
+        return Err(ImportError::field("the file", "the table has no line for a CPU"));
     }
     imported.phases = phases(streams, if top.is_osnoise { "osnoise" } else { "timerlat" });
     Ok(imported)
@@ -142,7 +134,8 @@ impl Top {
     fn cpu(&mut self, line: Line<'_>, text: &str) -> Result<()> {
         let (cpu, rest) = text.split_once('#').unwrap_or((text, ""));
         let cpu = number(cpu.trim(), line.number, "CPU")?;
-        let cpu = u32::try_from(cpu).map_err(|_| ImportError::line(line.number, "CPU", "is none"))?;
+        let cpu = u32::try_from(cpu)
+            .map_err(|_| ImportError::line(line.number, "CPU", "it is not a CPU number"))?;
         let (count, levels) = if self.is_osnoise {
             let words: Vec<&str> = rest.split_whitespace().collect();
             let [count, _, _, _, _, longest, ..] = words.as_slice() else {
@@ -188,13 +181,12 @@ impl Top {
     }
 
     fn value(&self, line: Line<'_>, word: &str, key: &str) -> Result<i64> {
-        let unit =
-            self.unit.ok_or_else(|| ImportError::line(line.number, "CPU", "no header stands before it"))?;
+        let unit = self.unit.ok_or_else(|| ImportError::line(line.number, "CPU", "no header precedes it"))?;
         in_ns(decimal_ns(word, 1, line.number, key)?, unit, &format!("line {}, {key}", line.number))
     }
 
-    /// `120001 e0 |                    0         1        14 | …`: from a million on the last digits of the count are gone,
-    /// and `e` says how many (rtla, timerlat_top_print_sum).
+    /// `120001 e0 |                    0         1        14 | …`: from a million on, the last digits of the count are dropped,
+    /// and `e` is their number (rtla, timerlat_top_print_sum).
     fn total(&mut self, line: Line<'_>, text: &str) -> Result<()> {
         let (count, rest) = text.split_once('|').unwrap_or((text, ""));
         let mut words = count.split_whitespace();
@@ -204,7 +196,7 @@ impl Top {
             ImportError::line(
                 line.number,
                 "ALL, e",
-                format!("no count has {lost} digits more than are shown"),
+                format!("{lost} dropped digits are too many for a count"),
             )
         })?;
         self.total =
@@ -212,8 +204,8 @@ impl Top {
         Ok(())
     }
 
-    /// Where the line `ALL` is not what the CPUs come to.
-    fn held_to_total(&self) -> Vec<String> {
+    /// Contradictions between the line `ALL` and the CPUs.
+    fn contradictions_with_total(&self) -> Vec<String> {
         let mut contradictions = Vec::new();
         let Some(total) = &self.total else { return contradictions };
         let sum = self.cpus.values().fold(0u64, |sum, cpu| sum.saturating_add(cpu.count));
@@ -221,7 +213,7 @@ impl Top {
         if sum / 10u64.pow(lost) != shown {
             let shown = if lost == 0 { shown.to_string() } else { format!("{shown}e{lost}") };
             contradictions.push(format!(
-                "line {}, ALL, count: it says {shown}, but the CPUs add up to {sum}",
+                "line {}, ALL, count: it is {shown}, but the CPUs add up to {sum}",
                 total.line
             ));
         }
@@ -238,7 +230,7 @@ impl Top {
                         format!("{} to {} us", us(low), us(high))
                     };
                     contradictions.push(format!(
-                        "line {}, ALL, {key} of {}: it says {} us, but the CPUs have {found}",
+                        "line {}, ALL, {key} of {}: it is {} us, but the CPUs have {found}",
                         total.line,
                         level.name(),
                         us(stated)
@@ -264,10 +256,7 @@ impl Top {
                 let mut counts = Counts::extremes(cpu.count, found.min_ns, found.max_ns, resolution_ns);
                 counts.mean_ns = found.mean_ns;
                 counts.check(&format!("line {}, CPU {number}", cpu.line))?;
-                let mut stream = Stream::of_thread(*number, Readings::Counts(Box::new(counts)));
-                (stream.cpu, stream.level, stream.beside) = (Some(*number), *level, Some(*level) != highest);
-                stream.quantity = if self.is_osnoise { Quantity::Noise } else { Quantity::Latency };
-                streams.push(stream);
+                streams.push(rtla::stream(*number, *level, highest, self.is_osnoise, counts));
             }
         }
         Ok(streams)
@@ -275,7 +264,7 @@ impl Top {
 }
 
 impl Cpu {
-    /// Whether this can be what a later screen of the same measurement says of `cpu`.
+    /// Checks that this can be `cpu` in a later screen of the same measurement.
     fn follows(&self, before: &Self, line: Line<'_>, cpu: u32) -> Result<()> {
         let back = |field: &str, from: String, to: String| {
             Err(went_back(line, &format!("{field} of CPU {cpu}"), &from, &to))
@@ -301,7 +290,7 @@ impl Cpu {
 
 fn went_back(line: Line<'_>, field: &str, from: &str, to: &str) -> ImportError {
     let reason = format!(
-        "it goes back from {from} to {to}: that is another measurement; split the file, and import each"
+        "it goes back from {from} to {to}; this is another measurement: split the file and import each part"
     );
     ImportError::line(line.number, field, reason)
 }

@@ -1,8 +1,8 @@
-//! Saleae's binary export of digital channels, versions 0 and 1: a file for each channel, with the moments of its edges
-//! in seconds, as f64.
+//! Saleae's binary export of digital channels, versions 0 and 1: a file for each channel with the times of its edges in
+//! seconds, as f64.
 //!
-//! A capture of two channels is two files beside each other, `digital_0.bin` and `digital_1.bin`: channels are these
-//! numbers. Moments become whole picoseconds: an f64 is that exact for the first two hours, and finer than any sample for
+//! A capture of two channels is two files in one directory, `digital_0.bin` and `digital_1.bin`: channels have these
+//! numbers. Times become whole picoseconds: an f64 is exact to that for the first two hours, and finer than any sample for
 //! weeks.
 
 use std::fs::File;
@@ -16,16 +16,16 @@ use crate::capture::{Capture, Choice, Level, Levels, TimeBase};
 use crate::error::{ImportError, Result};
 use crate::imported::Imported;
 
-/// What files begin with.
+/// The magic at the beginning.
 pub(crate) const MAGIC: &[u8; 8] = b"<SALEAE>";
 /// Femtoseconds in a picosecond.
 const PICOSECOND_FS: u64 = 1000;
-/// Moments lie no further from 0 than this, in ps (2^62, 53 days).
+/// The largest distance of a time from 0, in ps (2^62, 53 days).
 const PS_MAX: f64 = 4.6e18;
-/// No folder has more channels.
+/// The most channels in a directory.
 const CHANNEL_MAX: u32 = 1024;
 
-/// Imports a channel, and the one beside it that was named.
+/// Imports a channel, and a second one from the same directory if it was named.
 pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<Imported> {
     let own = options.path.as_deref().and_then(number_of);
     let beside: Vec<u32> = options.path.as_deref().map(numbers_beside).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
         Some(_) => beside.iter().map(u32::to_string).collect(),
         None => vec!["digital".to_owned()],
     };
-    // Channels are called by their number, and are no others' number in the order of the folder.
+    // Channels are named by their number, not by their position in the directory.
     let options = ImportOptions {
         input: options.input.as_deref().map(|name| plain(name, &names)),
         output: options.output.as_deref().map(|name| plain(name, &names)),
@@ -59,7 +59,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             }
             _ => match reader.take() {
                 Some(reader) => Box::new(BufReader::new(reader)),
-                None => return Err(ImportError::field("channel", "one file is one channel")),
+                None => return Err(ImportError::field("channel", "the file has only one channel")),
             },
         };
         let name = channel.map_or_else(|| "the file".to_owned(), |number| format!("digital_{number}.bin"));
@@ -68,14 +68,14 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     merged(files, choice)
 }
 
-/// What a person may call channel 3 of: `3`, `digital_3`, `digital_3.bin`, `Channel 3`.
+/// The names of channel 3: `3`, `digital_3`, `digital_3.bin`, `Channel 3`.
 fn plain(name: &str, names: &[String]) -> String {
     let number = name.trim().trim_start_matches("digital_").trim_start_matches("Channel ");
     let number = number.trim_end_matches(".bin");
     if names.iter().any(|known| known == number) {
         return number.to_owned();
     }
-    // A number that is no channel's must not be taken for a place in the list.
+    // A number that is not a channel must not be read as a position in the list.
     if number.bytes().all(|byte| byte.is_ascii_digit()) {
         format!("digital_{number}.bin")
     } else {
@@ -96,7 +96,7 @@ fn numbers_beside(path: &Path) -> Vec<u32> {
     (0..CHANNEL_MAX).filter(|number| sibling(path, *number).is_file()).collect()
 }
 
-/// Takes the moments of all files in the order of time.
+/// Merges the edges of all files in time order.
 fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
     let rate = files.iter().map(|file| file.rate.unwrap_or(0)).min().unwrap_or(0);
     let mut capture = Capture::new(choice, TimeBase::of_femtoseconds(PICOSECOND_FS, ResolvedBy::Unstated));
@@ -105,10 +105,10 @@ fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
     }
     let start = files.iter().filter_map(|file| file.next.map(|(at, _)| at)).min();
     let Some(start) = start else {
-        return Err(ImportError::field("the file", "there is nothing captured in it"));
+        return Err(ImportError::field("the file", "it contains no captured data"));
     };
     let mut levels = Levels::default();
-    // Moments of files that lie beside each other are merged; each of them ascends.
+    // The times of each file ascend; files are merged.
     while let Some(at) = files.iter().filter_map(|file| file.next.map(|(at, _)| at)).min() {
         for (index, file) in files.iter_mut().enumerate() {
             while let Some((_, level)) = file.next.filter(|(next, _)| *next == at) {
@@ -127,25 +127,24 @@ fn merged(mut files: Vec<Moments<'_>>, choice: Choice) -> Result<Imported> {
     imported.cut_short = files.iter().any(|file| file.cut_short);
     for file in files.iter().filter(|file| file.cut_short) {
         imported.remarks.push(format!(
-            "{} was cut off: it says that it has {} edges, and {} are there",
-            file.name, file.told, file.given
+            "{} was cut off: its header has {} edges, but {} are there",
+            file.name, file.stated, file.given
         ));
     }
     for file in files.iter_mut().filter(|file| !file.cut_short) {
         let surplus = std::io::copy(&mut file.reader, &mut std::io::sink())?;
         if surplus > 0 {
             let bytes = if surplus == 1 { "byte follows" } else { "bytes follow" };
-            imported.remarks.push(format!(
-                "{}: {surplus} {bytes} behind the last edge that it says it has: not looked at",
-                file.name
-            ));
+            imported
+                .remarks
+                .push(format!("{}: {surplus} {bytes} after the last edge are ignored", file.name));
         }
     }
-    imported.time_unit_said = Some("Saleae's binary files have their times in s".to_owned());
+    imported.time_unit_stated = Some("Saleae's binary files have times in s".to_owned());
     Ok(imported)
 }
 
-/// The moments of one file.
+/// The edges of one file.
 struct Moments<'a> {
     reader: Box<dyn Read + 'a>,
     name: String,
@@ -153,14 +152,14 @@ struct Moments<'a> {
     version: i32,
     chunks_left: u64,
     transitions_left: u64,
-    /// Whether the end of the chunk was given.
+    /// Whether the end of the chunk was returned.
     ended: bool,
     level: bool,
     end_ps: i64,
-    /// The next moment, and the level from there on.
+    /// The next time and the level from there on.
     next: Option<(i64, Level)>,
     last_ps: i64,
-    told: u64,
+    stated: u64,
     given: u64,
     cut_short: bool,
 }
@@ -179,12 +178,12 @@ impl<'a> Moments<'a> {
             end_ps: i64::MIN,
             next: None,
             last_ps: i64::MIN,
-            told: 0,
+            stated: 0,
             given: 0,
             cut_short: false,
         };
         let mut head = [0; 16];
-        let too_short = || ImportError::field("head", "the file is shorter than its head");
+        let too_short = || ImportError::field("head", "the file is shorter than its header");
         if !file.fill(&mut head)? {
             return Err(too_short());
         }
@@ -196,11 +195,11 @@ impl<'a> Moments<'a> {
         match (file.version, i32_at(12)) {
             (0 | 1, 0) => {}
             (_, 1) => {
-                let reason = "it is of an analog channel; export the digital ones".to_owned();
+                let reason = "it is an analog channel; export the digital ones".to_owned();
                 return Err(file.wrong("type", reason));
             }
             (version, kind) => {
-                let reason = format!("version {version}, type {kind}: versions 0 and 1 of type 0 are read");
+                let reason = format!("version {version}, type {kind}: expected version 0 or 1 and type 0");
                 return Err(file.wrong("version", reason));
             }
         }
@@ -213,7 +212,7 @@ impl<'a> Moments<'a> {
         Ok(file)
     }
 
-    /// Begins a chunk: what is captured without a break. False where there is none.
+    /// Begins a chunk, which is captured without a break. False if there is none.
     fn chunk(&mut self) -> Result<bool> {
         if self.chunks_left == 0 {
             return Ok(false);
@@ -231,30 +230,29 @@ impl<'a> Moments<'a> {
         };
         if self.version == 1 {
             if !(1.0..=1e15).contains(&rate) {
-                return Err(self.wrong("sample_rate", format!("{rate} Hz is no rate to sample at")));
+                return Err(self.wrong("sample_rate", format!("{rate} Hz is not a sample rate")));
             }
             self.rate = Some(self.rate.map_or(rate as u64, |known| known.min(rate as u64)));
         }
         self.level = match u32::from_le_bytes(state) {
             0 => false,
             1 => true,
-            other => return Err(self.wrong("initial_state", format!("{other} is no level"))),
+            other => return Err(self.wrong("initial_state", format!("{other} is not a level"))),
         };
         let begin_ps = self.picoseconds(f64::from_bits(begin), "begin_time")?;
         self.end_ps = self.picoseconds(f64::from_bits(end), "end_time")?;
         if self.end_ps < begin_ps || begin_ps < self.last_ps {
-            let reason =
-                "it ends before it begins, or begins before what came before it has ended".to_owned();
+            let reason = "it ends before it begins, or begins before the end of the previous one".to_owned();
             return Err(self.wrong("begin_time", reason));
         }
         self.transitions_left = transitions;
-        self.told = self.told.saturating_add(transitions);
+        self.stated = self.stated.saturating_add(transitions);
         self.ended = false;
         (self.last_ps, self.next) = (begin_ps, Some((begin_ps, Level::of(self.level))));
         Ok(true)
     }
 
-    /// Goes on to the next moment: the next edge, the end of the chunk, or the beginning of the next chunk.
+    /// Advances to the next edge, the end of the chunk, or the beginning of the next chunk.
     fn advance(&mut self) -> Result<()> {
         if self.ended {
             let expected = self.chunks_left > 0;
@@ -265,7 +263,7 @@ impl<'a> Moments<'a> {
             return Ok(());
         }
         if self.transitions_left == 0 {
-            // Behind the last edge of a chunk nothing is known until the next chunk begins.
+            // After the last edge of a chunk, the level is unknown until the next chunk begins.
             let level = if self.chunks_left > 0 { Level::Unknown } else { Level::of(self.level) };
             (self.ended, self.last_ps, self.next) = (true, self.end_ps, Some((self.end_ps, level)));
             return Ok(());
@@ -276,7 +274,7 @@ impl<'a> Moments<'a> {
         };
         let at = self.picoseconds(f64::from_bits(word), "transition")?;
         if at < self.last_ps || at > self.end_ps {
-            let reason = format!("edge {} lies before the one before it, or behind the end", self.given + 1);
+            let reason = format!("edge {} is before the previous edge or after the end", self.given + 1);
             return Err(self.wrong("transition", reason));
         }
         self.transitions_left -= 1;
@@ -289,7 +287,7 @@ impl<'a> Moments<'a> {
     fn picoseconds(&self, seconds: f64, field: &str) -> Result<i64> {
         let ps = (seconds * 1e12).round();
         if ps.is_nan() || ps.abs() >= PS_MAX {
-            return Err(self.wrong(field, format!("{seconds} s is no time that a capture has")));
+            return Err(self.wrong(field, format!("{seconds} s is not a valid time")));
         }
         Ok(ps as i64)
     }

@@ -1,7 +1,7 @@
 //! sigrok's session files (`.sr`, srzip): a zip with `version`, `metadata` and the samples in `logic-1-1`, `logic-1-2` …
 //!
-//! A sample is a few bytes with a bit for each channel. Members are taken as they come; samples that come before the
-//! metadata, or out of their order, as in an archive that somebody packed again, are kept packed until their turn.
+//! A sample is a few bytes with a bit for each channel. Members are read in the order of the file. Samples before the
+//! metadata or out of order, as in an archive that was packed again, are kept compressed until their turn.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,11 +13,11 @@ use crate::error::{ImportError, Result};
 use crate::imported::Imported;
 use crate::zip::{End, Member, Zip};
 
-/// The metadata are a page of text.
+/// The most bytes of metadata, which are a page of text.
 const METADATA_MAX: usize = 1 << 20;
-/// Samples that wait for their turn, in bytes.
+/// The most bytes of samples that wait for their turn.
 const WAITING_MAX: usize = 256 << 20;
-/// More channels than any analyser has.
+/// The most channels.
 const PROBE_MAX: usize = 1024;
 
 /// Imports a session.
@@ -38,16 +38,16 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     session.imported(cut_short)
 }
 
-/// What `metadata` says.
+/// The content of `metadata`.
 #[derive(Clone, Debug, Default)]
 struct Metadata {
     version: Option<String>,
     rate: Option<u64>,
     unit_size: usize,
-    /// Their names by number, from 1.
+    /// The names of channels by number, from 1.
     probes: BTreeMap<usize, String>,
     probe_count: Option<usize>,
-    /// What the members with samples are called.
+    /// The name of the members with samples, without their number.
     capture_file: String,
     devices: usize,
     has_analog: bool,
@@ -68,21 +68,26 @@ impl Metadata {
             let place = || format!("metadata, line {}, {}", index + 1, shown(key));
             let number = || {
                 value.parse::<usize>().ok().filter(|number| *number <= PROBE_MAX).ok_or_else(|| {
-                    ImportError::field(place(), format!("'{}' is no number up to {PROBE_MAX}", shown(value)))
+                    ImportError::field(
+                        place(),
+                        format!("'{}' is not a number up to {PROBE_MAX}", shown(value)),
+                    )
                 })
             };
             if key == "sigrok version" {
                 metadata.version = Some(format!("libsigrok {}", shown(value)));
             }
-            // Of several devices the first has the samples.
+            // Only the first of several devices has samples.
             if metadata.devices != 1 {
                 continue;
             }
             match key {
                 "samplerate" => {
                     metadata.rate = Some(sample_rate(value).ok_or_else(|| {
-                        let reason =
-                            format!("'{}' is no sample rate: a number and Hz, kHz, MHz or GHz", shown(value));
+                        let reason = format!(
+                            "'{}' is not a sample rate; expected a number with Hz, kHz, MHz or GHz",
+                            shown(value)
+                        );
                         ImportError::field(place(), reason)
                     })?);
                 }
@@ -102,25 +107,25 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// What contradicts itself.
+    /// Checks for contradictions.
     fn check(&mut self) -> Result<()> {
         let wrong = |key: &str, reason: String| Err(ImportError::field(format!("metadata, {key}"), reason));
         if self.rate.is_none() {
-            return wrong("samplerate", "there is none: nothing says how far samples are apart".to_owned());
+            return wrong("samplerate", "it is missing, so the distance of samples is unknown".to_owned());
         }
         let highest = self.probes.keys().next_back().copied().unwrap_or(0);
         let count = self.probe_count.unwrap_or(highest);
         if highest == 0 {
-            return wrong("probe1", "there is no channel of levels in it".to_owned());
+            return wrong("probe1", "there is no digital channel".to_owned());
         }
         if highest > count {
-            return wrong("total probes", format!("it says {count}, but there is a probe{highest}"));
+            return wrong("total probes", format!("it is {count}, but there is a probe{highest}"));
         }
         if self.unit_size == 0 {
             self.unit_size = count.div_ceil(8);
         }
         if self.unit_size * 8 < count {
-            let reason = format!("{} bytes have no room for {count} channels", self.unit_size);
+            let reason = format!("{} bytes are too few for {count} channels", self.unit_size);
             return wrong("unitsize", reason);
         }
         Ok(())
@@ -136,7 +141,7 @@ struct Session {
     options: ImportOptions,
     version: Option<String>,
     samples: Option<Samples>,
-    /// Members that came before their turn, as they were unpacked, by number.
+    /// Members that came before their turn, by number, still compressed.
     waiting: BTreeMap<u64, Vec<u8>>,
     waiting_bytes: usize,
     /// The number of the member with the next samples.
@@ -144,13 +149,13 @@ struct Session {
     damaged: Vec<String>,
     has_analog: bool,
     devices: usize,
-    /// Samples a second.
+    /// Samples per second.
     rate: u64,
     capture_file: Option<String>,
 }
 
 impl Session {
-    /// Takes a member; whether the file ends within it.
+    /// Reads a member. Returns whether the file ends within it.
     fn member(&mut self, zip: &mut Zip<&mut dyn Read>, member: &Member) -> Result<bool> {
         let end = match member.name.as_str() {
             "metadata" if self.capture_file.is_none() => {
@@ -165,7 +170,7 @@ impl Session {
                 let (text, end) = small(zip, member)?;
                 let version = String::from_utf8_lossy(&text).trim().to_owned();
                 if end == End::Whole && !["1", "2"].contains(&version.as_str()) {
-                    let reason = format!("'{}' is no version that is read: 1 and 2 are", shown(&version));
+                    let reason = format!("version '{}' is not supported; expected 1 or 2", shown(&version));
                     return Err(ImportError::field("version", reason));
                 }
                 end
@@ -198,7 +203,7 @@ impl Session {
         }
     }
 
-    /// Which of the members with samples `name` is, from 1; version 1 has one without a number.
+    /// The number of the member `name` with samples, from 1. Version 1 has one without a number.
     fn number_of(&self, name: &str) -> Option<u64> {
         let base = self.capture_file.as_deref().unwrap_or("logic-1");
         let rest = name.strip_prefix(base)?;
@@ -210,14 +215,14 @@ impl Session {
 
     fn keep(&mut self, zip: &mut Zip<&mut dyn Read>, member: &Member, number: u64) -> Result<End> {
         if number < self.next.max(1) || self.waiting.contains_key(&number) {
-            return Err(ImportError::field(format!("zip, {}", member.name), "it is there twice"));
+            return Err(ImportError::field(format!("zip, {}", member.name), "it appears twice"));
         }
         let mut kept = Vec::new();
         let room = WAITING_MAX - self.waiting_bytes;
         let end = zip.content(member, |bytes| {
             if kept.len() + bytes.len() > room {
                 return Err(ImportError::TooMuch(format!(
-                    "more than {} MiB of samples stand before the metadata or out of their order; pack the archive again, \
+                    "more than {} MiB of samples come before the metadata or out of order; pack the archive again with \
                      version and metadata first",
                     WAITING_MAX >> 20
                 )));
@@ -230,7 +235,7 @@ impl Session {
         Ok(end)
     }
 
-    /// Takes the members whose turn has come.
+    /// Reads the members whose turn has come.
     fn take_waiting(&mut self) -> Result<()> {
         while let Some(samples) = &mut self.samples
             && let Some(bytes) = self.waiting.remove(&self.next)
@@ -261,36 +266,36 @@ impl Session {
     fn imported(self, cut_short: bool) -> Result<Imported> {
         let Some(mut samples) = self.samples else {
             let reason = if cut_short {
-                "there is none before the place where the archive was cut off"
+                "it is missing in the part before the archive was cut off"
             } else {
-                "there is none: this is no session of sigrok's"
+                "it is missing: this is not a sigrok session"
             };
             return Err(ImportError::field("metadata", reason));
         };
         if samples.at == 0 {
-            return Err(ImportError::field("zip", "there are no samples in it, or none that are whole"));
+            return Err(ImportError::field("zip", "it contains no whole sample"));
         }
         samples.capture.end_at(samples.at - 1);
         let count = samples.at;
         let mut imported = samples.capture.imported(self.version);
-        imported.time_unit_said = Some(format!("the archive's metadata say samplerate={} Hz", self.rate));
+        imported.time_unit_stated = Some(format!("the archive's metadata have samplerate={} Hz", self.rate));
         imported.cut_short = cut_short;
         if cut_short {
             imported
                 .remarks
-                .push(format!("the archive was cut off; the {count} samples before that are here"));
+                .push(format!("the archive was cut off; the {count} samples before that are imported"));
         }
         if let Some(number) = self.waiting.keys().next() {
             let last = self.next - 1;
             imported.contradictions.push(format!(
-                "samples {number} are there, and those between {last} and {number} are not: the archive has a hole"
+                "samples {number} are there, but those between {last} and {number} are missing"
             ));
         }
         if self.has_analog {
-            imported.remarks.push("the file has analog channels as well, which are not looked at".to_owned());
+            imported.remarks.push("the file also has analog channels, which are not imported".to_owned());
         }
         if self.devices > 1 {
-            imported.remarks.push(format!("of {} devices the first is looked at", self.devices));
+            imported.remarks.push(format!("only the first of {} devices is imported", self.devices));
         }
         imported.contradictions.extend(self.damaged);
         Ok(imported)
@@ -311,18 +316,18 @@ fn small(zip: &mut Zip<&mut dyn Read>, member: &Member) -> Result<(Vec<u8>, End)
     Ok((text, end))
 }
 
-/// Samples, as they come.
+/// Samples from a stream of bytes.
 struct Samples {
     capture: Capture,
     unit_size: usize,
-    /// Byte and bit of each channel that is looked at.
+    /// Byte and bit of each chosen channel.
     places: Vec<(usize, u8)>,
-    /// The bytes of a sample that are no whole one yet.
+    /// The bytes of an incomplete sample.
     part: Vec<u8>,
-    /// The bytes of the sample before, as far as channels that are looked at are in them.
+    /// The bytes of the previous sample that contain chosen channels.
     before: Vec<u8>,
     masks: Vec<u8>,
-    /// How many samples there were.
+    /// The number of samples.
     at: u64,
 }
 
@@ -351,15 +356,15 @@ impl Samples {
         Ok(())
     }
 
-    /// Takes whole samples.
+    /// Reads whole samples.
     fn whole(&mut self, bytes: &[u8]) -> Result<()> {
         let samples = (bytes.len() / self.unit_size) as u64;
         if self.at + samples > self.capture.ticks_max() {
-            let reason = "there are more samples than any capture has";
+            let reason = "there are too many samples";
             return Err(ImportError::field(format!("sample {}", self.at), reason));
         }
         if let ([mask], true) = (self.masks.as_slice(), !self.before.is_empty()) {
-            // One byte for a sample, of which nearly all are like the one before.
+            // One byte per sample, and most samples equal the previous one.
             let mask = *mask;
             let mut from = 0;
             while let Some(next) = bytes[from..].iter().position(|byte| byte & mask != self.before[0]) {
@@ -394,13 +399,13 @@ impl Samples {
         self.capture.state(at, levels);
     }
 
-    /// Nothing of a sample may be left where a member ends.
+    /// A member must not end within a sample.
     fn end_member(&mut self, name: &str) -> Result<()> {
         let left = self.part.len();
         self.part.clear();
         if left > 0 {
             let reason = format!(
-                "it ends with {left} bytes of a sample that has {}: the metadata's unitsize is not its own, or it was cut off",
+                "it ends with {left} of {} bytes of a sample; the metadata's unitsize is wrong, or it was cut off",
                 self.unit_size
             );
             return Err(ImportError::field(format!("zip, {}", shown(name)), reason));
@@ -409,7 +414,7 @@ impl Samples {
     }
 }
 
-/// Whether a zip begins as sigrok's do.
+/// Whether a zip begins like a sigrok session.
 pub(crate) fn recognises(head: &[u8]) -> bool {
     let name = head.get(30..).unwrap_or_default();
     head.starts_with(b"PK\x03\x04")

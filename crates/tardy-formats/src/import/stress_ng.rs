@@ -1,7 +1,7 @@
 //! stress-ng's cyclic stressor: its log has the figures; its YAML has the machine and no latency.
 //!
-//! The log's figures are of the first samples only (10,000 unless --cyclic-samples says more): a long run reports its
-//! opening seconds. Sleeps are relative, so that there is no schedule.
+//! The log's figures cover the first samples only (10,000, or --cyclic-samples): a long run reports its first seconds.
+//! Sleeps are relative, so there is no schedule.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,13 +18,13 @@ use crate::lines::{Line, Lines};
 fn empty() -> Imported {
     Imported {
         tool: "stress-ng".to_owned(),
-        measures: "from the end that a relative sleep should have had to the thread that slept",
+        measures: "from the intended end of a relative sleep to the thread that slept",
         late_periods: LatePeriods::NoSchedule,
         ..Imported::default()
     }
 }
 
-/// Imports the YAML, of which a run has the machine.
+/// Imports the YAML, which describes the machine.
 pub(crate) fn import_yaml(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
     let mut imported = empty();
     let mut system = System::default();
@@ -47,7 +47,7 @@ pub(crate) fn import_yaml(reader: &mut dyn Read, _options: &ImportOptions) -> Re
     imported.last_line = Some(lines.read_lines());
     imported.system = system;
     imported.remarks.push(
-        "stress-ng writes the cyclic stressor's latencies to its log and not to its YAML: import the log"
+        "stress-ng writes the cyclic stressor's latencies to its log, not to its YAML; import the log"
             .to_owned(),
     );
     imported.phases.push(ImportedPhase { label: "cyclic".to_owned(), streams: Vec::new() });
@@ -64,16 +64,16 @@ struct Instance {
     deviation_ns: Option<f64>,
     min_ns: Option<i64>,
     max_ns: Option<i64>,
-    /// Line, share in hundredths of a per cent, value.
+    /// Line, share in hundredths of a per cent, and value.
     percentiles: Vec<(u64, i64, i64)>,
 }
 
 /// Imports the log.
 pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Result<Imported> {
-    // Which of its six ways (--cyclic-method) it was is not in the log.
+    // The log does not have the method (--cyclic-method).
     let mut imported = Imported { wake: Some(Knowable::Unknown), ..empty() };
     let mut instances: BTreeMap<u64, Instance> = BTreeMap::new();
-    // The line of another run's beginning, or of this one's end, behind which no instance can begin.
+    // The line where another run begins or this one ends; no instance can begin after it.
     let mut over: Option<u64> = None;
     let mut lines = Lines::new(reader);
     while let Some(line) = lines.next_line()? {
@@ -93,21 +93,22 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
         }
         if let Some(over) = over.filter(|_| !instances.contains_key(&process)) {
             let reason = format!(
-                "line {over} ends a run of stress-ng, and {process} is of another: split the file, and import each"
+                "line {over} ends a run of stress-ng, and {process} belongs to another; split the file and import each part"
             );
             return Err(ImportError::line(line.number, "process", reason));
         }
         instances.entry(process).or_default().take(line, rest.trim())?;
         if let Some(needed) = rest.split_once("needed to be ") {
             imported.remarks.push(format!(
-                "only the first samples are in its figures: {} would have been needed (--cyclic-samples)",
+                "its figures cover only the first samples; {} are needed (--cyclic-samples)",
                 needed.1.trim().chars().take(24).collect::<String>()
             ));
         }
     }
     imported.last_line = Some(lines.read_lines());
     imported.remarks.push(
-        "the log has a count, extremes and percentiles and no distribution: there are no quantiles of tardy's".to_owned(),
+        "the log has a count, extremes and percentiles, but not a distribution: tardy computes no quantiles"
+            .to_owned(),
     );
     let mut streams = Vec::new();
     for (number, (_, instance)) in instances.into_iter().enumerate() {
@@ -120,13 +121,13 @@ pub(crate) fn import_log(reader: &mut dyn Read, _options: &ImportOptions) -> Res
         let mut counts = Counts::extremes(samples, min_ns, max_ns, 1);
         (counts.mean_ns, counts.deviation_ns) = (instance.mean_ns, instance.deviation_ns);
         counts.check(&place)?;
-        imported.contradictions.extend(instance.held_to_percentiles(min_ns, max_ns));
+        imported.contradictions.extend(instance.percentile_contradictions(min_ns, max_ns));
         let mut stream = Stream::of_thread(number as u32, Readings::Counts(Box::new(counts)));
         (stream.policy, stream.interval_ns) = (instance.policy, instance.delay_ns);
         streams.push(stream);
     }
     if streams.is_empty() {
-        return Err(ImportError::field("the log", "there is no line of the cyclic stressor in it"));
+        return Err(ImportError::field("the log", "it contains no line of the cyclic stressor"));
     }
     imported.phases.push(ImportedPhase { label: "cyclic".to_owned(), streams });
     Ok(imported)
@@ -177,8 +178,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Where the percentiles do not ascend, or are no values between the extremes.
-    fn held_to_percentiles(&self, min_ns: i64, max_ns: i64) -> Vec<String> {
+    /// Contradictions: percentiles that do not ascend or are not between the extremes.
+    fn percentile_contradictions(&self, min_ns: i64, max_ns: i64) -> Vec<String> {
         let mut contradictions = Vec::new();
         let percent = |share: i64| share as f64 / 100.0;
         for (line, share, value_ns) in &self.percentiles {
@@ -203,10 +204,10 @@ impl Instance {
     }
 }
 
-/// Sets what a process says once; twice only where it is the same.
+/// Sets a value that a process prints once. The same value may appear again.
 fn once<T: PartialEq + Copy>(slot: &mut Option<T>, value: T, line: Line<'_>, field: &str) -> Result<()> {
     if slot.is_some_and(|known| known != value) {
-        let reason = "the same process has said another already: split the file, and import each run";
+        let reason = "the same process printed another value before; split the file and import each run";
         return Err(ImportError::line(line.number, field, reason));
     }
     *slot = Some(value);

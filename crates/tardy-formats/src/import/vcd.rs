@@ -1,7 +1,7 @@
-//! VCD, a value change dump (IEEE 1364-2005, clause 18): what logic analysers and simulators export.
+//! VCD, a value change dump (IEEE 1364-2005, clause 18), exported by logic analysers and simulators.
 //!
-//! The fast path: values are taken from blocks byte by byte, and what is not of a chosen channel is passed over without
-//! being looked at. Values are words, not lines: some writers put all of a moment into one line.
+//! The fast path: values are read from blocks byte by byte, and other channels are skipped without being parsed. Values are
+//! words, not lines: some writers put all values of a time stamp into one line.
 
 use std::io::Read;
 
@@ -28,7 +28,7 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             10u64.pow(unit.ps_exponent() as u32) * 1000
         }
         (None, None) => {
-            let reason = "the file has no scale of time; say --time-unit, with the unit of its ticks";
+            let reason = "the file has no time scale; use --time-unit with the unit of its ticks";
             return Err(ImportError::field("$timescale", reason));
         }
     };
@@ -47,30 +47,31 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
             break;
         }
     }
-    // A last word without an end may have lost some of its digits.
+    // A last word without an end may lack digits.
     let cut_short = !source.block().iter().all(u8::is_ascii_whitespace) || scan.comment;
     if scan.start.is_none() {
-        let reason = "there is no time in it: nothing was captured, or the file was cut off behind its head";
+        let reason =
+            "it contains no time stamp; nothing was captured, or the file was cut off after its header";
         return Err(ImportError::line(source.line(0), "values", reason));
     }
     scan.take_levels();
     scan.capture.end_at(scan.now);
     let undeclared = scan.undeclared_remark();
     let mut imported = scan.capture.imported(header.version);
-    imported.time_unit_said = header.scale_said;
+    imported.time_unit_stated = header.scale_stated;
     imported.remarks.extend(undeclared);
     imported.cut_short = cut_short;
     if cut_short {
-        imported.remarks.push("the file ends in the middle of a word; that is left out".to_owned());
+        imported.remarks.push("the file ends in the middle of a word, which is left out".to_owned());
     }
     Ok(imported)
 }
 
-/// A channel that was chosen.
+/// A chosen channel.
 #[derive(Clone, Debug)]
 struct Target {
     id: Vec<u8>,
-    /// The code as a number, where it is short.
+    /// The code as a number, if it is short.
     key: u64,
     /// Which bit of its variable, from the right.
     bit: u32,
@@ -87,7 +88,7 @@ impl Target {
             (1, _) | (_, Some(_)) => Ok(Self { id: variable.id.clone(), key, bit: bit.unwrap_or(0) }),
             (width, None) => {
                 let name = variables.name(index);
-                let reason = format!("it is {width} bits wide; say which bit, as in '{name}[0]'");
+                let reason = format!("it is {width} bits wide; name a bit, for example '{name}[0]'");
                 Err(ImportError::field(place(), reason))
             }
         }
@@ -99,8 +100,8 @@ fn variable_key(id: &[u8]) -> u64 {
     id[id.len().saturating_sub(SHORT)..].iter().fold(0, |key, byte| key << 8 | u64::from(*byte))
 }
 
-/// The codes of the head. A bit for each of up to three bytes, so that the many changes of channels that nobody asked for
-/// cost a look; longer ones, which only files of 830,000 variables need, are searched.
+/// The codes declared in the header. Codes of up to three bytes are a bitmap, so that the many changes of other channels
+/// cost one lookup. Longer ones, which only files with 830,000 variables need, are searched.
 #[derive(Debug)]
 struct Declared {
     bits: Vec<u64>,
@@ -130,26 +131,26 @@ impl Declared {
     }
 }
 
-/// Where in a block something is wrong, which field, and why.
+/// An error in a block: offset, field and reason.
 type Flaw = (usize, &'static str, String);
 
 struct Scan {
     targets: Vec<Target>,
-    /// The codes of the targets and how long they are, for a first look; a second one that is not there has no length.
+    /// The targets' codes and their lengths, for a quick comparison. A missing second target has length 0.
     keys: [(u64, usize); 2],
     declared: Declared,
-    /// Changes of what was not declared, and the code of the first.
+    /// The number of changes of undeclared codes, and the first such code.
     undeclared: (u64, String),
     capture: Capture,
-    /// The levels as they are after what was read so far of this moment.
+    /// The levels after what was read so far at this time.
     levels: Levels,
     changed: bool,
-    /// The first moment of the file, in its ticks.
+    /// The first time in the file, in its ticks.
     start: Option<u64>,
-    /// The present one, from the first.
+    /// The current time, relative to the first.
     now: u64,
     ticks_max: u64,
-    /// Whether it is within a comment.
+    /// Whether the position is within a comment.
     comment: bool,
 }
 
@@ -172,7 +173,7 @@ impl Scan {
         }
     }
 
-    /// Hands over the levels of this moment.
+    /// Passes on the levels of the current time.
     #[inline]
     fn take_levels(&mut self) {
         if self.changed && self.start.is_some() {
@@ -181,9 +182,9 @@ impl Scan {
         }
     }
 
-    /// Takes the whole words of `block`; how many bytes they have.
+    /// Reads the whole words of `block`. Returns their length in bytes.
     fn block(&mut self, block: &[u8]) -> std::result::Result<usize, Flaw> {
-        // Behind the last blank a word may go on in the next block.
+        // A word after the last blank may continue in the next block.
         let whole = block.iter().rposition(|byte| *byte <= b' ').map_or(0, |at| at + 1);
         let block = &block[..whole];
         let mut at = 0;
@@ -201,7 +202,7 @@ impl Scan {
             match first {
                 b'#' => {
                     let (time, end) = number(block, at + 1).ok_or_else(|| {
-                        (at, "time", format!("'{}' is no time: # and a number", shown(block, at)))
+                        (at, "time", format!("'{}' is not a time; expected # and a number", shown(block, at)))
                     })?;
                     self.advance(time, at)?;
                     at = end;
@@ -233,12 +234,16 @@ impl Scan {
                 b'$' => {
                     let end = word_end(block, at);
                     self.comment = keyword(&block[at..end]).ok_or_else(|| {
-                        (at, "keyword", format!("'{}' is no keyword among values", shown(block, at)))
+                        (
+                            at,
+                            "keyword",
+                            format!("'{}' is not a keyword of the value section", shown(block, at)),
+                        )
                     })?;
                     at = end;
                 }
                 _ => {
-                    return Err((at, "value", format!("'{}' is no change of a value", shown(block, at))));
+                    return Err((at, "value", format!("'{}' is not a value change", shown(block, at))));
                 }
             }
         }
@@ -250,10 +255,10 @@ impl Scan {
         let now = time.wrapping_sub(start);
         if time < start || now < self.now {
             let before = start + self.now;
-            return Err((at, "time", format!("{time} lies before {before}, which was there already")));
+            return Err((at, "time", format!("{time} is before {before}; times must ascend")));
         }
         if now > self.ticks_max {
-            return Err((at, "time", format!("{time} is further from {start} than any capture lasts")));
+            return Err((at, "time", format!("{time} is further from {start} than a capture can last")));
         }
         if now > self.now {
             self.take_levels();
@@ -276,7 +281,7 @@ impl Scan {
         }
     }
 
-    /// Counts a code that the head does not have.
+    /// Counts a code that the header does not declare.
     #[inline]
     fn look_up(&mut self, id: &[u8], key: u64) {
         if !self.declared.has(id, key) {
@@ -296,10 +301,10 @@ impl Scan {
         let (count, first) = &self.undeclared;
         let of = match count {
             0 => return None,
-            1 => format!("1 change of a value is of the code '{first}', which"),
-            _ => format!("{count} changes of values are of codes (the first is '{first}') that"),
+            1 => format!("1 value change has the code '{first}', which"),
+            _ => format!("{count} value changes have codes (the first is '{first}') that"),
         };
-        Some(format!("{of} the file's head does not declare: not looked at, and the file may be damaged"))
+        Some(format!("{of} the header does not declare; they are ignored, and the file may be damaged"))
     }
 
     #[inline]
@@ -319,7 +324,7 @@ impl Scan {
         self.capture.change(index, before, level);
     }
 
-    /// A value of several bits, of which those to the left that are missing are as the leftmost, but for a 1.
+    /// A value of several bits. Missing bits on the left are copies of the leftmost one, or 0 if that is 1.
     fn vector(&mut self, value: &[u8], id: &[u8]) {
         for index in 0..self.targets.len() {
             let target = &self.targets[index];
@@ -336,7 +341,7 @@ impl Scan {
     }
 }
 
-/// VHDL's simulators write L and H for weak levels.
+/// The level of a character. VHDL simulators write L and H for weak levels.
 #[inline]
 fn level(value: u8) -> Level {
     match value {
@@ -346,7 +351,7 @@ fn level(value: u8) -> Level {
     }
 }
 
-/// Whether what follows the keyword is a comment; nothing where there is no such keyword.
+/// Whether the keyword begins a comment. `None` if it is not a keyword.
 fn keyword(word: &[u8]) -> Option<bool> {
     match word {
         b"$comment" => Some(true),
@@ -355,7 +360,7 @@ fn keyword(word: &[u8]) -> Option<bool> {
     }
 }
 
-/// A number of at most 19 digits that a blank ends, and where that is.
+/// A number of at most 19 digits that ends at a blank, and where it ends.
 #[inline]
 fn number(block: &[u8], from: usize) -> Option<(u64, usize)> {
     let (mut number, mut at) = match block.get(from..from + 8).and_then(eight_digits) {
@@ -370,12 +375,12 @@ fn number(block: &[u8], from: usize) -> Option<(u64, usize)> {
     ((1..=19).contains(&digits) && block.get(at).is_some_and(|byte| *byte <= b' ')).then_some((number, at))
 }
 
-/// The number that eight digits make, if they are: pairs, then fours, then all are put together at once.
+/// The value of eight digits: pairs, then fours, then all are combined. `None` if one is not a digit.
 #[inline]
 fn eight_digits(bytes: &[u8]) -> Option<u64> {
     const ZEROS: u64 = 0x3030_3030_3030_3030;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    // Behind the first in the text come the higher bytes.
+    // The first character is the lowest byte.
     let text = u64::from_le_bytes(bytes.try_into().ok()?);
     let digits = text.wrapping_sub(ZEROS);
     // A byte beyond '9' carries into its high bit, and so does one below '0'.

@@ -1,4 +1,4 @@
-//! The head of a VCD file (IEEE 1364-2005, clause 18): its scale of time and its variables; and the file itself, in blocks.
+//! The header of a VCD file (IEEE 1364-2005, clause 18): its time scale and its variables; and the file itself, in blocks.
 
 use std::io::Read;
 
@@ -8,19 +8,19 @@ use crate::read_more::read_more;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
-/// No word is longer than this.
+/// The longest word.
 const WORD_MAX: usize = 64 * 1024;
-/// No file has more variables than this, nor names of more bytes in all than [`NAMES_MAX`].
+/// The most variables; the bytes of their names are bounded by [`NAMES_MAX`].
 const VARIABLE_MAX: usize = 200_000;
 const NAMES_MAX: usize = 64 << 20;
 
-/// A text in blocks, of which what was used is forgotten.
+/// A text in blocks. Used parts are dropped.
 pub(crate) struct Source<'a> {
     reader: &'a mut dyn Read,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Lines that ended in what was used.
+    /// The number of lines that ended in the used part.
     lines: u64,
     pub(crate) ended: bool,
 }
@@ -30,7 +30,7 @@ impl<'a> Source<'a> {
         Self { reader, buffer: vec![0; BLOCK + WORD_MAX], start: 0, end: 0, lines: 0, ended: false }
     }
 
-    /// What is there and was not used.
+    /// The unused part of the block.
     pub(crate) fn block(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
@@ -48,13 +48,13 @@ impl<'a> Source<'a> {
         self.lines + 1 + line_ends(before)
     }
 
-    /// Reads on behind what is there; false at the end of the file.
+    /// Reads more into the block. False at the end of the file.
     ///
     /// # Errors
-    /// Where it cannot be read, or a word is longer than any is.
+    /// If it cannot be read or a word is too long.
     pub(crate) fn fill(&mut self) -> Result<bool> {
         if self.end - self.start >= WORD_MAX && self.start == 0 {
-            let reason = format!("it is longer than {WORD_MAX} bytes, which no value is");
+            let reason = format!("it is longer than {WORD_MAX} bytes; no value is");
             return Err(ImportError::line(self.line(0), "word", reason));
         }
         self.buffer.copy_within(self.start..self.end, 0);
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
         Ok(!self.ended)
     }
 
-    /// The next word; nothing at the end. A word that the file ends in is one.
+    /// The next word; `None` at the end. A word at the end of the file counts.
     fn word(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
             let block = self.block();
@@ -89,14 +89,14 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The words up to `$end`, at most `most` of them; what goes beyond is passed over.
+    /// The words up to `$end`. Words after the first `most` are skipped.
     fn section(&mut self, keyword: &str, most: usize) -> Result<Vec<String>> {
         let line = self.line(0);
         let mut words = Vec::new();
         loop {
             match self.word()? {
                 None => {
-                    let reason = format!("{keyword} has no $end: the file ends in its head");
+                    let reason = format!("{keyword} has no $end; the file ends in its header");
                     return Err(ImportError::line(line, keyword, reason));
                 }
                 Some(word) if word == b"$end" => return Ok(words),
@@ -107,7 +107,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// How many lines end in `bytes`. Counted in pieces whose sum fits a byte, sixteen bytes are looked at in one step.
+/// The number of lines that end in `bytes`. In pieces whose sum fits a byte, the compiler counts sixteen bytes per step.
 fn line_ends(bytes: &[u8]) -> u64 {
     let in_piece = |piece: &[u8]| u64::from(piece.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>());
     bytes.chunks(255).map(in_piece).sum()
@@ -117,7 +117,7 @@ fn line_ends(bytes: &[u8]) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) id: Vec<u8>,
-    /// How many bits it has; 0 of one that is no bits, such as a real.
+    /// Its number of bits; 0 if it has none, like a real.
     pub(crate) width: u32,
     /// The number of its last bit, and whether bits count down to it.
     range: Option<(u32, u32)>,
@@ -130,7 +130,7 @@ impl Variable {
         if self.scope.is_empty() { self.name.clone() } else { format!("{}.{}", self.scope, self.name) }
     }
 
-    /// Where the bit that is called `number` stands, counted from the right.
+    /// The position from the right of the bit with this `number`.
     fn place(&self, number: u32) -> Option<u32> {
         let place = match self.range {
             Some((first, last)) if first >= last => number.checked_sub(last)?,
@@ -141,7 +141,7 @@ impl Variable {
     }
 }
 
-/// The variables of a file. Index `n` is the whole of variable `n`; bits of vectors follow behind all of them.
+/// The variables of a file. Index `n` is the whole variable `n`; the bits of vectors follow after all variables.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     pub(crate) all: Vec<Variable>,
@@ -173,7 +173,7 @@ impl Named for Variables {
                 })
                 .collect();
         }
-        // One signal that has the same name in several scopes is one signal.
+        // A signal with the same name in several scopes is one signal.
         let (id, place) = match found.first() {
             Some(first) => (self.of_index(*first).0.id.clone(), self.of_index(*first).1),
             None => return found,
@@ -206,29 +206,29 @@ impl Named for Variables {
     }
 }
 
-/// What the head says.
+/// The content of the header.
 #[derive(Debug, Default)]
 pub(crate) struct Header {
-    /// A tick, in femtoseconds; absent where the file has no scale.
+    /// A tick in femtoseconds. `None` if the file has no time scale.
     pub(crate) tick_fs: Option<u64>,
-    /// Where it says so, as a sentence.
-    pub(crate) scale_said: Option<String>,
-    /// What wrote the file.
+    /// Where the header states it, as a sentence.
+    pub(crate) scale_stated: Option<String>,
+    /// The program that wrote the file.
     pub(crate) version: Option<String>,
     pub(crate) variables: Variables,
 }
 
-/// Reads the head, up to `$enddefinitions`.
+/// Reads the header, up to `$enddefinitions`.
 ///
 /// # Errors
-/// Where it makes no sense; the error says where.
+/// If it is malformed; the error names the place.
 pub(crate) fn read(source: &mut Source<'_>) -> Result<Header> {
     let mut header = Header::default();
     let mut scopes: Vec<String> = Vec::new();
     let mut names = 0;
     loop {
         let Some(keyword) = source.word()? else {
-            let reason = "the file ends before $enddefinitions: nothing was captured, or it was cut off";
+            let reason = "the file ends before $enddefinitions; nothing was captured, or it was cut off";
             return Err(ImportError::line(source.line(0), "head", reason));
         };
         let line = source.line(0);
@@ -241,14 +241,13 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Header> {
                 let scale = source.section("$timescale", 4)?.concat();
                 let tick_fs = tick_fs(&scale, line)?;
                 if header.tick_fs.replace(tick_fs).is_some_and(|before| before != tick_fs) {
-                    let said = header.scale_said.unwrap_or_default();
-                    let reason = format!(
-                        "{said}, and this line says {scale}: which it is decides what every time means"
-                    );
+                    let said = header.scale_stated.unwrap_or_default();
+                    let reason =
+                        format!("{said}, but this line has {scale}; the meaning of every time depends on it");
                     return Err(ImportError::line(line, "$timescale", reason));
                 }
                 let shown: String = scale.chars().take(40).collect();
-                header.scale_said = Some(format!("line {line} says $timescale {shown}"));
+                header.scale_stated = Some(format!("line {line} has $timescale {shown}"));
             }
             b"$version" => {
                 let words = source.section("$version", 12)?;
@@ -268,7 +267,8 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Header> {
                 let variable = variable(&source.section("$var", 8)?, scopes.join("."), line)?;
                 names += variable.name.len() + variable.scope.len() + variable.id.len();
                 if header.variables.all.len() >= VARIABLE_MAX || names > NAMES_MAX {
-                    let reason = format!("there are more than {VARIABLE_MAX} variables, or longer names");
+                    let reason =
+                        format!("there are more than {VARIABLE_MAX} variables, or their names are too long");
                     return Err(ImportError::line(line, "$var", reason));
                 }
                 header.variables.all.push(variable);
@@ -279,21 +279,23 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Header> {
             word => {
                 let shown =
                     String::from_utf8_lossy(&word[..word.len().min(40)]).replace(char::is_control, " ");
-                let reason = format!("'{shown}' is no part of a head, which begins with $");
+                let reason =
+                    format!("'{shown}' is not part of a header; expected a keyword that begins with $");
                 return Err(ImportError::line(line, "head", reason));
             }
         }
         if scopes.len() > 256 {
-            return Err(ImportError::line(line, "$scope", "scopes are nested more than 256 times"));
+            return Err(ImportError::line(line, "$scope", "scopes are nested more than 256 levels deep"));
         }
     }
 }
 
-/// `10us` in femtoseconds.
+/// Reads `10us` as femtoseconds.
 fn tick_fs(text: &str, line: u64) -> Result<u64> {
     let wrong = || {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
-        let reason = format!("'{shown}' is no scale: 1, 10 or 100 of s, ms, us, ns, ps or fs");
+        let reason =
+            format!("'{shown}' is not a time scale; expected 1, 10 or 100 and s, ms, us, ns, ps or fs");
         ImportError::line(line, "$timescale", reason)
     };
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -314,11 +316,11 @@ fn tick_fs(text: &str, line: u64) -> Result<u64> {
 /// `wire 8 # data [7:0]`
 fn variable(words: &[String], scope: String, line: u64) -> Result<Variable> {
     let [kind, width, id, name, rest @ ..] = words else {
-        return Err(ImportError::line(line, "$var", "a variable has a kind, a width, a code and a name"));
+        return Err(ImportError::line(line, "$var", "expected a kind, a width, a code and a name"));
     };
     let width: u32 = width.parse().ok().filter(|width| (1..=1 << 20).contains(width)).ok_or_else(|| {
         let shown: String = width.chars().filter(|c| !c.is_control()).take(40).collect();
-        ImportError::line(line, "$var", format!("'{shown}' is no width in bits"))
+        ImportError::line(line, "$var", format!("'{shown}' is not a width in bits"))
     })?;
     let no_bits = ["real", "realtime", "string", "event"].contains(&kind.as_str());
     let name = format!("{name}{}", rest.concat());

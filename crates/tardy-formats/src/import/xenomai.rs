@@ -1,8 +1,8 @@
-//! Lines of Xenomai's `latency` and of EVL's `latmus`: RTT, RTH, RTD, RTS, and histograms HSH, HSD, HSS.
+//! The output of Xenomai's `latency` and EVL's `latmus`: lines RTT, RTH, RTD, RTS, and histograms HSH, HSD, HSS.
 //!
-//! A line RTD is of one second; the histogram `avg` is of all samples, those called `min` and `max` are of the seconds'
-//! extremes and no distribution of anything. Overruns are counted and have no sample. xeno-test writes several levels into
-//! one file: each is a phase.
+//! A line RTD covers one second. The histogram `avg` has all samples; those named `min` and `max` have the seconds'
+//! extremes and are not distributions. Overruns are counted and have no sample. xeno-test writes several levels into one
+//! file: each is a phase.
 
 use std::io::Read;
 
@@ -27,7 +27,7 @@ struct Part {
     period_ns: Option<u64>,
     priority: Option<u32>,
     cpu: Option<u32>,
-    /// Names of RTD's columns.
+    /// The names of RTD's columns.
     heads: Vec<String>,
     seconds: Vec<i64>,
     best_ns: Option<i64>,
@@ -71,7 +71,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
             "RTH" | "RTD" | "HSD" | "HSS" | "RTS" => {
                 line.whole()?;
                 let Some(part) = parts.last_mut() else {
-                    let reason = "no line RTT says what it is of: its beginning is missing";
+                    let reason = "no line RTT precedes it; the beginning of the file is missing";
                     return Err(ImportError::line(line.number, key, reason));
                 };
                 part.line(line, key, rest)?;
@@ -95,7 +95,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         imported.phases.extend(phase);
     }
     if imported.phases.is_empty() {
-        return Err(ImportError::field("the file", "there is no line RTD or RTS with a result in it"));
+        return Err(ImportError::field("the file", "it contains no line RTD or RTS with a result"));
     }
     Ok(imported)
 }
@@ -103,7 +103,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
 /// `  00:00:01  (periodic user-mode task, 500 us period, priority 99)`
 fn head(line: Line<'_>, rest: &str) -> Result<Part> {
     let inner = rest.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map(|(inner, _)| inner);
-    let inner = inner.ok_or_else(|| ImportError::line(line.number, "RTT", "has no mode in brackets"))?;
+    let inner = inner.ok_or_else(|| ImportError::line(line.number, "RTT", "it has no mode in brackets"))?;
     let mut parts = inner.split(',').map(str::trim);
     let mode: String = parts.next().unwrap_or("").chars().take(64).collect();
     let mut part = Part { level: level(&mode), mode, ..Part::default() };
@@ -125,7 +125,7 @@ pub(crate) fn level(mode: &str) -> Option<Level> {
 }
 
 impl Part {
-    /// A word such as `500 us period`, `priority 99` or `CPU1-noisol`.
+    /// Reads a word such as `500 us period`, `priority 99` or `CPU1-noisol`.
     fn take(&mut self, words: &str) {
         let leading = |text: &str| {
             let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -156,7 +156,7 @@ impl Part {
             }
             "HSD" if cells.first() == Some(&"avg") => {
                 let [_, range, count] = cells.as_slice() else {
-                    return Err(ImportError::line(line.number, "HSD", "has not three columns"));
+                    return Err(ImportError::line(line.number, "HSD", "expected three columns"));
                 };
                 let (lower, upper) = range.split_once('-').unwrap_or((range, ""));
                 let lower = decimal_ns(lower.trim(), 1000, line.number, "range")?;
@@ -175,15 +175,14 @@ impl Part {
             }
             "RTS" => {
                 let [min, mean, max, overruns, ..] = cells.as_slice() else {
-                    return Err(ImportError::line(line.number, "RTS", "has too few columns"));
+                    return Err(ImportError::line(line.number, "RTS", "it has too few columns"));
                 };
                 let us = |cell: &str, name: &str| decimal_ns(cell, 1000, line.number, name);
                 self.result =
                     Some((line.number, us(min, "lat min")?, us(mean, "lat avg")?, us(max, "lat max")?));
                 self.overruns = Some(number(overruns, line.number, "overrun")?);
-                let time = cells.last().and_then(|cell| cell.split('/').next()).and_then(dates::clock_time);
-                self.duration_ns =
-                    time.and_then(|s| u64::try_from(s).ok()).and_then(|s| s.checked_mul(1_000_000_000));
+                let time = cells.last().and_then(|cell| cell.split('/').next());
+                self.duration_ns = time.and_then(dates::duration_ns);
             }
             _ => {}
         }
@@ -208,7 +207,7 @@ impl Part {
             && (min > best || max < worst)
         {
             imported.contradictions.push(format!(
-                "line {line}, RTS: it says {} to {} us, but the last line RTD has {} to {} us",
+                "line {line}, RTS: it has {} to {} us, but the last line RTD has {} to {} us",
                 min as f64 / 1000.0,
                 max as f64 / 1000.0,
                 best as f64 / 1000.0,
@@ -217,16 +216,16 @@ impl Part {
         }
         let mut counts = if self.bins.is_empty() {
             imported.remarks.push(
-                "there is no histogram (-h): counts are of whole seconds at the period, and there are no quantiles"
+                "there is no histogram (-h): counts are computed from whole seconds and the period, and there are no quantiles"
                     .to_owned(),
             );
             let period_ns = self.period_ns.ok_or_else(|| {
                 ImportError::field(
                     &place,
-                    "without a histogram and without a period nobody knows how many samples",
+                    "without a histogram and a period, the number of samples is unknown",
                 )
             })?;
-            // A line RTD is printed after as many samples as fit a second (latency.c, nsamples).
+            // A line RTD is printed after as many samples as fit into a second (latency.c, nsamples).
             let count = (self.seconds.len() as u64).saturating_mul(1_000_000_000 / period_ns);
             Counts::extremes(count, min_ns, max_ns, 1)
         } else {
@@ -242,19 +241,18 @@ impl Part {
         if let Some((line, listed)) = self.listed_samples.filter(|(_, listed)| *listed != total) {
             imported
                 .contradictions
-                .push(format!("line {line}, samples: it says {listed}, but the lines HSD add up to {total}"));
+                .push(format!("line {line}, samples: it is {listed}, but the lines HSD add up to {total}"));
         }
         if min_ns < 0
             && let Some(first) = counts.bins.first_mut()
         {
             first.lower_ns = first.lower_ns.min(min_ns);
             imported.remarks.push(
-                "early wake-ups are in the histogram as late ones: latency drops the sign of what it counts"
-                    .to_owned(),
+                "early wake-ups count as late ones in the histogram: latency drops their sign".to_owned(),
             );
         }
         counts.open_last_for_maximum();
-        // The histogram is of the seconds that were finished and of the last; extremes are of all of them but the warm-up.
+        // The histogram covers all seconds, the last one included; extremes cover all but the warm-up.
         counts.mean_ns = mean_ns.map(|ns| ns as f64);
         counts.missed = self.overruns;
         counts.second_maxima_ns = self.seconds;
@@ -272,7 +270,7 @@ impl Part {
     }
 }
 
-/// A number behind which latmus puts `+` where the histogram did not reach.
+/// A number. latmus appends `+` if the histogram did not reach.
 fn marked(cell: &str, line: Line<'_>, name: &str) -> Result<i64> {
     decimal_ns(cell.trim_end_matches('+'), 1000, line.number, name)
 }

@@ -1,4 +1,4 @@
-//! The plot file of Xenomai's `latency` (-g): a point for each cell, whose height is one more than its count.
+//! The plot file of Xenomai's `latency` (-g): a point for each cell, whose height is its count plus one.
 
 use std::io::Read;
 
@@ -43,8 +43,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
                         _ => {}
                     }
                 }
-                let seconds = dates::clock_time(time.trim()).and_then(|seconds| u64::try_from(seconds).ok());
-                imported.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
+                imported.duration_ns = dates::duration_ns(time);
             } else if comment.contains('|') && comment.contains('.') {
                 let cells: Vec<&str> = comment.split('|').map(str::trim).collect();
                 if let [min, mean, max, overruns, ..] = cells.as_slice() {
@@ -63,7 +62,7 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         let x = decimal_ns(x, 1000, line.number, "x")?;
         let y = number(y.trim(), line.number, "y")?;
         if y == 0 || points.last().is_some_and(|(before, _)| *before >= x) {
-            let reason = "points ascend, and none is lower than 1: a cell without a sample has 1";
+            let reason = "points must ascend and be at least 1, the height of a cell without samples";
             return Err(ImportError::line(line.number, "whole line", reason));
         }
         points.push((x, y));
@@ -84,9 +83,9 @@ pub(crate) fn import(reader: &mut dyn Read, _options: &ImportOptions) -> Result<
         None => {
             counts.min_ns = counts.bins.first().map(|bin| bin.lower_ns);
             counts.max_ns = counts.bins.last().map(|bin| bin.upper_ns - 1);
-            imported
-                .remarks
-                .push("the file has no extremes: those shown are edges of the outermost cells".to_owned());
+            imported.remarks.push(
+                "the file has no extremes; those shown are the edges of the outermost cells".to_owned(),
+            );
         }
     }
     counts.open_last_for_maximum();

@@ -138,7 +138,7 @@ fn state(info: Info) -> LineState {
 /// The line of that name among `chips`. A chip is named by its device or by its label.
 ///
 /// # Errors
-/// If there is no such chip or line, or several. A message for the user.
+/// No such chip or line, or several.
 pub fn find(name: &LineName, chips: &[ChipState]) -> Result<Found, String> {
     if chips.is_empty() {
         return Err(format!(
@@ -158,12 +158,12 @@ pub fn find(name: &LineName, chips: &[ChipState]) -> Result<Found, String> {
     match found.as_slice() {
         [one] => Ok(one.clone()),
         [] => Err(format!(
-            "no line is named '{name}'; expected {LINE_FORMS}; `tardy gpio list` shows them all{}",
+            "no line is named '{name}'; expected {LINE_FORMS}; `tardy gpio list` lists all lines{}",
             troubles(chips)
         )),
         several => {
             let places: Vec<String> = several.iter().map(|one| one.line.place()).collect();
-            Err(format!("several lines are named '{name}': {}; give one of these", places.join(", ")))
+            Err(format!("several lines are named '{name}': {}; use one of these", places.join(", ")))
         }
     }
 }
@@ -283,6 +283,6 @@ mod tests {
         }
         assert!(find(&"x:0".parse().unwrap(), &[]).unwrap_err().contains("no GPIO chip"));
         let taken = find(&"LED".parse().unwrap(), &chips()).unwrap().taken().unwrap();
-        assert!(taken.contains("taken, by 'heartbeat'"), "{taken}");
+        assert!(taken.contains("in use by 'heartbeat'"), "{taken}");
     }
 }

@@ -4,7 +4,7 @@
 //! lost cycles add up to the attempted ones. A deadline that passed while the thread was late at a higher level was never attempted
 //! at a lower one, because no timer was started for it.
 
-use tardy_record::fill::missed_behind;
+use tardy_record::missed_periods::missed_behind;
 use tardy_record::series::{Change, Level, Quantity, Series, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading, SeriesBuilder};
 

@@ -1,26 +1,26 @@
-//! An archive that the kernel unpacks as its first file system: cpio's newc format
+//! The archive that the kernel unpacks as its first file system, in cpio's newc format
 //! (Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! A pure function of its entries: they are sorted, all belong to root, and all times are 0, so the same entries give
-//! the same bytes on any machine, and no root is needed to make a device node.
+//! Entries are sorted, belong to root and have time 0, so the same entries give the same bytes on any machine. Device nodes
+//! need no privileges, because the archive is written and not copied from files.
 
 use std::collections::BTreeMap;
 
-/// What lies at a path of the archive.
+/// The entry at a path of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A directory.
     Directory,
     /// A file, executable or not.
     File {
-        /// What is in it.
+        /// Its content.
         content: Vec<u8>,
-        /// Whether it may be executed.
+        /// Whether it is executable.
         executable: bool,
     },
     /// A symbolic link.
     Link {
-        /// Where it points.
+        /// Its target.
         target: String,
     },
     /// A character device.
@@ -32,14 +32,14 @@ pub enum Entry {
     },
 }
 
-/// The archive being made. Paths are relative to the root and have no leading slash.
+/// An archive. Paths are relative to the root and have no leading slash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Archive {
     entries: BTreeMap<String, Entry>,
 }
 
 impl Archive {
-    /// Puts `entry` at `path`, with the directories above it. What was there before is replaced.
+    /// Puts `entry` at `path` and creates the directories above it. An entry of the same path is replaced.
     pub fn put(&mut self, path: &str, entry: Entry) {
         let path = path.trim_matches('/');
         for (at, _) in path.match_indices('/') {
@@ -48,17 +48,17 @@ impl Archive {
         self.entries.insert(path.to_owned(), entry);
     }
 
-    /// Puts a file that may not be executed.
+    /// Puts a file that is not executable.
     pub fn put_file(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         self.put(path, Entry::File { content: content.into(), executable: false });
     }
 
-    /// Puts a program.
+    /// Puts an executable file.
     pub fn put_program(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         self.put(path, Entry::File { content: content.into(), executable: true });
     }
 
-    /// Whether something lies at `path`.
+    /// Whether there is an entry at `path`.
     pub fn has(&self, path: &str) -> bool {
         self.entries.contains_key(path.trim_matches('/'))
     }
@@ -71,7 +71,7 @@ impl Archive {
     /// The archive's bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        // Sorted paths have every directory before what is in it, as the kernel needs it.
+        // In sorted order a directory precedes its files, as the kernel requires.
         for (number, (path, entry)) in self.entries.iter().enumerate() {
             put_entry(&mut bytes, number as u32 + 1, path, entry);
         }
@@ -104,7 +104,7 @@ fn put_entry(bytes: &mut Vec<u8>, inode: u32, path: &str, entry: &Entry) {
             (Header { mode: 0o020_600, major: *major, minor: *minor, ..header }, &[])
         }
     };
-    let size = u32::try_from(content.len()).expect("no file of a guest has 4 GiB");
+    let size = u32::try_from(content.len()).expect("a guest's files are shorter than 4 GiB");
     put_header(bytes, &Header { size, ..header }, path);
     bytes.extend_from_slice(content);
     pad(bytes, 4);
@@ -120,12 +120,12 @@ fn put_header(bytes: &mut Vec<u8>, header: &Header, name: &str) {
         header.links,
         0, // mtime
         header.size,
-        0, // major of the device that it lies on
-        0, // minor of that
+        0, // major number of the file's device
+        0, // minor number of the file's device
         header.major,
         header.minor,
         name_size,
-        0, // checksum, which this variant has not
+        0, // checksum, unused in this variant
     ];
     bytes.extend_from_slice(b"070701");
     for field in fields {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_come_before_what_is_in_them() {
+    fn directories_precede_their_files() {
         assert_eq!(
             small().paths().collect::<Vec<_>>(),
             ["bin", "bin/sh", "dev", "dev/console", "init", "proc"]
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_begins_at_a_multiple_of_four() {
+    fn every_header_begins_at_a_multiple_of_four() {
         let bytes = small().to_bytes();
         assert_eq!(bytes.len() % 512, 0);
         let headers: Vec<usize> =
@@ -171,9 +171,9 @@ mod tests {
         assert!(headers.iter().all(|at| at % 4 == 0), "{headers:?}");
     }
 
-    /// cpio(1) itself, where it is installed, reads what is written.
+    /// cpio(1), if it is installed, reads the archive.
     #[test]
-    fn cpio_lists_it() {
+    fn cpio_lists_the_archive() {
         use std::io::Write;
         use std::process::{Command, Stdio};
         let mut cpio = Command::new("cpio");

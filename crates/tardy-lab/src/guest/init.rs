@@ -1,5 +1,5 @@
-//! tardy as the first program of a guest: makes the machine ready, does as it is ordered, hands out the results, and
-//! ends the machine.
+//! tardy as the first program of a guest: it prepares the machine, carries out its orders, sends the results to the host,
+//! and ends the machine.
 
 use std::convert::Infallible;
 use std::io::{self, BufRead, BufReader, Write};
@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use tardy_sys::emulator_port::EmulatorPort;
 use tardy_sys::{clock, kernel_modules, mounts};
 
+use super::messages::Message;
 use super::orders::{self, LoadedModule, Orders};
-use super::peer;
-use super::settle::settle;
-use super::words::Word;
+use super::peer_namespace;
+use super::wait_until_idle::wait_until_idle;
 
-/// Where the kernel's file systems go. tardy counts in /dev/shm; the rest is what programs expect.
+/// The kernel's file systems. tardy keeps its counters in /dev/shm; programs expect the others.
 const MOUNTS: [(&str, &str); 7] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
@@ -24,40 +24,40 @@ const MOUNTS: [(&str, &str); 7] = [
     ("tmpfs", "/tmp"),
     ("tracefs", "/sys/kernel/tracing"),
 ];
-/// These may be missing from a small kernel, and then the run says what could not be measured.
+/// A small kernel may lack these. The run then states what could not be measured.
 const OPTIONAL: [&str; 1] = ["tracefs"];
 
-/// Does all that the guest is there for. Returns only where this is no guest: with the reason.
+/// Carries out the guest's orders and ends the machine. Returns only if this is not a guest.
 ///
 /// # Errors
-/// When this process is not the first of a machine that the lab emulates.
+/// If this process is not the first program of a machine that the lab emulates.
 pub fn main() -> io::Result<Infallible> {
     let mut port = EmulatorPort::open()?;
-    let (status, trouble) = match serve(&mut port) {
+    let (status, error) = match carry_out_orders(&mut port) {
         Ok(status) => (status, None),
-        Err(trouble) => (1, Some(trouble)),
+        Err(error) => (1, Some(error)),
     };
-    // Whoever listens has everything by now, or is gone.
-    let _ = port.write_all(&Word::End { status, trouble }.line());
+    // A failure means that the host has stopped reading.
+    let _ = port.write_all(&Message::End { status, error }.line());
     port.end_machine(status);
     Err(io::Error::other("the emulator has no device to end the machine with"))
 }
 
-fn serve(port: &mut EmulatorPort) -> Result<u8, String> {
+fn carry_out_orders(port: &mut EmulatorPort) -> Result<u8, String> {
     let booted_at_ns = clock::monotonic_ns();
-    say(port, &Word::Booted { at_ns: booted_at_ns })?;
+    send(port, &Message::Booted { at_ns: booted_at_ns })?;
     mount_all()?;
     let orders = read_orders()?;
     load_modules(&orders, false)?;
-    peer::loopback()?;
+    peer_namespace::set_up_loopback()?;
     if orders.peer {
-        peer::connect(&orders.outside)?;
+        peer_namespace::create(&orders.peer_commands)?;
     }
-    let settled = settle(&orders.settle, booted_at_ns).map_err(|error| error.to_string())?;
-    say(port, &Word::Settled(settled))?;
+    let settled = wait_until_idle(&orders.idle, booted_at_ns).map_err(|error| error.to_string())?;
+    send(port, &Message::Idle(settled))?;
     load_modules(&orders, true)?;
     let status = run_all(port, &orders)?;
-    hand_out(port)?;
+    send_results(port)?;
     Ok(status)
 }
 
@@ -78,7 +78,7 @@ fn read_orders() -> Result<Orders, String> {
     serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", orders::PATH))
 }
 
-/// Loads the modules that come before everything else, or those that wait until it is quiet.
+/// Loads the modules for the start, or with `at_rest` those that wait until the CPUs are idle.
 fn load_modules(orders: &Orders, at_rest: bool) -> Result<(), String> {
     for LoadedModule { path, parameters, .. } in
         orders.modules.iter().filter(|module| module.at_rest == at_rest)
@@ -90,10 +90,10 @@ fn load_modules(orders: &Orders, at_rest: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the commands one after the other and passes on what they say.
+/// Runs the commands one after the other, sends their output to the host, and returns the first status that is not 0.
 fn run_all(port: &mut EmulatorPort, orders: &Orders) -> Result<u8, String> {
-    for words in &orders.commands {
-        let status = run(port, words)?;
+    for command in &orders.commands {
+        let status = run(port, command)?;
         if status != 0 {
             return Ok(status);
         }
@@ -101,28 +101,30 @@ fn run_all(port: &mut EmulatorPort, orders: &Orders) -> Result<u8, String> {
     Ok(0)
 }
 
-fn run(port: &mut EmulatorPort, words: &[String]) -> Result<u8, String> {
-    let (program, arguments) = words.split_first().ok_or("the guest was ordered to run nothing")?;
-    let cannot = |error: io::Error| format!("{program}: {error}");
-    let (out, into) = io::pipe().map_err(cannot)?;
+fn run(port: &mut EmulatorPort, command: &[String]) -> Result<u8, String> {
+    let (program, arguments) = command.split_first().ok_or("a command for the guest is empty")?;
+    let failed = |error: io::Error| format!("{program}: {error}");
+    let (out, into) = io::pipe().map_err(failed)?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(orders::RESULTS).stdin(Stdio::null());
-    command.stdout(into.try_clone().map_err(cannot)?).stderr(into);
-    let mut child = command.spawn().map_err(cannot)?;
-    // The writing end lives on in `command`, and no end of file would come while it does.
+    command.stdout(into.try_clone().map_err(failed)?).stderr(into);
+    let mut child = command.spawn().map_err(failed)?;
+    // `command` holds the pipe's writing end, and the output would never end while it is open.
     drop(command);
     for line in BufReader::new(out).split(b'\n') {
-        let text = String::from_utf8_lossy(&line.map_err(cannot)?).into_owned();
-        say(port, &Word::Say { text })?;
+        let text = String::from_utf8_lossy(&line.map_err(failed)?).into_owned();
+        send(port, &Message::Output { text })?;
     }
-    let ended = child.wait().map_err(cannot)?;
+    let ended = child.wait().map_err(failed)?;
     match ended.code() {
         Some(status) => Ok(status as u8),
-        None => Err(format!("{program} was ended: {ended}; if the guest's memory was full, give it more")),
+        None => Err(format!(
+            "{program} was killed: {ended}; if the guest ran out of memory, use --memory to give it more"
+        )),
     }
 }
 
-fn hand_out(port: &mut EmulatorPort) -> Result<(), String> {
+fn send_results(port: &mut EmulatorPort) -> Result<(), String> {
     let fail = |error: io::Error| format!("{}: {error}", orders::RESULTS);
     let listed: Result<Vec<_>, _> = std::fs::read_dir(orders::RESULTS).map_err(fail)?.collect();
     let mut paths: Vec<_> = listed.map_err(fail)?.into_iter().map(|entry| entry.path()).collect();
@@ -130,12 +132,12 @@ fn hand_out(port: &mut EmulatorPort) -> Result<(), String> {
     for path in paths.iter().filter(|path| path.is_file()) {
         let content = std::fs::read(path).map_err(fail)?;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        say(port, &Word::File { name, bytes: content.len() as u64 })?;
+        send(port, &Message::File { name, bytes: content.len() as u64 })?;
         port.write_all(&content).map_err(|error| format!("the emulator's port: {error}"))?;
     }
     Ok(())
 }
 
-fn say(port: &mut EmulatorPort, word: &Word) -> Result<(), String> {
-    port.write_all(&word.line()).map_err(|error| format!("the emulator's port: {error}"))
+fn send(port: &mut EmulatorPort, message: &Message) -> Result<(), String> {
+    port.write_all(&message.line()).map_err(|error| format!("the emulator's port: {error}"))
 }

@@ -1,24 +1,24 @@
-//! The guest's first and only file system.
+//! The guest's only file system.
 //!
-//! Built from parts by a pure function ([`build`]): the same tardy, orders, modules and tools give the same bytes.
+//! [`build`] is a pure function: the same tardy, orders, modules and tools give the same bytes.
 
 use super::cpio::{Archive, Entry};
 use super::orders::{self, LoadedModule, Orders};
 use crate::kernel::modules::Module;
 
-/// Directories on which something is mounted, or in which programs expect to be able to write.
+/// Mount points, and directories that programs expect to exist.
 const DIRECTORIES: [&str; 8] = ["dev", "proc", "root", "run", "sys", "tmp", "var", "etc"];
 
-/// What goes into an initramfs beside its orders.
+/// The content of an initramfs except its orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// tardy, statically linked for the guest's processor.
     pub tardy: Vec<u8>,
-    /// The kernel's name and configuration, for tardy to read in /boot.
+    /// The kernel's release and configuration, which tardy reads in /boot.
     pub config: Option<(String, Vec<u8>)>,
     /// Modules, in the order in which they are loaded.
     pub modules: Vec<Module>,
-    /// Files of a person's or a recipe's choosing: the recipe, tools and what these need.
+    /// The recipe, and tools with their libraries.
     pub files: Vec<(String, Entry)>,
 }
 
@@ -28,7 +28,7 @@ pub fn build(parts: &Parts, orders: &Orders) -> Archive {
     for directory in DIRECTORIES {
         archive.put(directory, Entry::Directory);
     }
-    // The kernel opens it for the first program; everything else in /dev is devtmpfs's.
+    // The kernel opens the console for the first program. devtmpfs has every other device.
     archive.put("dev/console", Entry::CharacterDevice { major: 5, minor: 1 });
     for (path, entry) in &parts.files {
         archive.put(path, entry.clone());

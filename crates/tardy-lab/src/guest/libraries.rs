@@ -1,4 +1,4 @@
-//! What a program needs to start: its interpreter and its libraries, from the tree that its package was unpacked in.
+//! A program with its interpreter and its libraries, from the tree into which its package was unpacked.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,36 +10,36 @@ use thiserror::Error;
 use super::cpio::Entry;
 use crate::arch::Arch;
 
-/// Why a tool cannot be taken along.
+/// Why a tool cannot be put into a guest.
 #[derive(Debug, Error)]
 pub enum ToolError {
-    /// A file.
+    /// A file cannot be read.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Not a program for such a machine.
-    #[error("{0} is no 64-bit ELF program")]
-    NoProgram(PathBuf),
-    /// Something that it needs.
+    /// A file is not a program for a 64-bit machine.
+    #[error("{0} is not a 64-bit little-endian ELF program")]
+    NotAProgram(PathBuf),
+    /// A library or the interpreter is missing.
     #[error("{program} needs {library}, which is not in {}", root.display())]
     Library {
-        /// What needs it.
+        /// The program or library that needs it.
         program: String,
         /// The library.
         library: String,
-        /// Where it was looked for.
+        /// The tree that was searched.
         root: PathBuf,
     },
 }
 
-/// The program at `path` below `root`, and all that it needs from there, as entries of an archive under their paths.
+/// The program at `path` below `root` and everything that it needs from there, as archive entries with their paths.
 ///
 /// # Errors
-/// When something is missing.
+/// If a file is missing or is not a program.
 pub fn tool(root: &Path, path: &str) -> Result<Vec<(String, Entry)>, ToolError> {
     let mut entries = Vec::new();
     let mut taken = BTreeSet::new();
@@ -50,7 +50,7 @@ pub fn tool(root: &Path, path: &str) -> Result<Vec<(String, Entry)>, ToolError> 
         }
         let file = root.join(&path);
         let content = fs::read(&file).map_err(|source| ToolError::File { path: file.clone(), source })?;
-        let needs = Needs::of(&content).ok_or(ToolError::NoProgram(file))?;
+        let needs = Needs::of(&content).ok_or(ToolError::NotAProgram(file))?;
         let missing = |library: &str| ToolError::Library {
             program: path.clone(),
             library: library.to_owned(),
@@ -71,19 +71,17 @@ pub fn tool(root: &Path, path: &str) -> Result<Vec<(String, Entry)>, ToolError> 
     Ok(entries)
 }
 
-/// Whether `file` is a program for `arch` that asks for no interpreter, and so needs nothing else to start.
+/// Whether `file` is a program for `arch` without an interpreter, which needs no other file to start.
 pub fn is_static_program(file: &[u8], arch: Arch) -> bool {
-    // e_type: executable, or shared, which a position-independent program is.
+    // e_type: executable, or shared for a position-independent program.
     let program = matches!(number16(file, 16), Some(2 | 3));
-    let machine = match arch {
-        Arch::X86_64 => 62,
-        Arch::Aarch64 => 183,
-    };
     let needs = Needs::of(file);
-    program && number16(file, 18) == Some(machine) && needs.is_some_and(|needs| needs.interpreter.is_none())
+    program
+        && number16(file, 18) == Some(arch.elf_machine())
+        && needs.is_some_and(|needs| needs.interpreter.is_none())
 }
 
-/// Looks where Debian's linker looks: the triplet's directory below /lib and /usr/lib, then these themselves.
+/// Searches the directories of Debian's dynamic linker: the multiarch ones below /lib and /usr/lib, then these two.
 fn find_library(root: &Path, name: &str) -> Option<String> {
     for directory in ["lib", "usr/lib"] {
         let mut places = vec![directory.to_owned()];
@@ -101,7 +99,7 @@ fn find_library(root: &Path, name: &str) -> Option<String> {
     None
 }
 
-/// What the dynamic section of a little-endian 64-bit ELF file asks for (elf(5)).
+/// The interpreter and the libraries that a little-endian 64-bit ELF file names (elf(5)).
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
     interpreter: Option<String>,
@@ -183,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_test_needs_what_the_linker_says() {
+    fn a_dynamic_program_needs_libc() {
         let own = fs::read("/proc/self/exe").unwrap();
         let needs = Needs::of(&own).unwrap();
         if needs.interpreter.is_none() {
@@ -194,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_borne(rest in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn no_bytes_panic(rest in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = Needs::of(&[b"\x7fELF\x02\x01".as_slice(), &rest].concat());
         }
     }

@@ -1,11 +1,11 @@
-//! All that happens inside a guest, and what it is made of.
+//! The code that runs inside a guest, and the files that a guest is made of.
 
 pub mod cpio;
 pub mod init;
 pub mod initramfs;
 pub mod libraries;
+pub mod messages;
 pub mod orders;
-mod peer;
-mod settle;
+mod peer_namespace;
 pub mod thread_cost;
-pub mod words;
+mod wait_until_idle;

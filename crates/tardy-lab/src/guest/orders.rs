@@ -1,33 +1,33 @@
-//! What a guest is told: a file in its initramfs.
+//! What a guest is to do: a file in its initramfs.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the orders lie in the guest.
+/// The path of the orders in the guest.
 pub const PATH: &str = "/lab/orders.json";
-/// Where results are written in the guest.
+/// The directory in which a guest's commands run and write their results.
 pub const RESULTS: &str = "/lab/results";
-/// tardy's program in the guest.
+/// The path of tardy in the guest.
 pub const PROGRAM: &str = "/tardy";
-/// tardy's hidden command that does as it is told.
+/// tardy's hidden command that carries out the orders.
 pub const COMMAND: &str = "__guest";
-/// The guest's own address in the network between it and its namespace for the other host.
-pub const BOARD_ADDRESS: &str = "10.83.0.1";
-/// The address of the other host, which is a network namespace of the same guest.
+/// The guest's own address in the network that it shares with its peer host.
+pub const GUEST_ADDRESS: &str = "10.83.0.1";
+/// The address of the peer host, a network namespace of the same guest.
 pub const PEER_ADDRESS: &str = "10.83.0.2";
 
-/// What to do, in this order.
+/// The steps of a guest, in the order in which it takes them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Orders {
     /// Modules to load.
     pub modules: Vec<LoadedModule>,
-    /// Whether another host is needed: a network namespace at the other end of a veth pair.
+    /// Whether to create the peer host: a network namespace at the other end of a veth pair.
     pub peer: bool,
-    /// Commands that run on that other host from the settling to the end.
-    pub outside: Vec<Vec<String>>,
-    /// When the boot counts as over.
-    pub settle: Settle,
-    /// Commands to run one after the other, once it is quiet. The first that fails is the last.
+    /// Commands to start on the peer host. They run until the machine ends.
+    pub peer_commands: Vec<Vec<String>>,
+    /// When the CPUs count as idle after the boot.
+    pub idle: IdleCriterion,
+    /// Commands to run one after the other once the CPUs are idle. A failure ends the sequence.
     pub commands: Vec<Vec<String>>,
 }
 
@@ -37,32 +37,32 @@ pub struct Orders {
 pub struct LoadedModule {
     /// Its path in the guest.
     pub path: String,
-    /// What it is told.
+    /// Its parameters, such as `ports=4`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub parameters: String,
-    /// Whether it is loaded only once it is quiet.
+    /// Whether it is loaded only once the CPUs are idle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_rest: bool,
 }
 
-/// When the boot counts as over: after so many windows in a row in which the CPUs did next to nothing.
+/// When the CPUs count as idle: after a number of consecutive windows with almost no work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settle {
-    /// Length of a window.
+pub struct IdleCriterion {
+    /// The length of a window in ns.
     pub window_ns: u64,
-    /// Up to this share of it may be spent working, in percent.
+    /// The largest share of a quiet window that is work, in percent.
     pub busy_percent_max: u32,
-    /// So many in a row.
+    /// The number of consecutive quiet windows.
     pub quiet_windows: u32,
-    /// After this long in all, the guest goes on, and the run says that it never was quiet.
+    /// The longest wait in ns. The guest then goes on, and the run states that it was not idle.
     pub limit_ns: u64,
 }
 
-impl Default for Settle {
-    /// Three windows of half a second with at most 2 % of work, one tick of the kernel's accounting; half a minute
-    /// at the longest. Debian's kernels finish their self-tests 5 s after the start (`cryptomgr_test`), which the
-    /// lab's command line leaves out; then the first windows are quiet.
+impl Default for IdleCriterion {
+    /// Three windows of 500 ms with at most 2 % of work, which is one tick of the kernel's accounting; 30 s at most.
+    /// Without the cipher self-tests (`cryptomgr_test`), which take 5 s and which the lab's command line switches off,
+    /// the first windows of Debian's kernels are quiet.
     fn default() -> Self {
         Self { window_ns: 500_000_000, busy_percent_max: 2, quiet_windows: 3, limit_ns: 30_000_000_000 }
     }

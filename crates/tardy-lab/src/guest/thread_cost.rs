@@ -1,7 +1,7 @@
-//! What one cycle of a measuring thread costs, by the kernel's own account of its run time.
+//! The cost of one cycle of a measuring thread, by the kernel's accounting of its run time.
 //!
-//! Where a clock counts instructions this is exact, and so it tells two tools apart that a stopwatch cannot: tardy's
-//! probe and cyclictest, each started in the same guest with a thread at a priority that nothing else has.
+//! With a clock that counts instructions this is exact. It resolves the difference between tardy's probe and cyclictest,
+//! each started in the same guest with a thread at a priority that no other thread has.
 
 use std::fs;
 use std::io;
@@ -10,60 +10,59 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How often it is looked whether the thread has got far enough.
-const LOOK: Duration = Duration::from_millis(50);
-/// So many looks are taken at the most for each of the two readings.
-const LOOKS_MAX: u32 = 1200;
-/// Wake-ups that are left out at the start.
-const FIRST: u64 = 100;
+/// The time between two readings of the thread's accounting.
+const READING_INTERVAL: Duration = Duration::from_millis(50);
+/// The most readings until the thread has reached a number of cycles.
+const READINGS_MAX: u32 = 1200;
+/// The cycles that are left out at the start.
+const WARM_UP_CYCLES: u64 = 100;
 
-/// What so many cycles cost.
+/// The cost of a number of cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCost {
-    /// Times that the thread got the CPU.
+    /// How many times the thread ran.
     pub cycles: u64,
-    /// Its run time in them, in ns.
+    /// Its run time in these cycles, in ns.
     pub run_ns: u64,
 }
 
 impl ThreadCost {
-    /// Run time of one cycle, in ns.
+    /// The run time of one cycle, in ns.
     pub fn per_cycle_ns(self) -> f64 {
         self.run_ns as f64 / self.cycles.max(1) as f64
     }
 }
 
-/// Starts `words`, and looks what `cycles` cycles of the one real-time thread with `priority` cost. The command is
-/// left to end by itself.
+/// Starts `command` and measures `cycles` cycles of the one real-time thread with `priority`. The command runs to its end.
 ///
 /// # Errors
-/// When it cannot be started, or no such thread gets so far.
-pub fn of(words: &[String], priority: u32, cycles: u64) -> io::Result<ThreadCost> {
-    let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+/// If the command cannot be started, or no thread with that priority reaches that many cycles.
+pub fn of(command: &[String], priority: u32, cycles: u64) -> io::Result<ThreadCost> {
+    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-    let first = reading_after(&mut child, priority, FIRST)?;
+    let first = reading_after(&mut child, priority, WARM_UP_CYCLES)?;
     let second = reading_after(&mut child, priority, first.cycles + cycles)?;
     child.wait()?;
     Ok(ThreadCost { cycles: second.cycles - first.cycles, run_ns: second.run_ns - first.run_ns })
 }
 
-/// The first reading at which the thread has had at least so many cycles.
+/// The first reading at which the thread has run at least `cycles` times.
 fn reading_after(child: &mut Child, priority: u32, cycles: u64) -> io::Result<ThreadCost> {
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..READINGS_MAX {
         if let Some(cost) = thread_of(priority).filter(|cost| cost.cycles >= cycles) {
             return Ok(cost);
         }
         if child.try_wait()?.is_some() {
             break;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(READING_INTERVAL);
     }
-    Err(io::Error::other(format!("no thread with priority {priority} came to {cycles} cycles")))
+    Err(io::Error::other(format!("no thread with priority {priority} reached {cycles} cycles")))
 }
 
-/// The account of the one thread that has that real-time priority: /proc/PID/task/TID/schedstat, run time in ns,
-/// waiting time, and times that it ran (Documentation/scheduler/sched-stats.rst).
+/// The accounting of the one thread with that real-time priority: /proc/PID/task/TID/schedstat has its run time in ns, its
+/// waiting time, and how many times it ran (Documentation/scheduler/sched-stats.rst).
 fn thread_of(priority: u32) -> Option<ThreadCost> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let tasks = process.path().join("task");
@@ -82,7 +81,7 @@ fn thread_of(priority: u32) -> Option<ThreadCost> {
     None
 }
 
-/// Field 40 of proc_pid_stat(5), counted from behind the name, which may hold anything.
+/// Field 40 of proc_pid_stat(5). Counting starts after the name, which may contain blanks and brackets.
 fn real_time_priority(stat: &str) -> Option<u32> {
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split(' ').nth(40 - 3)?.parse().ok()

@@ -1,4 +1,4 @@
-//! The distribution's kernels that are on this machine.
+//! Debian's kernels on this machine.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Kernel;
-use super::debian;
+use super::preference::preference;
 use super::spec::{DebianKernel, KernelSpec, Source};
 use crate::arch::Arch;
 use crate::packages::cache_directory::CacheDirectory;
-use crate::packages::{Notice, PackageError};
+use crate::packages::{Notice, PackageError, PackageVersion};
 
-/// The file that makes a directory a kernel.
+/// The file that marks a directory as a complete kernel.
 pub(super) const MANIFEST: &str = "kernel.json";
 
-/// What is written beside an unpacked kernel.
+/// The description that is kept with an unpacked kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The package, such as `linux-image-6.12.117+deb12-rt-amd64`.
@@ -29,16 +29,22 @@ pub struct Manifest {
     pub series: String,
     /// Whether it is Debian's PREEMPT_RT kernel.
     pub rt: bool,
-    /// As `uname -r` will say.
+    /// The release as in `uname -r`.
     pub release: String,
-    /// The package archive's checksum, in hexadecimal: apt held it against the signed list.
+    /// The SHA-256 of the package archive in hexadecimal, which apt compared with the signed list.
     pub package_sha256: String,
-    /// The image's file in `boot`: the package's own, or the kernel that was unpacked from it.
+    /// The image's file name in `boot`: the package's image, or the kernel unpacked from it.
     pub image: String,
-    /// The image's, computed here.
+    /// The image's SHA-256 in hexadecimal.
     pub image_sha256: String,
     /// The image's length, in bytes.
     pub image_bytes: u64,
+}
+
+impl Manifest {
+    fn package_version(&self) -> PackageVersion {
+        PackageVersion { name: self.package.clone(), version: self.version.clone() }
+    }
 }
 
 /// A kernel in the cache.
@@ -46,18 +52,18 @@ pub struct Manifest {
 pub struct CachedKernel {
     /// Its directory.
     pub directory: PathBuf,
-    /// What is known of it.
+    /// Its description.
     pub manifest: Manifest,
 }
 
 impl CachedKernel {
-    /// Reads a kernel's directory; absent where it is not a whole kernel.
+    /// Reads a kernel's directory; `None` if it is not a complete kernel.
     pub(super) fn read(directory: &Path) -> Option<Self> {
         let manifest: Manifest = serde_json::from_slice(&fs::read(directory.join(MANIFEST)).ok()?).ok()?;
         let is_plain =
             [&manifest.release, &manifest.image].iter().all(|name| !name.is_empty() && !name.contains('/'));
         let kernel = Self { directory: directory.to_owned(), manifest };
-        // After a power cut a file may be shorter than it was.
+        // After a power failure the file may be too short.
         let length = fs::metadata(kernel.image()).ok()?.len();
         (is_plain && length == kernel.manifest.image_bytes).then_some(kernel)
     }
@@ -66,28 +72,27 @@ impl CachedKernel {
         self.directory.join("boot").join(&self.manifest.image)
     }
 
-    /// Whether this is what was asked for.
-    pub(super) fn answers(&self, wanted: &DebianKernel) -> bool {
+    /// Whether this is a kernel that `wanted` names.
+    pub(super) fn matches(&self, wanted: &DebianKernel) -> bool {
         self.manifest.series == wanted.series
             && self.manifest.rt == wanted.rt
             && wanted.exact.as_ref().is_none_or(|exact| *exact == self.manifest.version)
     }
 
-    /// The order of preference: later is better.
+    /// The order of preference: the greater kernel is taken.
     pub(super) fn preference(&self, other: &Self) -> Ordering {
-        let (a, b) = (&self.manifest, &other.manifest);
-        debian::preference((&a.package, &a.version), (&b.package, &b.version))
+        preference(&self.manifest.package_version(), &other.manifest.package_version())
     }
 
-    /// As something that can be booted.
+    /// The kernel, to be booted.
     pub fn kernel(&self, spec: &KernelSpec) -> Kernel {
-        let Manifest { package, version, arch, release, .. } = &self.manifest;
+        let Manifest { arch, release, .. } = &self.manifest;
         let existing = |path: PathBuf| path.exists().then_some(path);
         Kernel {
             spec: spec.to_string(),
             arch: *arch,
             release: release.clone(),
-            package: Some(format!("{package}={version}")),
+            package: Some(self.manifest.package_version()),
             image: self.image(),
             config: existing(self.directory.join("boot").join(format!("config-{release}"))),
             modules: existing(self.directory.join("lib/modules").join(release)),
@@ -97,7 +102,7 @@ impl CachedKernel {
     }
 }
 
-/// All kernels in the cache for a processor, the preferred one of each series last.
+/// The cached kernels for a processor. The preferred one of each series is the last of the series.
 pub fn list(cache: &CacheDirectory, arch: Arch) -> Vec<CachedKernel> {
     let Ok(entries) = fs::read_dir(cache.kernels(arch)) else { return Vec::new() };
     let mut kernels: Vec<CachedKernel> =
@@ -106,16 +111,16 @@ pub fn list(cache: &CacheDirectory, arch: Arch) -> Vec<CachedKernel> {
     kernels
 }
 
-/// The preferred one of the kernels in the cache that answer a wish.
+/// The preferred cached kernel that `wanted` names.
 pub fn best(cache: &CacheDirectory, arch: Arch, wanted: &DebianKernel) -> Option<CachedKernel> {
-    list(cache, arch).into_iter().filter(|kernel| kernel.answers(wanted)).max_by(CachedKernel::preference)
+    list(cache, arch).into_iter().filter(|kernel| kernel.matches(wanted)).max_by(CachedKernel::preference)
 }
 
-/// Removes the cached kernels that answer a wish, all versions of them unless it names one, and says which they were.
+/// Removes the cached kernels that `spec` names, in all versions unless it names one, and returns them.
 ///
 /// # Errors
-/// When a directory cannot be removed.
-pub fn forget(
+/// If a directory cannot be removed.
+pub fn remove(
     cache: &CacheDirectory,
     arch: Arch,
     spec: &KernelSpec,
@@ -124,8 +129,8 @@ pub fn forget(
     let Source::Debian(wanted) = &spec.source else { return Ok(Vec::new()) };
     let _lock = cache.lock(notice)?;
     let mut removed = Vec::new();
-    for kernel in list(cache, arch).into_iter().filter(|kernel| kernel.answers(wanted)) {
-        // Without its manifest it is no kernel, however far the rest comes.
+    for kernel in list(cache, arch).into_iter().filter(|kernel| kernel.matches(wanted)) {
+        // Without its manifest the directory is not a kernel, even if removing the rest fails.
         let manifest = kernel.directory.join(MANIFEST);
         fs::remove_file(&manifest).map_err(PackageError::file("removing", &manifest))?;
         fs::remove_dir_all(&kernel.directory).map_err(PackageError::file("removing", &kernel.directory))?;

@@ -1,4 +1,4 @@
-//! The options that a kernel was built with.
+//! The options with which a kernel was built.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use tardy_record::facts::KernelOptions;
 
 use super::Kernel;
 
-/// Reads a kernel's configuration; absent where it is not known.
+/// Reads a kernel's configuration; `None` if it is not known.
 ///
 /// # Errors
-/// When the file is known and cannot be read.
+/// If the file cannot be read.
 pub fn of(kernel: &Kernel) -> io::Result<Option<KernelOptions>> {
     let Some(path) = &kernel.config else { return Ok(None) };
     let text = fs::read(path)?;

@@ -1,9 +1,8 @@
-//! Debian's kernels: which packages hold them, which is taken, and how it comes into the cache.
+//! Debian's kernels: the packages that contain them, the choice among these, and their way into the cache.
 //!
-//! A series is found by the names and versions of all image packages, not through a metapackage: 6.1's
-//! (`linux-image-amd64`) has no series in its name, and means another series in every release of Debian.
+//! A series is found by the names and versions of all image packages, not through a metapackage: the name of 6.1's
+//! (`linux-image-amd64`) contains no series, and it means another series in every release of Debian.
 
-use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{self, CachedKernel, MANIFEST, Manifest};
 use super::image;
+use super::preference::preference;
 use super::spec::DebianKernel;
 use super::vmlinux;
 use super::{Kernel, KernelError, KernelSpec};
@@ -27,24 +27,24 @@ pub struct Offer {
     pub package: PackageVersion,
     /// The first two numbers of its version.
     pub series: String,
-    /// Whether it is the PREEMPT_RT one.
+    /// Whether it is the PREEMPT_RT kernel.
     pub rt: bool,
     /// A suite that has it, such as `bookworm-security`.
     pub suite: String,
 }
 
-/// What Debian offers for one processor, and when it was asked.
+/// The kernels that Debian offers for one processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
-    /// Seconds since 1970.
+    /// When the archive was read, in seconds since 1970.
     pub asked_at_seconds: u64,
     /// The suites that answered.
     pub suites: Vec<String>,
-    /// All image packages that the lab can use, the preferred ones of each series last.
+    /// All image packages that the lab can use. The preferred one of each series is the last of the series.
     pub kernels: Vec<Offer>,
 }
 
-/// Finds one of Debian's kernels, in the cache or, failing that or if `refresh`, in the archive.
+/// Finds one of Debian's kernels: in the cache or, if the cache has none or with `refresh`, in the archive.
 pub(super) fn find(
     store: &PackageStore,
     spec: &KernelSpec,
@@ -58,17 +58,17 @@ pub(super) fn find(
         return Ok(cached.kernel(spec));
     }
     let _lock = store.cache.lock(notice)?;
-    // The process that held the lock may have fetched the same.
+    // Another process may have fetched the kernel while it held the lock.
     if let Some(cached) = cached() {
         return Ok(cached.kernel(spec));
     }
     let apt = Apt::prepare(store, arch)?;
-    let is_old_news = !refresh && apt.asked().is_some();
+    let may_be_outdated = !refresh && apt.last_update().is_some();
     let offers = offers(store, &apt, arch, refresh, notice)?;
     let fetched = choose(&offers, wanted, arch).and_then(|offer| fetch(store, &apt, offer, arch, notice));
     let kernel = match fetched {
-        Err(_) if is_old_news => {
-            // The archive may have moved on since it was asked.
+        Err(_) if may_be_outdated => {
+            // The archive may have changed since it was read.
             let offers = self::offers(store, &apt, arch, true, notice)?;
             fetch(store, &apt, choose(&offers, wanted, arch)?, arch, notice)?
         }
@@ -77,7 +77,7 @@ pub(super) fn find(
     Ok(kernel.kernel(spec))
 }
 
-/// What the archive offers. The cache must be locked.
+/// The archive's offers. The cache must be locked.
 pub(super) fn offers(
     store: &PackageStore,
     apt: &Apt<'_>,
@@ -85,21 +85,21 @@ pub(super) fn offers(
     refresh: bool,
     notice: Notice<'_>,
 ) -> Result<Offers, PackageError> {
-    let asked = if refresh { apt.update(notice)? } else { apt.update_unless_fresh(notice)? };
+    let update = if refresh { apt.update(notice)? } else { apt.update_unless_current(notice)? };
     let known = if refresh { None } else { known_offers(store, arch) };
-    if let Some(known) = known.filter(|known| known.asked_at_seconds == asked.at_seconds) {
+    if let Some(known) = known.filter(|known| known.asked_at_seconds == update.at_seconds) {
         return Ok(known);
     }
     let available = apt.available("linux-image-", |name| flavour(name, arch).is_some())?;
     let kernels = offers_among(available, arch);
-    let offers = Offers { asked_at_seconds: asked.at_seconds, suites: asked.suites, kernels };
+    let offers = Offers { asked_at_seconds: update.at_seconds, suites: update.suites, kernels };
     write_json(&store.cache.apt(arch).join(OFFERS), &offers)?;
     Ok(offers)
 }
 
 const OFFERS: &str = "offered.json";
 
-/// What the archive offered when it was last asked.
+/// The archive's offers when it was last read.
 pub(super) fn known_offers(store: &PackageStore, arch: Arch) -> Option<Offers> {
     serde_json::from_slice(&fs::read(store.cache.apt(arch).join(OFFERS)).ok()?).ok()
 }
@@ -107,8 +107,7 @@ pub(super) fn known_offers(store: &PackageStore, arch: Arch) -> Option<Offers> {
 fn offers_among(available: Vec<Available>, arch: Arch) -> Vec<Offer> {
     let mut kernels: Vec<Offer> = available.into_iter().filter_map(|one| offer(one, arch)).collect();
     kernels.sort_by(|a, b| {
-        let by_package =
-            preference((&a.package.name, &a.package.version), (&b.package.name, &b.package.version));
+        let by_package = preference(&a.package, &b.package);
         a.rt.cmp(&b.rt).then(by_package).then_with(|| a.suite.cmp(&b.suite))
     });
     // The same package is in more than one suite.
@@ -116,8 +115,8 @@ fn offers_among(available: Vec<Available>, arch: Arch) -> Vec<Offer> {
     kernels
 }
 
-/// Whether a package is an image that the lab takes; metapackages, and flavours for clouds, for other page sizes and
-/// for debuggers are not.
+/// The offer of a package that the lab can use; `None` for metapackages and for the flavours for clouds, other page sizes and
+/// debuggers.
 fn offer(available: Available, arch: Arch) -> Option<Offer> {
     let Available { package, suite } = available;
     let (abi, rt) = flavour(&package.name, arch)?;
@@ -126,7 +125,7 @@ fn offer(available: Available, arch: Arch) -> Option<Offer> {
     is_image.then_some(Offer { package, series, rt, suite })
 }
 
-/// The middle of `linux-image-ABI[-rt]-ARCH[-unsigned]`, and whether it has the `-rt`.
+/// The `ABI` of `linux-image-ABI[-rt]-ARCH[-unsigned]`, and whether the name has the `-rt`.
 fn flavour(name: &str, arch: Arch) -> Option<(&str, bool)> {
     let name = name.strip_prefix("linux-image-")?;
     let name = name.strip_suffix("-unsigned").unwrap_or(name);
@@ -148,30 +147,6 @@ fn series(version: &str) -> Option<String> {
     }
 }
 
-/// The order in which packages are preferred: the later is better.
-///
-/// A higher version is. Of one version built for two releases of Debian (`6.12.117-1` and `6.12.117-1~deb12u1`) the
-/// build for the older release is: the programs in its headers run on both, so that modules can be built against it
-/// anywhere. Of one build the signed package is.
-pub(super) fn preference(a: (&str, &str), b: (&str, &str)) -> Ordering {
-    let ((source_a, release_a), (source_b, release_b)) = (rebuild(a.1), rebuild(b.1));
-    version::compare(source_a, source_b)
-        .then_with(|| release_b.cmp(&release_a))
-        .then_with(|| version::compare(a.1, b.1))
-        .then_with(|| b.0.ends_with("-unsigned").cmp(&a.0.ends_with("-unsigned")))
-        .then_with(|| a.0.cmp(b.0))
-}
-
-/// The version that was rebuilt for an older release, and the number of that release: `~deb12u1`, `~bpo12+1`.
-fn rebuild(version: &str) -> (&str, u32) {
-    let rebuilt = version.rsplit_once('~').and_then(|(source, suffix)| {
-        let digits = suffix.strip_prefix("deb").or_else(|| suffix.strip_prefix("bpo"))?;
-        let end = digits.find(|c: char| !c.is_ascii_digit())?;
-        Some((source, digits[..end].parse().ok()?))
-    });
-    rebuilt.unwrap_or((version, u32::MAX))
-}
-
 fn choose<'a>(offers: &'a Offers, wanted: &DebianKernel, arch: Arch) -> Result<&'a Offer, KernelError> {
     let of_kind = |offer: &&Offer| offer.series == wanted.series && offer.rt == wanted.rt;
     let found = offers
@@ -179,12 +154,10 @@ fn choose<'a>(offers: &'a Offers, wanted: &DebianKernel, arch: Arch) -> Result<&
         .iter()
         .filter(of_kind)
         .filter(|offer| wanted.exact.as_ref().is_none_or(|exact| *exact == offer.package.version));
-    if let Some(offer) = found.max_by(|a, b| {
-        preference((&a.package.name, &a.package.version), (&b.package.name, &b.package.version))
-    }) {
+    if let Some(offer) = found.max_by(|a, b| preference(&a.package, &b.package)) {
         return Ok(offer);
     }
-    let mut there: Vec<String> = if offers.kernels.iter().any(|offer| of_kind(&offer)) {
+    let mut available: Vec<String> = if offers.kernels.iter().any(|offer| of_kind(&offer)) {
         offers.kernels.iter().filter(of_kind).map(|offer| offer.package.version.clone()).collect()
     } else {
         let name = |offer: &Offer| {
@@ -192,9 +165,9 @@ fn choose<'a>(offers: &'a Offers, wanted: &DebianKernel, arch: Arch) -> Result<&
         };
         offers.kernels.iter().map(name).collect()
     };
-    there.dedup();
+    available.dedup();
     let suites = offers.suites.join(", ");
-    Err(KernelError::NotOffered { spec: wanted.to_string(), arch, suites, there: there.join(", ") })
+    Err(KernelError::NotOffered { spec: wanted.to_string(), arch, suites, available: available.join(", ") })
 }
 
 /// Brings an offered kernel into the cache. The cache must be locked.
@@ -208,7 +181,7 @@ fn fetch(
     let package = &offer.package;
     let place = store.cache.kernels(arch).join(file_name(&package.name, &package.version));
     if let Some(cached) = CachedKernel::read(&place) {
-        notice(&format!("{} {} is cached, and is the newest", package.name, package.version));
+        notice(&format!("{} {} is the newest and is cached", package.name, package.version));
         return Ok(cached);
     }
     let scratch = Scratch::new(&store.cache)?;
@@ -233,21 +206,21 @@ fn fetch(
         image_bytes: bytes.len() as u64,
     };
     write_json(&scratch.path().join(MANIFEST), &manifest)?;
-    scratch.become_directory(&place)?;
+    scratch.move_to(&place)?;
     Ok(CachedKernel { directory: place, manifest })
 }
 
-/// Picks the image in `boot` that guests are to boot, by its file's name, and gives its bytes: the kernel unpacked from
-/// the package's image where that can be, and in its place.
+/// The file name and the bytes of the image in `boot` that guests boot: the kernel unpacked from the package's image, which
+/// it replaces, or that image if it cannot be unpacked.
 fn image_to_boot(boot: &Path, release: &str, arch: Arch) -> Result<(String, Vec<u8>), KernelError> {
     let name = format!("vmlinuz-{release}");
     let path = boot.join(&name);
     let packed = fs::read(&path).map_err(PackageError::file("reading", &path))?;
-    let facts = image::look(&packed).map_err(|error| KernelError::Image { image: path.clone(), error })?;
+    let facts = image::inspect(&packed).map_err(|error| KernelError::Image { image: path.clone(), error })?;
     if facts.arch != arch {
         return Err(KernelError::Arch { image: path, is: facts.arch, wanted: arch });
     }
-    let Some(kernel) = vmlinux::inside(&packed) else { return Ok((name, packed)) };
+    let Some(kernel) = vmlinux::unpack(&packed) else { return Ok((name, packed)) };
     fs::remove_file(&path).map_err(PackageError::file("removing", &path))?;
     let name = format!("vmlinux-{release}");
     let path = boot.join(&name);
@@ -255,7 +228,7 @@ fn image_to_boot(boot: &Path, release: &str, arch: Arch) -> Result<(String, Vec<
     Ok((name, kernel))
 }
 
-/// Moves what the lab needs from an unpacked package to `to`, and gives the kernel's release.
+/// Moves what the lab needs from an unpacked package to `to`, and returns the kernel's release.
 fn keep_kernel(whole: &Path, to: &Path, package: &PackageVersion) -> Result<String, PackageError> {
     let missing = |what: &str| PackageError::Contents {
         package: format!("{} {}", package.name, package.version),
@@ -266,7 +239,7 @@ fn keep_kernel(whole: &Path, to: &Path, package: &PackageVersion) -> Result<Stri
         .find_map(|name| name.strip_prefix("vmlinuz-").map(str::to_owned))
         .ok_or_else(|| missing("boot/vmlinuz-RELEASE"))?;
     let device_trees = format!("usr/lib/linux-image-{release}");
-    // From trixie on, modules are where they belong on a system whose /lib is a link to /usr/lib.
+    // From trixie on, modules are under /usr/lib, because /lib is a link to it.
     for (from, place, is_needed) in [
         ("boot", "boot", true),
         ("lib/modules", "lib/modules", false),
@@ -356,24 +329,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_is_answered_with_what_is() {
+    fn an_unknown_kernel_is_answered_with_the_available_ones() {
         insta::assert_snapshot!(chosen("debian:6.6-rt").unwrap_err());
         insta::assert_snapshot!(chosen("debian:6.12=6.12.1-1").unwrap_err());
-    }
-
-    #[test]
-    fn newer_comes_before_older_release_before_signed() {
-        let ascending = [
-            ("a", "6.12.95-1~bpo12+1"),
-            ("a", "6.12.95-2"),
-            ("a", "6.12.117-1"),
-            ("a-unsigned", "6.12.117-1~deb12u1"),
-            ("a", "6.12.117-1~deb12u1"),
-            ("a", "6.12.118-1"),
-        ];
-        for pair in ascending.windows(2) {
-            assert_eq!(preference(pair[0], pair[1]), Ordering::Less, "{pair:?}");
-        }
     }
 
     #[test]

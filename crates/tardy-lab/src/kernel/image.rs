@@ -1,4 +1,4 @@
-//! What a kernel's image says of itself: its processor and its release.
+//! A kernel image's processor and release.
 //!
 //! Formats: `Documentation/arch/x86/boot.rst` for x86's bzImage, `Documentation/arch/arm64/booting.rst` for arm64's
 //! Image, `drivers/firmware/efi/libstub/zboot-header.S` for an Image packed for EFI.
@@ -10,53 +10,53 @@ use thiserror::Error;
 
 use crate::arch::Arch;
 
-/// No image is longer unpacked, in bytes; a packed one that claims more is hostile.
+/// The longest unpacked image in bytes. A packed image that would be longer is hostile.
 const SIZE_LIMIT: u64 = 512 << 20;
-/// Before the release in every kernel (init/version.c).
+/// The text before the release in every kernel (init/version.c).
 const BANNER: &[u8] = b"Linux version ";
-/// No release is longer (the kernel's uname has 64 bytes with the ending zero).
+/// The longest release (uname(2) has 65 bytes including the final zero).
 const RELEASE_LIMIT: usize = 64;
 
-/// What is known of an image.
+/// What an image contains about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageFacts {
-    /// The processor that it is for.
+    /// Its processor.
     pub arch: Arch,
-    /// As `uname -r` will say; absent where the image does not tell.
+    /// Its release as in `uname -r`; `None` if the image does not contain it.
     pub release: Option<String>,
 }
 
-/// Why bytes are no kernel that can be booted.
+/// Why a file is not a kernel that can be booted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ImageError {
-    /// Nothing known begins like this.
+    /// The format is unknown.
     #[error(
-        "it is no kernel image: neither x86's bzImage, nor arm64's Image (packed with gzip or not), nor a vmlinux"
+        "not a kernel image: expected an x86 bzImage, an arm64 Image (packed with gzip or not) or a vmlinux"
     )]
     Unknown,
-    /// A kernel, but for another processor.
-    #[error("it is a kernel for {0}, and the lab has machines with x86_64 and aarch64 only")]
+    /// A kernel for a processor that no machine of the lab has.
+    #[error("a kernel for {0}; the lab's machines have x86_64 and aarch64 processors")]
     Processor(&'static str),
-    /// A kernel in a packing that the emulator cannot boot.
+    /// A kernel in a format that the emulator cannot boot.
     #[error(
-        "it is packed for EFI (an arm64 vmlinuz.efi), which the emulator cannot boot directly: take arch/arm64/boot/Image of the same build"
+        "packed for EFI (an arm64 vmlinuz.efi), which the emulator cannot boot directly; use arch/arm64/boot/Image of the same build"
     )]
     Efi,
-    /// It ends too early or is packed wrongly.
-    #[error("it is damaged: {0}")]
+    /// The file is truncated or damaged.
+    #[error("damaged: {0}")]
     Damaged(String),
 }
 
-/// Looks at an image. Never panics, whatever the bytes are.
+/// Reads an image's processor and release. Does not panic on any bytes.
 ///
 /// # Errors
-/// When it is no kernel for a machine of the lab.
-pub fn look(image: &[u8]) -> Result<ImageFacts, ImageError> {
+/// If it is not a kernel for a machine of the lab.
+pub fn inspect(image: &[u8]) -> Result<ImageFacts, ImageError> {
     if image.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = Vec::new();
         let mut reader = GzDecoder::new(image).take(SIZE_LIMIT);
         reader.read_to_end(&mut unpacked).map_err(|error| ImageError::Damaged(format!("gzip: {error}")))?;
-        // A packed bzImage boots nowhere; arm64's Image.gz does.
+        // The emulator boots a packed arm64 Image, but not a packed bzImage.
         return arm64(&unpacked).unwrap_or(Err(ImageError::Unknown));
     }
     arm64(image).or_else(|| x86(image)).or_else(|| elf(image)).unwrap_or_else(|| Err(other(image)))
@@ -76,7 +76,7 @@ fn x86(image: &[u8]) -> Option<Result<ImageFacts, ImageError>> {
     if !is_64_bit {
         return Some(Err(ImageError::Processor("32-bit x86")));
     }
-    // Zero means that there is none; else it counts from the end of the boot sector.
+    // The offset of the release from the end of the boot sector; 0 for none.
     let release = match u16::from_le_bytes(bytes(image, 0x20e)?) {
         0 => None,
         offset => image.get(usize::from(offset) + 0x200..).and_then(first_word),
@@ -90,11 +90,11 @@ fn elf(image: &[u8]) -> Option<Result<ImageFacts, ImageError>> {
     }
     let machine = u16::from_le_bytes(bytes(image, 0x12)?);
     let release = release_of_banner(image);
-    // A program is an ELF file too; the banner makes it a kernel.
+    // Programs are ELF files too; only a kernel contains the banner.
     let arch = match (release.is_some(), machine) {
         (false, _) => return Some(Err(ImageError::Unknown)),
-        (true, 62) => Arch::X86_64,
-        (true, 183) => Arch::Aarch64,
+        (true, machine) if machine == Arch::X86_64.elf_machine() => Arch::X86_64,
+        (true, machine) if machine == Arch::Aarch64.elf_machine() => Arch::Aarch64,
         (true, 40) => return Some(Err(ImageError::Processor("32-bit Arm"))),
         (true, 243) => return Some(Err(ImageError::Processor("RISC-V"))),
         (true, _) => return Some(Err(ImageError::Processor("another processor"))),
@@ -118,7 +118,7 @@ fn bytes<const N: usize>(image: &[u8], at: usize) -> Option<[u8; N]> {
     image.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-/// The release in the first banner with one; the same words also stand in formats, before a `%`.
+/// The release in the first banner that contains one. The banner's text is also in format strings, before a `%`.
 fn release_of_banner(image: &[u8]) -> Option<String> {
     let mut rest = image;
     while let Some(at) = rest.iter().position(|byte| *byte == BANNER[0]) {
@@ -136,7 +136,7 @@ fn release_of_banner(image: &[u8]) -> Option<String> {
 fn first_word(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().take(RELEASE_LIMIT + 1).position(|byte| matches!(byte, b' ' | 0))?;
     let word = std::str::from_utf8(&bytes[..end]).ok()?;
-    // It becomes part of paths.
+    // The release becomes part of paths.
     let is_plain = word.chars().all(|c| c.is_ascii_graphic() && c != '/') && !word.starts_with('.');
     (!word.is_empty() && is_plain).then(|| word.to_owned())
 }
@@ -151,7 +151,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// The header of a bzImage and no more.
+    /// The header of a bzImage.
     pub(crate) fn bzimage(release: &str) -> Vec<u8> {
         let mut image = vec![0_u8; 0x400];
         image[0x1fe..0x200].copy_from_slice(&[0x55, 0xaa]);
@@ -180,12 +180,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_header_tells_processor_and_release() {
+    fn the_header_has_processor_and_release() {
         let x86 = ImageFacts { arch: Arch::X86_64, release: Some("6.12.1+x".into()) };
-        assert_eq!(look(&bzimage("6.12.1+x")), Ok(x86));
+        assert_eq!(inspect(&bzimage("6.12.1+x")), Ok(x86));
         let arm = ImageFacts { arch: Arch::Aarch64, release: Some("6.1.0-56-rt-arm64".into()) };
-        assert_eq!(look(&arm_image("6.1.0-56-rt-arm64")), Ok(arm.clone()));
-        assert_eq!(look(&packed(&arm_image("6.1.0-56-rt-arm64"))), Ok(arm));
+        assert_eq!(inspect(&arm_image("6.1.0-56-rt-arm64")), Ok(arm.clone()));
+        assert_eq!(inspect(&packed(&arm_image("6.1.0-56-rt-arm64"))), Ok(arm));
     }
 
     #[test]
@@ -193,34 +193,34 @@ pub(super) mod tests {
         let mut elf = vec![0_u8; 0x40];
         elf[..4].copy_from_slice(b"\x7fELF");
         elf[0x12] = 62;
-        assert_eq!(look(&elf), Err(ImageError::Unknown));
+        assert_eq!(inspect(&elf), Err(ImageError::Unknown));
         elf.extend_from_slice(b"Linux version 6.6.1 (x)");
-        assert_eq!(look(&elf).unwrap().release.as_deref(), Some("6.6.1"));
+        assert_eq!(inspect(&elf).unwrap().release.as_deref(), Some("6.6.1"));
         elf[0x12] = 40;
-        assert_eq!(look(&elf), Err(ImageError::Processor("32-bit Arm")));
+        assert_eq!(inspect(&elf), Err(ImageError::Processor("32-bit Arm")));
     }
 
     #[test]
-    fn other_kernels_are_named() {
+    fn kernels_for_other_processors_are_recognised() {
         let mut old = bzimage("2.6");
         old[0x236] = 0;
-        assert_eq!(look(&old), Err(ImageError::Processor("32-bit x86")));
+        assert_eq!(inspect(&old), Err(ImageError::Processor("32-bit x86")));
         let mut zimage = vec![0_u8; 0x40];
         zimage[0x24..0x28].copy_from_slice(&[0x18, 0x28, 0x6f, 0x01]);
-        assert_eq!(look(&zimage), Err(ImageError::Processor("32-bit Arm")));
+        assert_eq!(inspect(&zimage), Err(ImageError::Processor("32-bit Arm")));
         let mut efi = vec![0_u8; 0x40];
         efi[..8].copy_from_slice(b"MZ\0\0zimg");
-        assert_eq!(look(&efi), Err(ImageError::Efi));
-        assert_eq!(look(b"\x7fELF"), Err(ImageError::Unknown));
-        assert_eq!(look(&[]), Err(ImageError::Unknown));
-        assert!(matches!(look(&[0x1f, 0x8b, 8]), Err(ImageError::Damaged(_))));
+        assert_eq!(inspect(&efi), Err(ImageError::Efi));
+        assert_eq!(inspect(b"\x7fELF"), Err(ImageError::Unknown));
+        assert_eq!(inspect(&[]), Err(ImageError::Unknown));
+        assert!(matches!(inspect(&[0x1f, 0x8b, 8]), Err(ImageError::Damaged(_))));
     }
 
     #[test]
-    fn a_release_that_is_a_path_is_none() {
-        assert_eq!(look(&bzimage("../../etc")).unwrap().release, None);
-        assert_eq!(look(&bzimage(&"6".repeat(65))).unwrap().release, None);
-        assert_eq!(look(&bzimage("")).unwrap().release, None);
+    fn a_release_that_is_not_a_file_name_is_ignored() {
+        assert_eq!(inspect(&bzimage("../../etc")).unwrap().release, None);
+        assert_eq!(inspect(&bzimage(&"6".repeat(65))).unwrap().release, None);
+        assert_eq!(inspect(&bzimage("")).unwrap().release, None);
     }
 
     proptest! {
@@ -230,7 +230,7 @@ pub(super) mod tests {
             which in 0..5_usize,
             end in any::<prop::sample::Index>(),
         ) {
-            drop(look(&image));
+            drop(inspect(&image));
             let mut known = match which {
                 0 => bzimage("6.1"),
                 1 => arm_image("6.1"),
@@ -239,9 +239,9 @@ pub(super) mod tests {
                 _ => vec![0; 0x40],
             };
             known.truncate(end.index(known.len() + 1));
-            drop(look(&known));
+            drop(inspect(&known));
             known.extend_from_slice(&image);
-            drop(look(&known));
+            drop(inspect(&known));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What kernels there are: in the cache, and in the distribution's archive.
+//! The list of kernels in the cache and in Debian's archive.
 
 use std::path::PathBuf;
 
@@ -13,71 +13,71 @@ use crate::packages::apt::Apt;
 use crate::packages::cache_directory::CacheDirectory;
 use crate::packages::{Notice, PackageError, PackageStore};
 
-/// The kernels that can be had.
+/// The available kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Listing {
-    /// Those on this machine.
+    /// The kernels on this machine.
     pub cached: Vec<Cached>,
     /// The newest of each series and flavour in the archive.
     pub offered: Vec<Offered>,
-    /// When the archive was asked, for each processor for which it ever was.
+    /// When the archive was read, for each processor for which it was.
     pub asked: Vec<Asked>,
 }
 
 /// A kernel on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cached {
-    /// What to ask for to get exactly this one, such as `debian:6.12=6.12.117-1~deb12u1`.
+    /// The spec of exactly this kernel, such as `debian:6.12=6.12.117-1~deb12u1`.
     pub spec: String,
-    /// What to ask for without its version, if that gets this one too.
+    /// The spec without a version, if it selects this kernel too.
     pub short_spec: Option<String>,
     /// Its processor.
     pub arch: Arch,
-    /// The package that it is from.
+    /// Its package.
     pub package: String,
     /// The package's version.
     pub version: String,
-    /// As `uname -r` will say.
+    /// Its release as in `uname -r`.
     pub release: String,
-    /// Where it is.
+    /// Its directory.
     pub directory: PathBuf,
-    /// The checksum of its image, in hexadecimal.
+    /// The SHA-256 of its image, in hexadecimal.
     pub image_sha256: String,
 }
 
 /// A kernel in the archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offered {
-    /// What to ask for, such as `debian:6.12-rt`.
+    /// Its spec, such as `debian:6.12-rt`.
     pub spec: String,
     /// Its processor.
     pub arch: Arch,
-    /// The package that it is in.
+    /// Its package.
     pub package: String,
     /// The package's version.
     pub version: String,
     /// A suite that has it.
     pub suite: String,
-    /// How it stands to the cache.
+    /// Whether the cache has it.
     pub state: OfferState,
 }
 
-/// How an offered kernel stands to the cache.
+/// Whether the cache has an offered kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OfferState {
-    /// It is there: asking for the series takes it, and refreshing brings nothing new.
+    /// The cache has this version.
     Cached,
-    /// The cache has this other version, which is taken until somebody refreshes.
+    /// The cache has this other version of the series, which is used until `--refresh`.
     Instead(String),
-    /// The cache has none of the series: asking for it fetches this one.
+    /// The cache has no kernel of the series.
     NotCached,
 }
 
-/// When the archive was asked.
+/// When the archive was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Asked {
-    /// About this processor.
+    /// The processor.
     pub arch: Arch,
     /// Seconds since 1970.
     pub at_seconds: u64,
@@ -85,11 +85,11 @@ pub struct Asked {
     pub suites: Vec<String>,
 }
 
-/// Lists the kernels for some processors. The archive is asked if `refresh`, or if it never was; where it cannot be
-/// asked and need not be, `notice` says so and the list is without its offers.
+/// Lists the kernels for `arches`. The archive is read with `refresh`, or if it never was. If it cannot be read without
+/// `refresh`, `notice` receives the error and the list lacks its offers.
 ///
 /// # Errors
-/// When the archive should be asked anew and does not answer.
+/// If the archive cannot be read with `refresh`.
 pub fn list(
     store: &PackageStore,
     arches: &[Arch],
@@ -103,17 +103,17 @@ pub fn list(
         let known = if refresh { None } else { debian::known_offers(store, arch) };
         let offers = match known {
             Some(offers) => offers,
-            None => match ask(store, arch, refresh, notice) {
+            None => match read_archive(store, arch, refresh, notice) {
                 Ok(offers) => offers,
                 Err(error) if refresh => return Err(error.into()),
                 Err(error) => {
-                    notice(&format!("what Debian offers for {} is not known: {error}", arch.debian_name()));
+                    notice(&format!("Debian's kernels for {} are not known: {error}", arch.debian_name()));
                     continue;
                 }
             },
         };
         listing.offered.extend(newest(&offers.kernels).map(|offer| Offered {
-            spec: wish(&offer.series, offer.rt, None).to_string(),
+            spec: debian_kernel(&offer.series, offer.rt, None).to_string(),
             arch,
             package: offer.package.name.clone(),
             version: offer.package.version.clone(),
@@ -125,21 +125,26 @@ pub fn list(
     Ok(listing)
 }
 
-fn ask(store: &PackageStore, arch: Arch, refresh: bool, notice: Notice<'_>) -> Result<Offers, PackageError> {
+fn read_archive(
+    store: &PackageStore,
+    arch: Arch,
+    refresh: bool,
+    notice: Notice<'_>,
+) -> Result<Offers, PackageError> {
     let _lock = store.cache.lock(notice)?;
     debian::offers(store, &Apt::prepare(store, arch)?, arch, refresh, notice)
 }
 
-fn wish(series: &str, rt: bool, exact: Option<&str>) -> DebianKernel {
+fn debian_kernel(series: &str, rt: bool, exact: Option<&str>) -> DebianKernel {
     DebianKernel { series: series.to_owned(), rt, exact: exact.map(str::to_owned) }
 }
 
 fn describe(cache: &CacheDirectory, kernel: &CachedKernel) -> Cached {
     let manifest = &kernel.manifest;
-    let short = wish(&manifest.series, manifest.rt, None);
+    let short = debian_kernel(&manifest.series, manifest.rt, None);
     let is_taken = cache::best(cache, manifest.arch, &short).is_some_and(|best| best == *kernel);
     Cached {
-        spec: wish(&manifest.series, manifest.rt, Some(&manifest.version)).to_string(),
+        spec: debian_kernel(&manifest.series, manifest.rt, Some(&manifest.version)).to_string(),
         short_spec: is_taken.then(|| short.to_string()),
         arch: manifest.arch,
         package: manifest.package.clone(),
@@ -150,7 +155,7 @@ fn describe(cache: &CacheDirectory, kernel: &CachedKernel) -> Cached {
     }
 }
 
-/// The last of each series and flavour: offers come with the preferred ones last.
+/// The last offer of each series and flavour, which is the preferred one.
 fn newest(offers: &[Offer]) -> impl Iterator<Item = &Offer> {
     offers.iter().enumerate().filter_map(|(index, offer)| {
         let next = offers.get(index + 1);
@@ -159,7 +164,7 @@ fn newest(offers: &[Offer]) -> impl Iterator<Item = &Offer> {
 }
 
 fn state(cache: &CacheDirectory, arch: Arch, offer: &Offer) -> OfferState {
-    match cache::best(cache, arch, &wish(&offer.series, offer.rt, None)) {
+    match cache::best(cache, arch, &debian_kernel(&offer.series, offer.rt, None)) {
         Some(best) if best.manifest.version == offer.package.version => OfferState::Cached,
         Some(best) => OfferState::Instead(best.manifest.version),
         None => OfferState::NotCached,

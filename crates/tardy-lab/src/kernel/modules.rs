@@ -1,9 +1,8 @@
 //! The modules that a guest loads, in the order in which they must be loaded.
 //!
-//! What a module depends on stands in the module itself, in its `.modinfo` section: there is one way for all kernels.
-//! The road not taken: `modules.dep`, which Debian's packages do not carry, since depmod(8) makes it when a package is
-//! installed. A guest has no modprobe(8) either, so what a module would have the kernel ask for at run time
-//! (`softdep=pre:`) is loaded beforehand as well.
+//! A module's dependencies are in the module itself, in its `.modinfo` section. Alternative not taken: `modules.dep`, which
+//! Debian's packages do not contain, because depmod(8) generates it when a package is installed. A guest has no modprobe(8),
+//! so modules that the kernel would request at run time (`softdep=pre:`) are loaded beforehand too.
 
 mod compression;
 mod modinfo;
@@ -16,22 +15,24 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::module_request::{ModuleRequest, ModuleSource};
 use super::{Kernel, config};
 use modinfo::Modinfo;
 
-/// No chain of dependencies is longer; one that is goes round in files that somebody made up.
+/// The longest chain of dependencies.
 const DEPTH_LIMIT: usize = 64;
 
 /// A module, ready for init_module(2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Module {
-    /// Its name as `/proc/modules` has it, with underscores.
+    /// Its name as in `/proc/modules`, with underscores.
     pub name: String,
     /// The uncompressed file.
     pub image: Vec<u8>,
-    /// What it is told, such as `ports=4`; mostly nothing.
+    /// Its parameters, such as `ports=4`; empty for none.
     pub parameters: String,
-    /// Whether it is loaded only once the boot's work has died down: what disturbs on purpose would never let it.
+    /// Whether it is loaded only once the CPUs are idle after the boot. With a module that disturbs on purpose they would not
+    /// become idle.
     pub at_rest: bool,
 }
 
@@ -41,76 +42,76 @@ impl std::fmt::Debug for Module {
     }
 }
 
-/// Why a kernel's modules cannot be had.
+/// Why a kernel's modules cannot be loaded.
 #[derive(Debug, Error)]
 pub enum ModuleError {
-    /// A kernel without modules.
+    /// The kernel has no modules.
     #[error(
-        "the kernel {kernel} comes without modules, and {wanted} is wanted: add modules=DIR, the directory of its modules"
+        "{wanted} is needed, but the kernel {kernel} has no modules: add modules=DIR, the directory of its modules"
     )]
     NoModules {
-        /// As asked for.
+        /// The kernel's spec.
         kernel: String,
-        /// The first module that is wanted.
+        /// The first module that is needed.
         wanted: String,
     },
-    /// Neither a module of this kernel nor built into it.
+    /// A module is neither a file of the kernel nor built into it.
     #[error("the kernel {kernel} ({release}) has no module {module}{}{}",
         needed_by.as_ref().map(|by| format!(", which {by} needs")).unwrap_or_default(),
         option.as_ref().map(|option| format!(": {option}")).unwrap_or_default())]
     Unknown {
-        /// As asked for.
+        /// The kernel's spec.
         kernel: String,
         /// Its release.
         release: String,
         /// The module.
         module: String,
-        /// The module that depends on it, if it was not asked for itself.
+        /// The module that depends on it; `None` if it was requested itself.
         needed_by: Option<String>,
-        /// What the kernel's configuration says of it, where that can be told.
+        /// The module's option in the kernel's configuration, if it is known.
         option: Option<String>,
     },
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("reading {}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
-    /// A file that is no module.
-    #[error("{} is no module that can be loaded: {problem}", path.display())]
+    /// A file is not a module.
+    #[error("{} is not a module that can be loaded: {problem}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
-    /// A module of another kernel.
-    #[error("{} is a module for the kernel {is}, and the kernel is {wanted}: give the modules of the same build", path.display())]
+    /// A module is for another kernel.
+    #[error("{} is a module for the kernel {is}, but the kernel is {wanted}: use the modules of the same build", path.display())]
     Release {
         /// The file.
         path: PathBuf,
-        /// The release that it was built for.
+        /// The module's release.
         is: String,
-        /// The kernel's.
+        /// The kernel's release.
         wanted: String,
     },
 }
 
-/// The modules to load for `wanted`, each after what it depends on, none twice, and then those for `at_rest`, which wait
-/// until the boot's work has died down. What is built into the kernel needs no loading and is left out. `-` and `_` in
-/// names are the same.
-///
-/// Each of them is a name, or the path of a file that ends in `.ko`, in which `{release}` is the kernel's release, so that
-/// one recipe does for several kernels; behind it its parameters may stand, as for insmod(8).
+/// The modules to load: `wanted`, and then `at_rest`, which are loaded once the CPUs are idle. Each module follows its
+/// dependencies, and none occurs twice. Modules that are built into the kernel are left out. `-` and `_` in names are the same.
 ///
 /// # Errors
-/// When the kernel has no such module, and when a file is missing, damaged or another kernel's.
-pub fn resolve(kernel: &Kernel, wanted: &[String], at_rest: &[String]) -> Result<Vec<Module>, ModuleError> {
+/// If the kernel does not have a module, or a file is missing, damaged or for another kernel.
+pub fn resolve(
+    kernel: &Kernel,
+    wanted: &[ModuleRequest],
+    at_rest: &[ModuleRequest],
+) -> Result<Vec<Module>, ModuleError> {
     let Some(first) = wanted.iter().chain(at_rest).next() else { return Ok(Vec::new()) };
     let Some(directory) = &kernel.modules else {
-        return Err(ModuleError::NoModules { kernel: kernel.spec.clone(), wanted: first.clone() });
+        return Err(ModuleError::NoModules { kernel: kernel.spec.clone(), wanted: first.to_string() });
     };
     let mut resolver = Resolver {
         kernel,
@@ -120,11 +121,11 @@ pub fn resolve(kernel: &Kernel, wanted: &[String], at_rest: &[String]) -> Result
         modules: Vec::new(),
     };
     for one in wanted {
-        resolver.want(one)?;
+        resolver.add_requested(one)?;
     }
     let loaded_at_once = resolver.modules.len();
     for one in at_rest {
-        resolver.want(one)?;
+        resolver.add_requested(one)?;
     }
     for module in &mut resolver.modules[loaded_at_once..] {
         module.at_rest = true;
@@ -136,28 +137,32 @@ struct Resolver<'a> {
     kernel: &'a Kernel,
     files: BTreeMap<String, PathBuf>,
     built_in: BTreeSet<String>,
-    /// What is in `modules` or is about to be: a circle ends here.
+    /// The modules that are in `modules` or are being added: this ends circular dependencies.
     seen: BTreeSet<String>,
     modules: Vec<Module>,
 }
 
 impl Resolver<'_> {
-    /// Adds what a recipe asks for: a name or a file, and parameters behind it.
-    fn want(&mut self, one: &str) -> Result<(), ModuleError> {
-        let (module, parameters) = one.split_once(' ').unwrap_or((one, ""));
-        let name = match module.strip_suffix(".ko") {
-            Some(_) => self.need_file(Path::new(&module.replace("{release}", &self.kernel.release)))?,
-            None => {
-                self.need(&normal(module), None, 0)?;
-                normal(module)
+    /// Adds a requested module and its dependencies.
+    fn add_requested(&mut self, one: &ModuleRequest) -> Result<(), ModuleError> {
+        let name = match &one.module {
+            ModuleSource::File(path) => {
+                self.add_file(Path::new(&path.replace("{release}", &self.kernel.release)))?
+            }
+            ModuleSource::Named(name) => {
+                self.add_named(&normal(name), None, 0)?;
+                normal(name)
             }
         };
-        self.tell(&name, parameters.trim());
+        // A module that is built in is not loaded and takes no parameters.
+        if let Some(module) = self.modules.iter_mut().find(|module| module.name == name) {
+            module.parameters.clone_from(&one.parameters);
+        }
         Ok(())
     }
 
-    /// Adds a module behind all that it depends on.
-    fn need(&mut self, name: &str, needed_by: Option<&str>, depth: usize) -> Result<(), ModuleError> {
+    /// Adds a module of the kernel after its dependencies.
+    fn add_named(&mut self, name: &str, needed_by: Option<&str>, depth: usize) -> Result<(), ModuleError> {
         if self.seen.contains(name) {
             return Ok(());
         }
@@ -165,26 +170,19 @@ impl Resolver<'_> {
             return if self.is_built_in(name) { Ok(()) } else { Err(self.unknown(name, needed_by)) };
         };
         if depth > DEPTH_LIMIT {
-            let problem = format!("its dependencies go more than {DEPTH_LIMIT} deep");
+            let problem = format!("its dependencies are more than {DEPTH_LIMIT} deep");
             return Err(ModuleError::Damaged { path, problem });
         }
         self.add(name, path, depth)
     }
 
-    /// Adds the module in a person's own file. Gives its name.
-    fn need_file(&mut self, path: &Path) -> Result<String, ModuleError> {
+    /// Adds the module in a file after its dependencies, and returns its name.
+    fn add_file(&mut self, path: &Path) -> Result<String, ModuleError> {
         let name = normal(&path.file_stem().unwrap_or_default().to_string_lossy());
         if !self.seen.contains(&name) {
             self.add(&name, path.to_owned(), 0)?;
         }
         Ok(name)
-    }
-
-    /// Says what a module is told when it is loaded; of one that is built in, nobody can.
-    fn tell(&mut self, name: &str, parameters: &str) {
-        if let Some(module) = self.modules.iter_mut().find(|module| module.name == name) {
-            parameters.clone_into(&mut module.parameters);
-        }
     }
 
     fn add(&mut self, name: &str, path: PathBuf, depth: usize) -> Result<(), ModuleError> {
@@ -196,19 +194,19 @@ impl Resolver<'_> {
         }
         for soft in &info.soft_before {
             if let Some(provider) = self.provider(&normal(soft)) {
-                self.need(&provider, Some(name), depth + 1)?;
+                self.add_named(&provider, Some(name), depth + 1)?;
             }
         }
         for hard in &info.depends {
-            self.need(&normal(hard), Some(name), depth + 1)?;
+            self.add_named(&normal(hard), Some(name), depth + 1)?;
         }
         self.modules.push(Module { name: name.to_owned(), image, parameters: String::new(), at_rest: false });
         Ok(())
     }
 
-    /// The module that a soft dependency means: the one of that name, or the first of those whose name begins so that
-    /// has it for an alias, the generic one before those for a special processor. (`crc32c` means `crc32c_generic`.)
-    /// Any other alias would take reading thousands of modules to find; a soft dependency may be missing.
+    /// The module of a soft dependency: the one of that name, or else the first whose name begins with it and that has it as
+    /// an alias, generic ones first. (`crc32c` means `crc32c_generic`.) To find other aliases, thousands of modules would have
+    /// to be read; a soft dependency may be missing.
     fn provider(&self, wanted: &str) -> Option<String> {
         if self.files.contains_key(wanted) {
             return Some(wanted.to_owned());
@@ -231,7 +229,7 @@ impl Resolver<'_> {
             || self.option(name).is_some_and(|(_, value)| value.as_deref() == Some("y"))
     }
 
-    /// The option that makes a module and its value in this kernel.
+    /// The configuration option of a module and its value in this kernel.
     fn option(&self, name: &str) -> Option<(&'static str, Option<String>)> {
         let option = options::of_module(name)?;
         let options = config::of(self.kernel).ok()??;
@@ -242,9 +240,9 @@ impl Resolver<'_> {
         let option = match (self.option(name), options::of_module(name)) {
             (Some((option, None)), _) => Some(format!("CONFIG_{option} is not set in its configuration")),
             (Some((option, Some(value))), _) => {
-                Some(format!("its configuration says CONFIG_{option}={value}, so the file is missing"))
+                Some(format!("its configuration has CONFIG_{option}={value}, so the file is missing"))
             }
-            (None, Some(option)) => Some(format!("it is made by CONFIG_{option}=m")),
+            (None, Some(option)) => Some(format!("CONFIG_{option}=m builds it")),
             (None, None) => None,
         };
         ModuleError::Unknown {
@@ -265,7 +263,7 @@ fn read(path: &Path) -> Result<(Vec<u8>, Modinfo), ModuleError> {
     Ok((image, info))
 }
 
-/// Every module file below a directory, by name. Links are not followed: `build` and `source` lead to whole trees.
+/// The module files below a directory, by module name. Links are not followed: `build` and `source` lead to whole trees.
 fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, ModuleError> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut directories = vec![directory.to_owned()];
@@ -280,7 +278,7 @@ fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, ModuleError> {
             }
         }
     }
-    // Of two files of one name the later stays: the one in updates/, as depmod(8) has it.
+    // Of two files with one name the later is used: the one in updates/, as with depmod(8).
     let is_update = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "updates");
     files.sort_by_key(|path| (is_update(path), path.clone()));
     Ok(files.into_iter().filter_map(|path| Some((module_name(&path)?, path))).collect())
@@ -292,7 +290,7 @@ fn module_name(path: &Path) -> Option<String> {
     matches!(end, "" | ".xz" | ".gz" | ".zst").then(|| normal(stem))
 }
 
-/// The modules that are part of the kernel, from `modules.builtin`; none where there is no such file.
+/// The modules that are built into the kernel, from `modules.builtin`; empty if that file does not exist.
 fn built_in(directory: &Path) -> Result<BTreeSet<String>, ModuleError> {
     let path = directory.join("modules.builtin");
     match fs::read_to_string(&path) {

@@ -1,8 +1,8 @@
-//! tardy's own modules, the lab's pins and the disturber, built for a kernel of Debian's from sources that are part of this
+//! tardy's own modules, `tardy_pins` and `tardy_disturb`, built for a Debian kernel from sources that are part of this
 //! program.
 //!
-//! Headers come from the same archive as the kernel and are not installed; what was built is kept beside them in the cache.
-//! The road not taken: modules that are built beforehand, which would be one for each release of each kernel.
+//! The headers come from the same archive as the kernel and are not installed. The built modules are kept in the cache.
+//! Alternative not taken: prebuilt modules, which would be needed for each release of each kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,50 +11,52 @@ use std::process::Command;
 use thiserror::Error;
 
 use super::Kernel;
+use super::module_request::{ModuleRequest, ModuleSource};
 use crate::arch::Arch;
 use crate::checksum::sha256;
 use crate::packages::{Notice, PackageError, PackageStore, PackageVersion, Scratch};
 
-/// A module, and the files that it is made of.
-struct Own {
+/// A module and its sources.
+struct OwnModule {
     name: &'static str,
     source: &'static str,
     makefile: &'static str,
 }
 
-const OWN: [Own; 2] = [
-    Own {
+const OWN: [OwnModule; 2] = [
+    OwnModule {
         name: "tardy_pins",
         source: include_str!("../../../../kernel/pins/tardy_pins.c"),
         makefile: include_str!("../../../../kernel/pins/Makefile"),
     },
-    Own {
+    OwnModule {
         name: "tardy_disturb",
         source: include_str!("../../../../kernel/disturb/tardy_disturb.c"),
         makefile: include_str!("../../../../kernel/disturb/Makefile"),
     },
 ];
 
-/// Where the packages' makefiles name each other from the root.
+/// The directory in which the packages' makefiles include each other.
 const SOURCES: &str = "/usr/src/";
 
-/// Why a module of tardy's own cannot be had.
+/// Why one of tardy's own modules is not available.
 #[derive(Debug, Error)]
 pub enum OwnModuleError {
-    /// A kernel that is not Debian's.
+    /// The kernel is not one of Debian's.
     #[error(
-        "{module} is built for Debian's kernels, and {kernel} is none: build it from kernel/ of tardy's sources against \
-         that kernel, and name the file"
+        "tardy builds {module} for Debian's kernels only, and {kernel} is not one: build it from kernel/ of tardy's sources \
+         against that kernel, and give the file's path"
     )]
     NoHeaders {
         /// The module.
         module: &'static str,
-        /// The kernel as asked for.
+        /// The kernel's spec.
         kernel: String,
     },
-    /// A guest of another processor.
+    /// The guest has another processor than this machine.
     #[error(
-        "{module} cannot be built for {} here: the programs that build modules are that processor's own", arch.debian_name()
+        "{module} cannot be built for {} on this machine: the programs that build modules run on that processor only",
+        arch.debian_name()
     )]
     Foreign {
         /// The module.
@@ -62,102 +64,100 @@ pub enum OwnModuleError {
         /// The guest's processor.
         arch: Arch,
     },
-    /// Headers could not be had, or the cache not be written.
-    #[error("the headers of {kernel}, against which tardy's own modules are built: {error}")]
+    /// The headers could not be fetched, or the cache not written.
+    #[error("tardy's own modules cannot be built without the headers of {kernel}: {error}")]
     Packages {
-        /// The kernel as asked for.
+        /// The kernel's spec.
         kernel: String,
-        /// What went wrong.
+        /// The error.
         error: PackageError,
     },
     /// make(1) could not be started.
-    #[error("make cannot be started ({0}), and tardy's own modules are built with it: install make and gcc")]
+    #[error("tardy's own modules cannot be built, because make does not start ({0}): install make and gcc")]
     NoMake(std::io::Error),
     /// make(1) failed.
-    #[error("{module} cannot be built (with make and gcc); make says:\n{said}")]
+    #[error("{module} cannot be built; make (with gcc) reports:\n{output}")]
     Build {
         /// The module.
         module: &'static str,
-        /// In make's words.
-        said: String,
+        /// What make wrote.
+        output: String,
     },
 }
 
 impl OwnModuleError {
-    /// Whether it is this machine that lacks something, and not the module that is wrong.
+    /// Whether this machine lacks something, as opposed to an error in the module.
     pub fn is_of_the_machine(&self) -> bool {
         !matches!(self, Self::Build { .. })
     }
 }
 
-/// `wanted` with the file of each module of tardy's own in the place of its name, for [`super::modules::resolve`].
+/// Builds each of tardy's own modules among `wanted`, and returns `wanted` with the built files in place of the names.
 ///
 /// # Errors
-/// When one of them cannot be had for `kernel`.
-pub fn in_place(
+/// If one of them is not available for `kernel`.
+pub fn build_wanted(
     store: &PackageStore,
     kernel: &Kernel,
-    wanted: &[String],
+    wanted: &[ModuleRequest],
     notice: Notice<'_>,
-) -> Result<Vec<String>, OwnModuleError> {
+) -> Result<Vec<ModuleRequest>, OwnModuleError> {
     let mut all = Vec::new();
     for one in wanted {
-        let (name, parameters) = one.split_once(' ').unwrap_or((one, ""));
-        all.push(match OWN.iter().find(|own| own.name == name) {
-            Some(own) => {
-                let file = directory(store, kernel, own, notice)?.join(format!("{}.ko", own.name));
-                format!("{} {parameters}", file.display())
-            }
-            None => one.clone(),
-        });
+        let is_wanted = |own: &&OwnModule| one.module == ModuleSource::Named(own.name.to_owned());
+        let mut one = one.clone();
+        if let Some(own) = OWN.iter().find(is_wanted) {
+            let file = directory(store, kernel, own, notice)?.join(format!("{}.ko", own.name));
+            one.module = ModuleSource::File(file.display().to_string());
+        }
+        all.push(one);
     }
     Ok(all)
 }
 
-/// The directory that has all of them, built for `kernel`; `own` is the one that is wanted.
+/// The directory with all of tardy's modules, built for `kernel`. `own` is the module that errors name.
 fn directory(
     store: &PackageStore,
     kernel: &Kernel,
-    own: &Own,
+    own: &OwnModule,
     notice: Notice<'_>,
 ) -> Result<PathBuf, OwnModuleError> {
-    let package = kernel.package.as_deref().and_then(|package| package.split_once('='));
-    let Some((_, version)) = package else {
+    let Some(PackageVersion { version, .. }) = &kernel.package else {
         return Err(OwnModuleError::NoHeaders { module: own.name, kernel: kernel.spec.clone() });
     };
     if Arch::of_this_program() != Some(kernel.arch) {
         return Err(OwnModuleError::Foreign { module: own.name, arch: kernel.arch });
     }
-    let told = |error| OwnModuleError::Packages { kernel: kernel.spec.clone(), error };
+    let failed = |error| OwnModuleError::Packages { kernel: kernel.spec.clone(), error };
     let place = place(store, kernel);
     if place.is_dir() {
         return Ok(place);
     }
-    let headers = store.fetch_union(kernel.arch, &headers(kernel, version), notice).map_err(told)?;
-    let _lock = store.cache.lock(notice).map_err(told)?;
+    let headers = store.fetch_union(kernel.arch, &headers(kernel, version), notice).map_err(failed)?;
+    let _lock = store.cache.lock(notice).map_err(failed)?;
     if place.is_dir() {
         return Ok(place);
     }
     notice(&format!("building tardy's own modules for {}", kernel.release));
     let tree = headers.root.join("usr/src").join(format!("linux-headers-{}", kernel.release));
-    relocate(&headers.root).map_err(told)?;
-    let scratch = Scratch::new(&store.cache).map_err(told)?;
+    relocate(&headers.root).map_err(failed)?;
+    let scratch = Scratch::new(&store.cache).map_err(failed)?;
     for own in &OWN {
         build(own, &tree, scratch.path())?;
     }
-    scratch.become_directory(&place).map_err(told)?;
+    scratch.move_to(&place).map_err(failed)?;
     Ok(place)
 }
 
-/// Where they lie once they are built from these sources for that release.
+/// The directory of the modules built from these sources for that release.
 fn place(store: &PackageStore, kernel: &Kernel) -> PathBuf {
     let sources: String = OWN.iter().flat_map(|own| [own.source, own.makefile]).collect();
     let name = format!("{}_{}", kernel.release, &sha256(sources.as_bytes())[..16]);
     store.cache.own_modules(kernel.arch).join(name.replace('/', "%"))
 }
 
-/// The packages that a kernel's headers are in: its own, those of all flavours, and the programs of the build, which
-/// Debian named by series before it named kernels by version (6.1.0-56, 6.12.117+deb12).
+/// The packages with a kernel's headers: its own, the common one of all flavours, and the build's programs. The last is named
+/// by series for kernels that are not named by version (6.1.0-56 as opposed to 6.12.117+deb12).
 fn headers(kernel: &Kernel, version: &str) -> Vec<PackageVersion> {
     let release = kernel.release.as_str();
     let flavoured = release.strip_suffix(&format!("-{}", kernel.arch.debian_name())).unwrap_or(release);
@@ -173,7 +173,7 @@ fn headers(kernel: &Kernel, version: &str) -> Vec<PackageVersion> {
     names.map(|name| PackageVersion { name, version: version.to_owned() }).into()
 }
 
-/// Makes packages' makefiles, and a link between packages, lead to where they are and not to where they would be installed.
+/// Changes the paths in the packages' makefiles, and the links between packages, from installed places to places below `root`.
 fn relocate(root: &Path) -> Result<(), PackageError> {
     let sources = root.join(SOURCES.trim_start_matches('/'));
     let trees = fs::read_dir(&sources).map_err(PackageError::file("reading", &sources))?;
@@ -207,10 +207,11 @@ fn relocated(makefile: &str, root: &Path) -> String {
     text
 }
 
-/// Builds one below `directory`, and leaves its file there.
-fn build(own: &Own, tree: &Path, directory: &Path) -> Result<(), OwnModuleError> {
+/// Builds a module in a directory below `directory`, and moves the file to `directory`.
+fn build(own: &OwnModule, tree: &Path, directory: &Path) -> Result<(), OwnModuleError> {
     let at = directory.join("build").join(own.name);
-    let failed = |error: std::io::Error| OwnModuleError::Build { module: own.name, said: error.to_string() };
+    let failed =
+        |error: std::io::Error| OwnModuleError::Build { module: own.name, output: error.to_string() };
     fs::create_dir_all(&at).map_err(failed)?;
     fs::write(at.join("Makefile"), own.makefile).map_err(failed)?;
     fs::write(at.join(format!("{}.c", own.name)), own.source).map_err(failed)?;
@@ -219,15 +220,15 @@ fn build(own: &Own, tree: &Path, directory: &Path) -> Result<(), OwnModuleError>
         .arg("-C")
         .arg(tree)
         .arg(format!("M={}", at.display()))
-        // Debugging information has paths in it; that for BPF would take a program which nothing else here needs.
+        // Debugging information contains paths, and that for BPF needs another program (pahole).
         .args(["KCFLAGS=-g0", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"])
         .output()
         .map_err(OwnModuleError::NoMake)?;
     if !output.status.success() {
-        let said = [output.stdout, output.stderr].concat();
+        let output = [output.stdout, output.stderr].concat();
         return Err(OwnModuleError::Build {
             module: own.name,
-            said: String::from_utf8_lossy(&said).into_owned(),
+            output: String::from_utf8_lossy(&output).into_owned(),
         });
     }
     let file = format!("{}.ko", own.name);
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_in_three_packages_each() {
+    fn each_kernel_has_three_packages_of_headers() {
         for (release, names) in [
             (
                 "6.12.117+deb12-rt-amd64",
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn makefiles_lead_into_the_cache_and_only_once() {
+    fn makefiles_are_relocated_only_once() {
         let text = "KBUILD_OUTPUT=/usr/src/a\ninclude /usr/src/b/Makefile\n";
         let once = relocated(text, Path::new("/c"));
         assert_eq!(once, "KBUILD_OUTPUT=/c/usr/src/a\ninclude /c/usr/src/b/Makefile\n");
@@ -292,16 +293,19 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_by_path_has_no_headers() {
+    fn own_modules_are_not_built_for_a_kernel_by_path() {
         let cache = tempfile::tempdir().unwrap();
         let store = PackageStore {
             cache: crate::packages::cache_directory::CacheDirectory::at(cache.path()),
             programs: crate::packages::apt::Programs::default(),
             mirrors: crate::packages::apt::Mirrors::of_environment().unwrap(),
         };
-        let wanted = ["veth".to_owned(), "tardy_pins period_us=1000".to_owned()];
-        let error = in_place(&store, &kernel("6.1"), &wanted, &mut |_: &str| {}).unwrap_err();
-        assert!(error.to_string().contains("name the file") && error.is_of_the_machine(), "{error}");
-        assert_eq!(in_place(&store, &kernel("6.1"), &wanted[..1], &mut |_: &str| {}).unwrap(), wanted[..1]);
+        let wanted = ["veth", "tardy_pins period_us=1000"].map(ModuleRequest::parse);
+        let error = build_wanted(&store, &kernel("6.1"), &wanted, &mut |_: &str| {}).unwrap_err();
+        assert!(error.to_string().contains("give the file's path") && error.is_of_the_machine(), "{error}");
+        assert_eq!(
+            build_wanted(&store, &kernel("6.1"), &wanted[..1], &mut |_: &str| {}).unwrap(),
+            wanted[..1]
+        );
     }
 }

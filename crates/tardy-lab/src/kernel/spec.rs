@@ -1,7 +1,7 @@
-//! Which kernel is wanted, as a person writes it.
+//! The name of a kernel on the command line and in recipes.
 //!
 //! `debian:6.12`, `debian:6.12-rt`, `debian:6.12=6.12.117-1~deb12u1`, or the path of an image; then, each after a
-//! comma and in any order, `append='words'`, and for a path `modules=DIR`, `config=FILE` and `dtbs=DIR`.
+//! comma and in any order, `append='PARAMETERS'`, and for a path `modules=DIR`, `config=FILE` and `dtbs=DIR`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,22 +11,22 @@ use thiserror::Error;
 
 use crate::checksum::sha256;
 
-/// A kernel that somebody asked for.
+/// A request for a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelSpec {
     /// Where it comes from.
     pub source: Source,
-    /// Words that are added to its command line; empty for none.
+    /// Parameters that are added to its command line; empty for none.
     pub append: String,
 }
 
 /// Where a kernel comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// The distribution's packages.
+    /// Debian's packages.
     Debian(DebianKernel),
-    /// Files of one's own.
-    Own(OwnKernel),
+    /// Files on this machine.
+    Path(KernelByPath),
 }
 
 /// One of Debian's kernels.
@@ -34,15 +34,15 @@ pub enum Source {
 pub struct DebianKernel {
     /// The first two numbers of its version, such as `6.12`.
     pub series: String,
-    /// Whether the PREEMPT_RT one is meant.
+    /// Whether it is the PREEMPT_RT kernel.
     pub rt: bool,
-    /// The package's version to the letter; absent for the newest.
+    /// The package's exact version; `None` for the newest.
     pub exact: Option<String>,
 }
 
 /// A kernel by its files.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OwnKernel {
+pub struct KernelByPath {
     /// The image.
     pub image: PathBuf,
     /// The directory of its modules, or one that holds `lib/modules/RELEASE`.
@@ -53,67 +53,63 @@ pub struct OwnKernel {
     pub device_trees: Option<PathBuf>,
 }
 
-/// Why a text names no kernel.
+/// Why a text does not name a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// There is nothing before the first comma.
-    #[error("no kernel in {0:?}: write debian:SERIES, debian:SERIES-rt or the path of an image")]
+    /// Nothing precedes the first comma.
+    #[error("expected debian:SERIES, debian:SERIES-rt or the path of an image, not {0:?}")]
     Nothing(String),
-    /// What stands after `debian:` is no series.
+    /// The text after `debian:` is not a series.
     #[error(
-        "{0:?} is no series of Debian's kernels: write two numbers as in debian:6.12, with -rt behind them for the \
-         RT kernel (debian:6.12-rt), and =VERSION for one version of the package (debian:6.12=6.12.117-1~deb12u1)"
+        "expected a series of Debian's kernels, such as debian:6.12, not {0:?}; add -rt for the RT kernel \
+         (debian:6.12-rt), and =VERSION for one version of the package (debian:6.12=6.12.117-1~deb12u1)"
     )]
     Series(String),
-    /// What stands after `=` is no version of that series.
+    /// The text after `=` is not a version of that series.
     #[error(
-        "{version:?} is no version of a {series} kernel: write a package's version to the letter, as `tardy lab \
-         kernels` lists them, such as debian:6.12=6.12.117-1~deb12u1"
+        "{version:?} is not a version of a {series} kernel: expected a package's exact version as `tardy lab kernels` \
+         lists it, such as debian:6.12=6.12.117-1~deb12u1"
     )]
     Exact {
         /// As written.
         version: String,
-        /// The series that it should be of.
+        /// The series.
         series: String,
     },
-    /// An option that there is not.
-    #[error(
-        "{option:?} is no option of {whose}, which takes {known}; a comma inside a value needs quotes around it"
-    )]
+    /// An unknown option.
+    #[error("{whose} has no option {option:?}; it takes {known}; quote a value that contains a comma")]
     Option {
         /// As written.
         option: String,
-        /// Whose options these are.
+        /// The kind of kernel.
         whose: &'static str,
-        /// The options that there are.
+        /// The options of that kind.
         known: &'static str,
     },
     /// An option without a value.
-    #[error("{0}= stands there without a value: write {0}=VALUE, or leave it out")]
+    #[error("{0}= has no value: write {0}=VALUE, or leave it out")]
     Empty(&'static str),
     /// An option given twice.
-    #[error(
-        "{0}= is given twice: once is enough (several words for the command line go into one append='…')"
-    )]
+    #[error("{0}= is given twice; several parameters of the command line go into one append='…'")]
     Twice(&'static str),
-    /// A quote that is opened and not closed, or closed before the value's end.
-    #[error("the quote {quote} in {text:?} is not closed before the next comma or the end")]
+    /// A quote that is not closed, or closed before the value's end.
+    #[error("the quote {quote} in {text:?} is not closed at the end of the value")]
     Quote {
         /// The quote.
         quote: char,
-        /// From the quote on.
+        /// The text from the quote on.
         text: String,
     },
-    /// A character that no command line and no path holds.
-    #[error("a kernel is named in one line of text, without control characters: {0:?}")]
+    /// A control character.
+    #[error("a kernel's name is one line without control characters, not {0:?}")]
     Control(String),
 }
 
 impl KernelSpec {
-    /// Reads a kernel as a person writes it.
+    /// Parses the name of a kernel.
     ///
     /// # Errors
-    /// When it is not one, with what would be.
+    /// If the text does not name a kernel.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         if text.chars().any(char::is_control) {
             return Err(SpecError::Control(text.to_owned()));
@@ -135,19 +131,19 @@ impl KernelSpec {
                     "modules=, config=, dtbs= and append=",
                     ["append", "modules", "config", "dtbs"],
                 )?;
-                let own = OwnKernel {
+                let files = KernelByPath {
                     image: head.value.into(),
                     modules: modules.map(Into::into),
                     config: config.map(Into::into),
                     device_trees: dtbs.map(Into::into),
                 };
-                Ok(Self { source: Source::Own(own), append: append.unwrap_or_default() })
+                Ok(Self { source: Source::Path(files), append: append.unwrap_or_default() })
             }
         }
     }
 
-    /// A name for files: letters, digits and `.+_=-` only. Two kernels never have the same one: what does not show in
-    /// it, shows in eight figures of a hash behind it.
+    /// A name for files, of letters, digits and `.+_=-`. Different kernels have different names: if the characters cannot
+    /// show a difference, eight digits of a hash follow.
     pub fn slug(&self) -> String {
         let (plain, is_whole) = match &self.source {
             Source::Debian(kernel) => {
@@ -159,8 +155,8 @@ impl KernelSpec {
                     self.append.is_empty() || is_one_setting(&self.append),
                 )
             }
-            Source::Own(own) => {
-                let name = own.image.file_name().map(|name| name.to_string_lossy().into_owned());
+            Source::Path(files) => {
+                let name = files.image.file_name().map(|name| name.to_string_lossy().into_owned());
                 (name.unwrap_or_else(|| "kernel".into()), false)
             }
         };
@@ -170,7 +166,7 @@ impl KernelSpec {
             return plain;
         }
         let hash = &sha256(self.to_string().as_bytes())[..8];
-        // File names end at 255 bytes, and callers put theirs behind this one.
+        // File names have at most 255 bytes, and callers add a suffix.
         format!("{}-{hash}", &safe[..safe.len().min(80)])
     }
 }
@@ -191,14 +187,14 @@ impl fmt::Display for DebianKernel {
 }
 
 impl fmt::Display for KernelSpec {
-    /// In the one way that [`KernelSpec::parse`] reads back as the same kernel.
+    /// The form that [`KernelSpec::parse`] reads as the same kernel.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
             Source::Debian(kernel) => kernel.fmt(f)?,
-            Source::Own(own) => {
-                f.write_str(&quoted(&own.image.to_string_lossy()))?;
+            Source::Path(files) => {
+                f.write_str(&quoted(&files.image.to_string_lossy()))?;
                 for (name, path) in
-                    [("modules", &own.modules), ("config", &own.config), ("dtbs", &own.device_trees)]
+                    [("modules", &files.modules), ("config", &files.config), ("dtbs", &files.device_trees)]
                 {
                     if let Some(path) = path {
                         write!(f, ",{name}={}", quoted(&path.to_string_lossy()))?;
@@ -215,13 +211,13 @@ fn quoted(value: &str) -> String {
     match () {
         () if !value.contains([',', ' ']) && !begins_quoted => value.to_owned(),
         () if !value.contains('\'') => format!("'{value}'"),
-        // A value with both quotes cannot be written down; without a comma it needs no quotes either.
+        // `parse` accepts no value with both quotes and a comma; without a comma it needs no quotes.
         () if !value.contains('"') => format!("\"{value}\""),
         () => value.to_owned(),
     }
 }
 
-/// One setting such as `preempt=none`: written behind a dash, it cannot be taken for anything else.
+/// Whether `append` is one setting such as `preempt=none`, which is unambiguous after a dash in a file name.
 fn is_one_setting(append: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'))
@@ -255,16 +251,16 @@ fn debian(text: &str) -> Result<DebianKernel, SpecError> {
     Ok(DebianKernel { series: series.to_owned(), rt, exact: exact.map(str::to_owned) })
 }
 
-/// What stands between two commas: a value, and the option's name before it.
+/// The text between two commas: a value, and the option's name before it.
 #[derive(Default)]
 struct Piece {
     name: Option<String>,
     value: String,
-    /// Whether the value stood in quotes: then it may be empty on purpose.
+    /// Whether the value was quoted. A quoted value may be empty.
     is_quoted: bool,
 }
 
-/// Cuts at commas that do not stand in quotes. The first piece is the kernel itself, in which `=` means nothing.
+/// Splits at commas outside quotes. The first piece is the kernel itself, in which `=` has no meaning.
 fn pieces(text: &str) -> Result<Vec<Piece>, SpecError> {
     let mut pieces = Vec::new();
     let mut rest = Some(text);
@@ -301,7 +297,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, SpecError> {
     Ok(pieces)
 }
 
-/// Sorts options into the places of their names.
+/// The options' values in the order of `names`.
 fn options<const N: usize>(
     pieces: impl Iterator<Item = Piece>,
     whose: &'static str,

@@ -1,9 +1,9 @@
-//! The kernel inside x86's bzImage, which an emulator boots without unpacking it first.
+//! The kernel inside an x86 bzImage, which the emulator can boot directly.
 //!
-//! A bzImage is a small program that unpacks the kernel and starts it. Emulated, that program costs about a second of
-//! every boot; on the host it costs a fraction of that, once. QEMU enters the kernel itself by the PVH protocol, at the
-//! address that a note in it names. What cannot be unpacked here (xz with its filter for x86 code, for one) is booted
-//! as it came.
+//! A bzImage is a small program that unpacks the kernel and starts it. In the emulator that takes about a second of every
+//! boot; on the host it takes a fraction of that, once. QEMU enters the unpacked kernel by the PVH protocol, at the address in
+//! one of its notes. An image that cannot be unpacked here, such as one packed with xz and its filter for x86 code, is booted
+//! unchanged.
 //!
 //! Formats: `Documentation/arch/x86/boot.rst` (setup_sects, payload_offset), elf(5), and `XEN_ELFNOTE_PHYS32_ENTRY` in
 //! `include/xen/interface/elfnote.h` for the note.
@@ -13,30 +13,29 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-/// No kernel is longer unpacked, in bytes.
+/// The longest unpacked kernel in bytes.
 const SIZE_LIMIT: u64 = 512 << 20;
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Type of a program header of notes.
+/// The type of a program header for notes.
 const PT_NOTE: u32 = 4;
-/// Length of the note's name, its type, and its name, as they lie in the file; between the first two, the length of
-/// what it says.
+/// The length of the note's name; the length of its description follows, and then its type and its name.
 const NAME_LENGTH: [u8; 4] = 4_u32.to_le_bytes();
 const PHYS32_ENTRY: [u8; 8] = *b"\x12\0\0\0Xen\0";
 
-/// Unpacks the kernel in a bzImage; absent where there is none that could be unpacked and entered directly. Never
-/// panics, whatever the bytes are.
-pub fn inside(bzimage: &[u8]) -> Option<Vec<u8>> {
-    let kernel = unpack(payload(bzimage)?)?;
+/// Unpacks the kernel in a bzImage; `None` if it cannot be unpacked or cannot be entered directly. Does not panic on any
+/// bytes.
+pub fn unpack(bzimage: &[u8]) -> Option<Vec<u8>> {
+    let kernel = decompress(payload(bzimage)?)?;
     has_direct_entry(&kernel).then_some(kernel)
 }
 
-/// The packed kernel. It has its place counted from the end of the part that runs in real mode.
+/// The compressed kernel. Its offset counts from the end of the part that runs in real mode.
 fn payload(bzimage: &[u8]) -> Option<&[u8]> {
     if bzimage.get(0x202..0x206)? != b"HdrS" {
         return None;
     }
-    // Zero means four, says the protocol.
+    // The protocol defines 0 as 4.
     let sectors = match *bzimage.get(0x1f1)? {
         0 => 4,
         sectors => usize::from(sectors),
@@ -45,8 +44,8 @@ fn payload(bzimage: &[u8]) -> Option<&[u8]> {
     bzimage.get(start..start.checked_add(number(bzimage, 0x24c)?)?)
 }
 
-/// What follows the packed bytes, the unpacked length, is left alone.
-fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+/// Decompresses the kernel and ignores the uncompressed length that follows it.
+fn decompress(packed: &[u8]) -> Option<Vec<u8>> {
     let reader: Box<dyn Read + '_> = if packed.starts_with(&ZSTD) {
         Box::new(StreamingDecoder::new(packed).ok()?)
     } else if packed.starts_with(&GZIP) {
@@ -59,9 +58,9 @@ fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     Some(kernel)
 }
 
-/// Whether a 64-bit ELF file has the note that says where a PVH loader enters it.
+/// Whether a 64-bit ELF file has the note with the entry point for PVH loaders.
 fn has_direct_entry(kernel: &[u8]) -> bool {
-    kernel.starts_with(b"\x7fELF\x02\x01") && notes(kernel).any(names_an_entry)
+    kernel.starts_with(b"\x7fELF\x02\x01") && notes(kernel).any(has_entry_point)
 }
 
 fn notes(kernel: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -76,11 +75,11 @@ fn notes(kernel: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn names_an_entry(notes: &[u8]) -> bool {
+fn has_entry_point(notes: &[u8]) -> bool {
     notes.windows(16).step_by(4).any(|note| note[..4] == NAME_LENGTH && note[8..] == PHYS32_ENTRY)
 }
 
-/// Four bytes, lowest first; of a longer number of the file only these are used, since no file here is longer.
+/// Four bytes, little-endian. The lower half of a longer number suffices, because the files are shorter than 4 GiB.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     usize::try_from(u32::from_le_bytes(four)).ok()
@@ -116,7 +115,7 @@ mod tests {
         file
     }
 
-    /// A bzImage around packed bytes, with the unpacked length behind them.
+    /// A bzImage with compressed bytes and the uncompressed length after them.
     fn around(packed: &[u8]) -> Vec<u8> {
         let mut image = super::super::image::tests::bzimage("6.12");
         image[0x1f1] = 1;
@@ -135,19 +134,19 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_comes_out_of_zstd_and_gzip() {
+    fn zstd_and_gzip_are_decompressed() {
         let kernel = elf(0x12);
         let zstd = compress_to_vec(kernel.as_slice(), CompressionLevel::Fastest);
-        assert_eq!(inside(&around(&zstd)), Some(kernel.clone()));
-        assert_eq!(inside(&around(&gzip(&kernel))), Some(kernel));
+        assert_eq!(unpack(&around(&zstd)), Some(kernel.clone()));
+        assert_eq!(unpack(&around(&gzip(&kernel))), Some(kernel));
     }
 
     #[test]
-    fn what_cannot_be_entered_directly_is_left_as_it_is() {
-        assert_eq!(inside(&around(&gzip(&elf(0x11)))), None);
-        assert_eq!(inside(&around(&gzip(b"no ELF file"))), None);
-        assert_eq!(inside(&around(b"\xfd7zXZ\0 packed otherwise")), None);
-        assert_eq!(inside(&super::super::image::tests::arm_image("6.1")), None);
+    fn a_kernel_without_a_pvh_entry_point_is_not_unpacked() {
+        assert_eq!(unpack(&around(&gzip(&elf(0x11)))), None);
+        assert_eq!(unpack(&around(&gzip(b"no ELF file"))), None);
+        assert_eq!(unpack(&around(b"\xfd7zXZ\0 packed otherwise")), None);
+        assert_eq!(unpack(&super::super::image::tests::arm_image("6.1")), None);
     }
 
     proptest! {
@@ -157,15 +156,15 @@ mod tests {
             at in any::<prop::sample::Index>(),
             value in any::<u8>(),
         ) {
-            drop(inside(&noise));
-            drop(inside(&around(&gzip(&noise))));
+            drop(unpack(&noise));
+            drop(unpack(&around(&gzip(&noise))));
             let mut kernel = elf(0x12);
             let at = at.index(kernel.len());
             kernel[at] = value;
-            drop(inside(&around(&gzip(&kernel))));
+            drop(unpack(&around(&gzip(&kernel))));
             let mut image = around(&gzip(&elf(0x12)));
             image[0x1f1 + at] = value;
-            drop(inside(&image));
+            drop(unpack(&image));
         }
     }
 }

@@ -3,33 +3,33 @@
 use super::{Machine, Pace};
 use crate::guest::orders;
 
-/// The kernel's command line on `machine`: what the lab needs, and `append` after it, so that a person's words win.
+/// The kernel's command line on `machine`: the lab's parameters and then `append`, which can override them.
 pub fn command_line(machine: Machine, pace: Pace, append: &str) -> String {
     let console = match machine {
         Machine::Pc => "console=ttyS0",
         Machine::Virt | Machine::Raspi3b => "console=ttyAMA0",
     };
-    let mut words = vec![
+    let mut parameters = vec![
         console,
-        // Printing to the console is work in the kernel, with interrupts off on some: only what is wrong is printed.
+        // Printing to the console takes time in the kernel, on some machines with interrupts off.
         "quiet",
-        // A panic ends the machine, and the emulator with it (-no-reboot).
+        // A panic reboots the machine at once, which ends the emulator (-no-reboot).
         "panic=-1",
-        // Whatever the host's entropy would decide is decided here.
+        // These would depend on entropy.
         "nokaslr",
         "randomize_kstack_offset=off",
-        // The self-tests of ciphers go on for seconds after the boot, and are not what anybody measures.
+        // The self-tests of ciphers go on for seconds after the boot.
         "cryptomgr.notests",
     ];
     if machine == Machine::Raspi3b && pace.cpus() == 1 {
-        words.push("maxcpus=1");
+        parameters.push("maxcpus=1");
     }
     let program = format!("rdinit={}", orders::PROGRAM);
-    words.push(&program);
+    parameters.push(&program);
     if !append.trim().is_empty() {
-        words.push(append.trim());
+        parameters.push(append.trim());
     }
-    // What follows the two dashes is for the first program.
-    words.extend(["--", orders::COMMAND]);
-    words.join(" ")
+    // The arguments after the two dashes go to the first program.
+    parameters.extend(["--", orders::COMMAND]);
+    parameters.join(" ")
 }

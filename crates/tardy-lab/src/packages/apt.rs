@@ -1,8 +1,8 @@
-//! apt with a state of its own: what the archive has, and packages from it with their checksums checked.
+//! apt with a private state: lists the archive's packages and downloads verified ones.
 //!
 //! apt verifies the archive's signature against Debian's keyring, the lists against the signature and each package
-//! against the lists. All configuration comes from one file through APT_CONFIG; the host's directories of configuration,
-//! sources, pins, keys and hooks are switched off in it, so nothing of the host's runs or changes.
+//! against the lists. All configuration is in one file, given by APT_CONFIG. It disables the host's directories of
+//! configuration, sources, pins, keys and hooks, so none of these is used or changed.
 
 mod configuration;
 mod programs;
@@ -19,19 +19,19 @@ use crate::arch::Arch;
 pub use configuration::{Mirrors, SUITES};
 pub use programs::Programs;
 
-/// An answer of the archive's that is younger than this is not asked for again, unless a person wants it.
-const FRESH: Duration = Duration::from_secs(3600);
-/// Where a package comes to before it is unpacked, under the directory that is being made.
+/// How long the lists count as current. `--refresh` updates them earlier.
+const CURRENT_FOR: Duration = Duration::from_secs(3600);
+/// The directory of downloaded archives, in the directory that is being filled.
 const DOWNLOAD: &str = "download";
 
-/// When the archive was asked, where, and what answered.
+/// The last update of the lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct ListUpdate {
     /// Seconds since 1970.
     pub at_seconds: u64,
     /// The sources list.
     sources: String,
-    /// The suites that there are lists of.
+    /// The suites that have lists.
     pub suites: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub struct Available {
 pub(crate) struct Downloaded {
     /// The `.deb`.
     pub(crate) path: PathBuf,
-    /// The checksum that apt held it against.
+    /// The SHA-256 that apt verified, in hexadecimal.
     pub(crate) sha256: String,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Downloaded {
 pub struct Apt<'a> {
     store: &'a PackageStore,
     arch: Arch,
-    /// The directory of its state.
+    /// The directory of its private state.
     state: PathBuf,
     sources: String,
 }
@@ -67,10 +67,10 @@ impl<'a> Apt<'a> {
     /// Writes the configuration. The cache must be locked.
     ///
     /// # Errors
-    /// When the archive's keys or apt are missing, or the cache cannot be written.
+    /// If the archive's keys or apt are missing, or the cache cannot be written.
     pub fn prepare(store: &'a PackageStore, arch: Arch) -> Result<Self, PackageError> {
         let state = store.cache.apt(arch);
-        // Debian's own tools may be missing on this machine altogether: say that first.
+        // If the machine has no apt, that is the more useful error.
         let inherited = store.programs.host_configuration()?;
         if !store.mirrors.keyring.exists() {
             return Err(PackageError::MissingKeyring(store.mirrors.keyring.clone()));
@@ -86,58 +86,62 @@ impl<'a> Apt<'a> {
         Ok(Self { store, arch, state, sources })
     }
 
-    /// What is known of the archive without asking it; absent if it was never asked, or another one was.
-    pub fn asked(&self) -> Option<Asked> {
-        let asked: Asked = serde_json::from_slice(&fs::read(self.state.join("asked.json")).ok()?).ok()?;
-        (asked.sources == self.sources).then_some(asked)
+    /// The last update; `None` if there was none from these sources.
+    pub fn last_update(&self) -> Option<ListUpdate> {
+        let update: ListUpdate =
+            serde_json::from_slice(&fs::read(self.state.join("asked.json")).ok()?).ok()?;
+        (update.sources == self.sources).then_some(update)
     }
 
-    /// Asks the archive, unless it answered within the hour.
+    /// Updates the lists unless they are current.
     ///
     /// # Errors
-    /// As [`Apt::update`]'s.
-    pub fn update_unless_fresh(&self, notice: Notice<'_>) -> Result<Asked, PackageError> {
-        match self.asked() {
-            Some(asked) if is_fresh(asked.at_seconds, now()) => Ok(asked),
+    /// As for [`Apt::update`].
+    pub fn update_unless_current(&self, notice: Notice<'_>) -> Result<ListUpdate, PackageError> {
+        match self.last_update() {
+            Some(update) if is_current(update.at_seconds, now()) => Ok(update),
             _ => self.update(notice),
         }
     }
 
-    /// Asks the archive what it has. Suites that do not answer are left out, with a notice.
+    /// Updates the lists. Suites that cannot be read are left out, and `notice` receives their names.
     ///
     /// # Errors
-    /// When none answers.
-    pub fn update(&self, notice: Notice<'_>) -> Result<Asked, PackageError> {
-        notice(&format!("asking Debian's archive what it has for {}", self.arch.debian_name()));
+    /// If no suite can be read.
+    pub fn update(&self, notice: Notice<'_>) -> Result<ListUpdate, PackageError> {
+        notice(&format!("updating the lists of Debian's archive for {}", self.arch.debian_name()));
         let output = self.run("apt-get", &["-q", "-o", "APT::Update::Error-Mode=any", "update"], None)?;
         let suites = self.suites()?;
         if !output.status.success() {
-            let said = output.complaints();
-            // Lists of an earlier time are still there; only an answer counts.
-            let any_answer =
+            let errors = output.error_output();
+            // There may be lists of an earlier update.
+            let is_reachable =
                 output.stdout.lines().any(|line| line.starts_with("Get:") || line.starts_with("Hit:"));
-            if !any_answer || suites.is_empty() {
-                return Err(PackageError::Unreachable { mirror: self.store.mirrors.main.clone(), said });
+            if !is_reachable || suites.is_empty() {
+                return Err(PackageError::Unreachable {
+                    mirror: self.store.mirrors.main.clone(),
+                    output: errors,
+                });
             }
             let missing: Vec<&str> = SUITES
                 .iter()
                 .map(|suite| suite.name)
-                .filter(|name| !suites.iter().any(|had| had == name))
+                .filter(|name| !suites.iter().any(|suite| suite == name))
                 .collect();
             if missing.is_empty() {
                 notice(&format!(
-                    "not all of Debian's archive answered, so some of what it has may be older:\n{said}"
+                    "not all of Debian's archive could be read, so some lists may be outdated:\n{errors}"
                 ));
             } else {
-                notice(&format!("left out, since it did not answer: {}\n{said}", missing.join(", ")));
+                notice(&format!("left out because they could not be read: {}\n{errors}", missing.join(", ")));
             }
         }
-        let asked = Asked { at_seconds: now(), sources: self.sources.clone(), suites };
-        write_json(&self.state.join("asked.json"), &asked)?;
-        Ok(asked)
+        let update = ListUpdate { at_seconds: now(), sources: self.sources.clone(), suites };
+        write_json(&self.state.join("asked.json"), &update)?;
+        Ok(update)
     }
 
-    /// The suites that there are lists of.
+    /// The suites that have lists.
     fn suites(&self) -> Result<Vec<String>, PackageError> {
         let arguments = ["indextargets", "--format", "$(RELEASE)", "Identifier: Packages"];
         let output = self.run("apt-get", &arguments, None)?.expect("listing the suites")?;
@@ -147,10 +151,10 @@ impl<'a> Apt<'a> {
         Ok(suites)
     }
 
-    /// Every package of the archive whose name begins so and that `is_wanted`, in all its versions.
+    /// The packages whose names begin with `prefix` and for which `is_wanted` is true, in all versions.
     ///
     /// # Errors
-    /// When apt fails.
+    /// If apt fails.
     pub fn available(
         &self,
         prefix: &str,
@@ -166,10 +170,10 @@ impl<'a> Apt<'a> {
         Ok(madison(&self.run("apt-cache", &names, None)?.expect("listing the versions")?))
     }
 
-    /// The newest version of a package, or the one asked for.
+    /// The newest version of a package, or `version`.
     ///
     /// # Errors
-    /// When the archive does not have it.
+    /// If the archive does not have it.
     pub fn newest(&self, name: &str, version: Option<&str>) -> Result<PackageVersion, PackageError> {
         let output = self.run("apt-cache", &["madison", name], None)?;
         madison(&output.stdout)
@@ -181,24 +185,23 @@ impl<'a> Apt<'a> {
             .max_by(|a, b| version::compare(&a.version, &b.version))
             .ok_or_else(|| {
                 let version = version.map(|version| format!(" {version}")).unwrap_or_default();
-                self.no_such_package(format!("{name}{version}"), output.complaints())
+                self.no_such_package(format!("{name}{version}"), output.error_output())
             })
     }
 
-    /// Downloads a package and checks it. `directory` is one in the making: the file lies in a directory below it that
-    /// [`remove_downloads`] takes away.
+    /// Downloads a package and verifies it. The file is in a directory below `directory`, which [`remove_downloads`] removes.
     pub(crate) fn download(
         &self,
         package: &PackageVersion,
         directory: &Path,
         notice: Notice<'_>,
     ) -> Result<Downloaded, PackageError> {
-        let full = format!("{}={}", package.name, package.version);
+        let full = package.to_string();
         let shown = self.run("apt-cache", &["show", &full], None)?;
         let field =
             |name: &str| shown.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         let (Some(size), Some(sha256)) = (field("Size"), field("SHA256")) else {
-            return Err(self.no_such_package(full, shown.complaints()));
+            return Err(self.no_such_package(full, shown.error_output()));
         };
         notice(&format!("fetching {} {} ({})", package.name, package.version, megabytes(size)));
         let directory = directory.join(DOWNLOAD);
@@ -212,14 +215,14 @@ impl<'a> Apt<'a> {
         Ok(Downloaded { path, sha256: sha256.to_owned() })
     }
 
-    /// Downloads packages and all that they depend on, as [`Apt::download`] does one.
+    /// Downloads packages and their dependencies, as [`Apt::download`] downloads one.
     pub(crate) fn download_with_dependencies(
         &self,
         names: &[&str],
         directory: &Path,
         notice: Notice<'_>,
     ) -> Result<Vec<PathBuf>, PackageError> {
-        notice(&format!("fetching {} and what they need", names.join(", ")));
+        notice(&format!("fetching {} and their dependencies", names.join(", ")));
         let directory = directory.join(DOWNLOAD);
         create_directory(&directory.join("partial"))?;
         let place = format!("Dir::Cache::archives={}", directory.display());
@@ -238,9 +241,9 @@ impl<'a> Apt<'a> {
         archives(&directory)
     }
 
-    fn no_such_package(&self, package: String, said: String) -> PackageError {
-        let suites = self.asked().map(|asked| asked.suites.join(", ")).unwrap_or_default();
-        PackageError::NoSuchPackage { package, arch: self.arch, suites, said }
+    fn no_such_package(&self, package: String, output: String) -> PackageError {
+        let suites = self.last_update().map(|update| update.suites.join(", ")).unwrap_or_default();
+        PackageError::NoSuchPackage { package, arch: self.arch, suites, output }
     }
 
     fn run(
@@ -253,13 +256,13 @@ impl<'a> Apt<'a> {
     }
 }
 
-/// Removes what [`Apt::download`] left under a directory in the making.
+/// Removes the archives that [`Apt::download`] put below `directory`.
 pub(crate) fn remove_downloads(directory: &Path) -> Result<(), PackageError> {
     let path = directory.join(DOWNLOAD);
     fs::remove_dir_all(&path).map_err(PackageError::file("removing", &path))
 }
 
-/// The package that an archive file holds, from its name: `NAME_VERSION_ARCH.deb`, colons written as `%3a`.
+/// The package in an archive file, from its name: `NAME_VERSION_ARCH.deb`, colons written as `%3a`.
 pub(crate) fn package_of_archive(archive: &Path) -> Result<PackageVersion, PackageError> {
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
     let mut parts = name.splitn(3, '_');
@@ -287,7 +290,7 @@ fn archives(directory: &Path) -> Result<Vec<PathBuf>, PackageError> {
     Ok(archives)
 }
 
-/// Reads `apt-cache madison`: `NAME | VERSION | ADDRESS SUITE/COMPONENT ARCH Packages`.
+/// Parses the output of `apt-cache madison`: `NAME | VERSION | ADDRESS SUITE/COMPONENT ARCH Packages`.
 fn madison(text: &str) -> Vec<Available> {
     text.lines()
         .filter_map(|line| {
@@ -312,9 +315,9 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// A time in the future says nothing: the clock was set back.
-fn is_fresh(at: u64, now: u64) -> bool {
-    now.checked_sub(at).is_some_and(|age| age < FRESH.as_secs())
+/// Whether lists of the time `at` are current. A time in the future means that the clock was set back.
+fn is_current(at: u64, now: u64) -> bool {
+    now.checked_sub(at).is_some_and(|age| age < CURRENT_FOR.as_secs())
 }
 
 #[cfg(test)]
@@ -322,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_and_suites_are_read() {
+    fn versions_and_suites_are_parsed() {
         let text = "linux-image-6.12-amd64 | 6.12.117-1~deb12u1 | http://deb.debian.org/debian-security bookworm-security/main amd64 Packages\n  rt-tests |    2.6-1.1 | http://deb.debian.org/debian trixie/main amd64 Packages\nnonsense\na | | b c/d\n";
         let read = madison(text);
         assert_eq!(read.len(), 2);
@@ -331,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_file_names_its_package() {
+    fn the_package_comes_from_the_archives_name() {
         let package = |name| package_of_archive(Path::new(name)).ok();
         let zlib = package("x/zlib1g_1%3a1.3.dfsg-1_amd64.deb").unwrap();
         assert_eq!((zlib.name.as_str(), zlib.version.as_str()), ("zlib1g", "1:1.3.dfsg-1"));
@@ -339,13 +342,13 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_grows_old() {
-        assert!(is_fresh(100, 100) && is_fresh(100, 100 + 3599));
-        assert!(!is_fresh(100, 100 + 3600) && !is_fresh(101, 100));
+    fn lists_are_current_for_an_hour() {
+        assert!(is_current(100, 100) && is_current(100, 100 + 3599));
+        assert!(!is_current(100, 100 + 3600) && !is_current(101, 100));
     }
 
     #[test]
-    fn sizes_are_for_people() {
+    fn sizes_have_units() {
         assert_eq!(
             [megabytes("107158204"), megabytes("142001"), megabytes("?")],
             ["107 MB", "143 kB", "? bytes"]

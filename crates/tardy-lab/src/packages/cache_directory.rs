@@ -1,17 +1,18 @@
-//! Where the cache is, and what is where in it.
+//! The cache directory.
 //!
 //! ```text
-//! tardy/lock                             held by whoever changes anything
+//! tardy/lock                             held by the process that changes the cache
 //! tardy/apt/amd64/                       apt's state: sources, lists, offered.json
 //! tardy/kernels/amd64/NAME_VERSION/      a kernel: kernel.json, boot, lib/modules
 //! tardy/packages/amd64/NAME_VERSION/     a package: packages.json, root
-//! tardy/unions/amd64/NAMES/              several packages over each other, the same way
-//! tardy/tools/amd64/NAMES/               packages with all that they depend on, the same way
-//! tardy/scratch/                         what is being made
+//! tardy/unions/amd64/NAMES/              several packages in one directory, with the same files
+//! tardy/tools/amd64/NAMES/               packages with their dependencies, with the same files
+//! tardy/modules/amd64/RELEASE_HASH/      tardy's own kernel modules
+//! tardy/scratch/                         a directory that is being filled
 //! ```
 //!
-//! Everything comes to its place by a rename, complete: a reader needs no lock, and what a crash left half done is not
-//! there.
+//! Each directory is filled elsewhere and renamed to its place: a reader needs no lock, and a crash leaves no incomplete
+//! directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -23,13 +24,13 @@ use serde::Serialize;
 use super::{Notice, PackageError};
 use crate::arch::Arch;
 
-/// The directory of everything that tardy keeps between sessions and can fetch again.
+/// The directory of everything that tardy keeps and can fetch again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheDirectory {
     root: PathBuf,
 }
 
-/// The cache is this process's to change until this is dropped.
+/// The lock of the cache. Only this process may change the cache until it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Lock {
@@ -37,11 +38,11 @@ pub struct Lock {
 }
 
 impl CacheDirectory {
-    /// Under XDG_CACHE_HOME, or under `~/.cache` where that is not an absolute path (XDG Base Directory
+    /// The cache below XDG_CACHE_HOME, or below `~/.cache` if that is not an absolute path (XDG Base Directory
     /// Specification).
     ///
     /// # Errors
-    /// When the environment has neither.
+    /// If the environment has neither.
     pub fn of_this_user() -> Result<Self, PackageError> {
         let absolute =
             |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -51,7 +52,7 @@ impl CacheDirectory {
         Ok(Self { root: base.join("tardy") })
     }
 
-    /// At a place of one's own.
+    /// The cache at `root`.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -76,12 +77,12 @@ impl CacheDirectory {
         self.root.join("packages").join(arch.debian_name())
     }
 
-    /// Several packages over each other.
+    /// Several packages in one directory.
     pub fn unions(&self, arch: Arch) -> PathBuf {
         self.root.join("unions").join(arch.debian_name())
     }
 
-    /// Packages with all that they depend on.
+    /// Packages with their dependencies.
     pub fn tools(&self, arch: Arch) -> PathBuf {
         self.root.join("tools").join(arch.debian_name())
     }
@@ -91,15 +92,15 @@ impl CacheDirectory {
         self.root.join("modules").join(arch.debian_name())
     }
 
-    /// For what is being made.
+    /// The directory that is being filled.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.root.join("scratch")
     }
 
-    /// Waits until no other process changes the cache, and keeps others from it.
+    /// Waits until no other process has the lock, and takes it.
     ///
     /// # Errors
-    /// When the directory cannot be written.
+    /// If the directory cannot be written.
     pub fn lock(&self, notice: Notice<'_>) -> Result<Lock, PackageError> {
         create_directory(&self.root)?;
         let path = self.root.join("lock");
@@ -117,17 +118,16 @@ impl CacheDirectory {
     }
 }
 
-/// A package's directory. Neither part can hold a slash, by Debian's own rules; whatever comes from elsewhere loses
-/// it.
+/// The name of a package's directory. Debian's names and versions contain no slash; one from elsewhere is replaced.
 pub(crate) fn file_name(name: &str, version: &str) -> String {
     format!("{name}_{version}").replace(['/', ':'], "%")
 }
 
 pub(crate) fn create_directory(path: &Path) -> Result<(), PackageError> {
-    fs::create_dir_all(path).map_err(PackageError::file("making the directory", path))
+    fs::create_dir_all(path).map_err(PackageError::file("creating the directory", path))
 }
 
-/// Writes a file whole or not at all, for its owner only: a proxy's password may be in it.
+/// Writes a file completely or not at all. Only its owner can read it, because it may contain a proxy's password.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), PackageError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
@@ -156,12 +156,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_one_waits_and_says_so() {
+    fn a_second_process_waits_and_reports_that() {
         let directory = tempfile::tempdir().unwrap();
         let cache = CacheDirectory::at(directory.path().join("deeper/cache"));
-        let mut said = Vec::new();
-        let lock = cache.lock(&mut |line| said.push(line.to_owned())).unwrap();
-        assert!(said.is_empty());
+        let mut notices = Vec::new();
+        let lock = cache.lock(&mut |line| notices.push(line.to_owned())).unwrap();
+        assert!(notices.is_empty());
         let (send, receive) = std::sync::mpsc::channel();
         let other = std::thread::spawn({
             let cache = cache.clone();
@@ -169,14 +169,14 @@ mod tests {
                 let _lock = cache.lock(&mut |line| send.send(line.to_owned()).unwrap()).unwrap();
             }
         });
-        // It says that it waits before it does.
+        // The notice precedes the waiting.
         assert!(receive.recv().unwrap().contains("waiting"));
         drop(lock);
         other.join().unwrap();
     }
 
     #[test]
-    fn a_file_is_written_whole() {
+    fn a_file_is_replaced_and_no_temporary_file_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.json");
         write_json(&path, &[1, 2]).unwrap();

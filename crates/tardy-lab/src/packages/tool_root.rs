@@ -1,4 +1,4 @@
-//! Programs of the distribution with everything that they need to run.
+//! Debian's programs with all their dependencies.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use super::{Notice, PackageError, PackageStore, ROOT, Unpacked, unpack};
 use crate::arch::Arch;
 
 impl PackageStore {
-    /// Packages with all that they depend on (Depends and Pre-Depends, not Recommends), unpacked over each other. What
-    /// is cached stays as it is: its versions are part of a guest's identity.
+    /// Packages and their dependencies (Depends and Pre-Depends, not Recommends) in one directory. Cached packages are not
+    /// updated, because their versions are part of a guest's identity.
     ///
     /// # Errors
-    /// When the archive lacks one of them, and when fetching or unpacking fails.
+    /// If the archive lacks one of them, or fetching or unpacking fails.
     pub fn fetch_tool_root(
         &self,
         arch: Arch,

@@ -1,4 +1,4 @@
-//! Packages' files, out of their archives and into one directory.
+//! Unpacks package archives into directories of the cache.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,19 +10,19 @@ use super::{PackageError, PackageVersion};
 
 use crate::checksum::sha256;
 
-/// A directory in the making: it becomes part of the cache in one step, or is removed.
+/// A directory that is being filled. It becomes part of the cache in one step or is removed.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// An empty one. The cache must be locked: what an earlier process left behind is removed.
+    /// Creates an empty directory and removes that of an earlier process. The cache must be locked.
     pub(crate) fn new(cache: &CacheDirectory) -> Result<Self, PackageError> {
         let path = cache.scratch();
         if path.exists() {
             fs::remove_dir_all(&path)
-                .map_err(PackageError::file("removing the left-over directory", &path))?;
+                .map_err(PackageError::file("removing the leftover directory", &path))?;
         }
         create_directory(&path)?;
         Ok(Self { path })
@@ -32,8 +32,8 @@ impl Scratch {
         &self.path
     }
 
-    /// Puts it in its place. Whatever stands there was no complete thing, or it would have been used.
-    pub(crate) fn become_directory(self, place: &Path) -> Result<(), PackageError> {
+    /// Moves the directory to `place`. A directory that is there already is incomplete, or it would have been used.
+    pub(crate) fn move_to(self, place: &Path) -> Result<(), PackageError> {
         if let Some(parent) = place.parent() {
             create_directory(parent)?;
         }
@@ -41,13 +41,13 @@ impl Scratch {
             fs::remove_dir_all(place)
                 .map_err(PackageError::file("removing the incomplete directory", place))?;
         }
-        fs::rename(&self.path, place).map_err(PackageError::file("making", place))
+        fs::rename(&self.path, place).map_err(PackageError::file("creating", place))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // After become_directory there is nothing left; a failure here only leaves what the next one removes.
+        // After `move_to` there is nothing to remove. After a failure, the next Scratch removes the directory.
         drop(fs::remove_dir_all(&self.path));
     }
 }
@@ -60,17 +60,17 @@ pub(crate) fn extract(programs: &Programs, archive: &Path, directory: &Path) -> 
         .dpkg_deb(&format!("unpacking {name}"), ["-x".as_ref(), archive.as_os_str(), directory.as_os_str()])
 }
 
-/// Unpacks a package archive over what a directory holds already.
+/// Unpacks a package archive into a directory with other packages' files.
 ///
-/// Releases before and after the merge of `/lib` into `/usr/lib` differ in where a library's file is, so everything
-/// goes under `usr`, with links as on an installed system.
+/// Releases before and after the merge of `/lib` into `/usr/lib` have libraries in different directories. All files go below
+/// `usr`, with links as on an installed system.
 pub(super) fn extract_over(programs: &Programs, archive: &Path, root: &Path) -> Result<(), PackageError> {
     for name in ["bin", "lib", "lib64", "sbin"] {
         create_directory(&root.join("usr").join(name))?;
         let link = root.join(name);
         if link.symlink_metadata().is_err() {
             symlink(Path::new("usr").join(name), &link)
-                .map_err(PackageError::file("making the link", &link))?;
+                .map_err(PackageError::file("creating the link", &link))?;
         }
     }
     let own = root.with_extension("one");
@@ -79,14 +79,14 @@ pub(super) fn extract_over(programs: &Programs, archive: &Path, root: &Path) -> 
     fs::remove_dir_all(&own).map_err(PackageError::file("removing", &own))
 }
 
-/// Moves a tree over another; a file that both have becomes the moved one.
+/// Moves a tree's files into another tree, where they replace files of the same path.
 fn move_over(from: &Path, to: &Path) -> Result<(), PackageError> {
     let reading = || PackageError::file("reading", from);
     for entry in fs::read_dir(from).map_err(reading())? {
         let entry = entry.map_err(reading())?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let is_directory = entry.file_type().map_err(reading())?.is_dir();
-        // Follows links: a directory goes into the one that a link such as lib -> usr/lib leads to.
+        // `is_dir` follows links, so that lib is moved into usr/lib through the link.
         if is_directory && target.is_dir() {
             move_over(&source, &target)?;
         } else {
@@ -96,15 +96,14 @@ fn move_over(from: &Path, to: &Path) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// A directory's name for several packages: their names, and a hash of the versions.
+/// A directory name for several packages: their names and a hash of the versions.
 pub(super) fn union_name(packages: &[PackageVersion]) -> String {
-    let all: Vec<String> =
-        packages.iter().map(|package| format!("{}={}", package.name, package.version)).collect();
+    let all: Vec<String> = packages.iter().map(ToString::to_string).collect();
     let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     short_name(&names, &all.join(" "))
 }
 
-/// The first names, as far as they fit into a file name, and a hash of everything.
+/// The beginning of the names, at most 120 characters, and a hash of `everything`.
 pub(super) fn short_name(names: &[&str], everything: &str) -> String {
     let hash = &sha256(everything.as_bytes())[..12];
     let names: String = names.join("_").chars().filter(|c| c.is_ascii() && *c != '/').take(120).collect();
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trees_are_moved_over_each_other() {
+    fn moved_files_replace_those_of_the_same_path() {
         let directory = tempfile::tempdir().unwrap();
         let (from, to) = (directory.path().join("from"), directory.path().join("to"));
         for (path, text) in
@@ -147,19 +146,19 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_the_way_is_replaced() {
+    fn an_incomplete_directory_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let cache = CacheDirectory::at(directory.path());
         let place = directory.path().join("kernels/amd64/one");
         fs::create_dir_all(place.join("half")).unwrap();
         let scratch = Scratch::new(&cache).unwrap();
         fs::write(scratch.path().join("whole"), "").unwrap();
-        scratch.become_directory(&place).unwrap();
+        scratch.move_to(&place).unwrap();
         assert!(place.join("whole").exists() && !place.join("half").exists());
     }
 
     #[test]
-    fn names_of_unions_fit_and_differ() {
+    fn union_names_are_short_and_different() {
         let one =
             PackageVersion { name: "linux-headers-6.12.117+deb12-common".into(), version: "1:1/2".into() };
         let mut other = one.clone();

@@ -1,11 +1,11 @@
-//! The order of Debian's version numbers, as Debian Policy 5.6.12 has it.
+//! The order of Debian's version numbers (Debian Policy 5.6.12).
 //!
-//! The road not taken: `dpkg --compare-versions`, a process for each comparison of a list of hundreds.
+//! Alternative not taken: `dpkg --compare-versions`, which would start a process for each comparison of hundreds.
 
 use std::cmp::Ordering;
 
-/// Compares two versions, `[EPOCH:]UPSTREAM[-REVISION]`. Any text has a place in the order; an epoch that is no
-/// number counts as none.
+/// Compares two versions, `[EPOCH:]UPSTREAM[-REVISION]`. Any text has a place in the order. An epoch that is not a number is
+/// part of the upstream version.
 pub fn compare(a: &str, b: &str) -> Ordering {
     let (a, b) = (Parts::of(a), Parts::of(b));
     a.epoch
@@ -14,7 +14,7 @@ pub fn compare(a: &str, b: &str) -> Ordering {
         .then_with(|| compare_part(a.revision, b.revision))
 }
 
-/// The part of a version that says which upstream release it is: no epoch, no revision.
+/// The upstream release of a version, without epoch and revision.
 pub fn upstream(version: &str) -> &str {
     Parts::of(version).upstream
 }
@@ -29,7 +29,7 @@ impl<'a> Parts<'a> {
     fn of(version: &'a str) -> Self {
         let (epoch, rest) = match version.split_once(':') {
             Some((epoch, rest)) if epoch.bytes().all(|byte| byte.is_ascii_digit()) => {
-                // An epoch too long for the type is later than every other.
+                // An epoch that does not fit into the type is the greatest.
                 (if epoch.is_empty() { 0 } else { epoch.parse().unwrap_or(u64::MAX) }, rest)
             }
             _ => (0, version),
@@ -39,7 +39,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Runs of other characters and of digits in turn: the first by letter, the second by number.
+/// Compares runs of non-digits and runs of digits in turn, the former by character and the latter by value.
 fn compare_part(mut a: &str, mut b: &str) -> Ordering {
     while !(a.is_empty() && b.is_empty()) {
         let (word_a, word_b) =
@@ -54,9 +54,9 @@ fn compare_part(mut a: &str, mut b: &str) -> Ordering {
     Ordering::Equal
 }
 
-/// Takes the bytes off the front for which `is_wanted`.
+/// Removes and returns the leading bytes for which `is_wanted` is true.
 fn take<'a>(text: &mut &'a str, is_wanted: impl Fn(u8) -> bool) -> &'a [u8] {
-    // Digits are ASCII, so the end of a run is always between characters.
+    // Digits are ASCII, so a run ends at a character boundary.
     let end = text.bytes().position(|byte| !is_wanted(byte)).unwrap_or(text.len());
     let (taken, rest) = text.split_at(end);
     *text = rest;
@@ -70,7 +70,7 @@ fn compare_words(a: &[u8], b: &[u8]) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-/// A tilde comes before the end, the end before letters, letters before all else.
+/// The order of characters: a tilde, the end of the text, letters, all others.
 fn rank(byte: Option<&u8>) -> i32 {
     match byte {
         Some(b'~') => -1,
@@ -80,7 +80,7 @@ fn rank(byte: Option<&u8>) -> i32 {
     }
 }
 
-/// By value, however long the numbers are.
+/// Compares numbers of any length.
 fn compare_numbers(a: &[u8], b: &[u8]) -> Ordering {
     let (a, b) = (without_leading_zeros(a), without_leading_zeros(b));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
@@ -98,8 +98,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_is_policys() {
-        // Each earlier than the next.
+    fn the_order_follows_debian_policy() {
+        // In ascending order.
         let ascending = [
             "6.1.192-2",
             "6.1.1920-1",
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_writing_only_is_equal() {
+    fn different_spellings_of_a_version_are_equal() {
         for (a, b) in [("1.0", "0:1.0"), ("1.0-0", "1.0"), ("1.01", "1.1"), ("", "0")] {
             assert_eq!(compare(a, b), Ordering::Equal, "{a} {b}");
         }
@@ -136,8 +136,8 @@ mod tests {
         assert_eq!(upstream("1:1.3.dfsg+really1.3.1-1+b1"), "1.3.dfsg+really1.3.1");
     }
 
-    /// Asks dpkg itself, where there is one.
-    fn dpkg_says_less(a: &str, b: &str) -> Option<bool> {
+    /// dpkg's own answer; `None` if dpkg is not installed.
+    fn dpkg_compares_less(a: &str, b: &str) -> Option<bool> {
         let status =
             std::process::Command::new("dpkg").args(["--compare-versions", a, "lt", b]).status().ok()?;
         Some(status.success())
@@ -149,8 +149,8 @@ mod tests {
             ["1.0-1", "1.0~rc1-1", "1.0+b-1", "1.0a-1", "1:0.1-1", "1.0-1~deb12u1", "1.00-1", "1.0-10"];
         for a in versions {
             for b in versions {
-                let Some(less) = dpkg_says_less(a, b) else {
-                    eprintln!("skipped: there is no dpkg to ask");
+                let Some(less) = dpkg_compares_less(a, b) else {
+                    eprintln!("skipped: dpkg is not installed");
                     return;
                 };
                 assert_eq!(compare(a, b) == Ordering::Less, less, "{a} {b}");

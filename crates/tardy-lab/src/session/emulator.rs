@@ -1,4 +1,4 @@
-//! The emulator as a process: started pinned, tied to its parent, never left behind.
+//! The emulator's process. It is pinned and dies with its parent.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::Session;
 use crate::machine::Machine;
 
-/// Why there is no emulator.
+/// Why the emulator does not run.
 #[derive(Debug, Error)]
 pub enum EmulatorError {
     /// It is not installed.
@@ -22,28 +22,28 @@ pub enum EmulatorError {
         /// Debian's package of it.
         package: &'static str,
     },
-    /// It does not start.
-    #[error("{program} does not start: {source}")]
+    /// It cannot be started.
+    #[error("{program} cannot be started: {source}")]
     Start {
         /// The program.
         program: &'static str,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The host's CPU cannot be had.
+    /// It cannot be pinned to its CPU.
     #[error("the emulator cannot be pinned to cpu {core}: {source}")]
     Pin {
-        /// Which.
+        /// The host CPU.
         core: u32,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Its output.
-    #[error("the emulator cannot be heard: {0}")]
+    /// Its output cannot be read.
+    #[error("the emulator's output cannot be read: {0}")]
     Read(io::Error),
 }
 
-/// A running emulator. Dropping it ends it.
+/// A running emulator. Dropping it kills the process.
 pub(super) struct Emulator {
     child: Child,
     output: ChildStdout,
@@ -51,8 +51,8 @@ pub(super) struct Emulator {
 }
 
 impl Emulator {
-    /// Starts it. The calling thread is pinned first and stays so, since children inherit that from the beginning; and
-    /// the emulator dies with this thread.
+    /// Starts the emulator. The calling thread is pinned first and stays pinned, because a child inherits the affinity from
+    /// its first instruction. The emulator dies with this thread.
     pub(super) fn start(session: &Session<'_>) -> Result<Self, EmulatorError> {
         let program = session.machine.emulator();
         if let Some(core) = session.core {
@@ -64,14 +64,14 @@ impl Emulator {
         let errors = errors.map_err(start)?;
         let mut command = Command::new(program);
         command
-            .args(session.words)
+            .args(session.arguments)
             .current_dir(session.directory)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         command.stderr(errors.try_clone().map_err(start)?);
         child::prepare(&mut command, &[]);
-        let mut child = command.spawn().map_err(|source| not_there(session.machine, source))?;
-        let output = child.stdout.take().expect("it is piped");
+        let mut child = command.spawn().map_err(|source| start_error(session.machine, source))?;
+        let output = child.stdout.take().expect("its standard output is a pipe");
         Ok(Self { child, output, errors })
     }
 
@@ -79,25 +79,25 @@ impl Emulator {
         &mut self.output
     }
 
-    /// CPU time used so far; `None` where the kernel does not say.
+    /// The CPU time that it has used; `None` if the kernel does not report it.
     pub(super) fn cpu_time(&self) -> Option<Duration> {
         thread_usage::of_process(self.child.id()).ok()
     }
 
-    /// Ends it now.
+    /// Kills the emulator.
     pub(super) fn end(&mut self) {
-        // Both fail only where it has ended by itself.
+        // Both fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Waits for its end, and returns what it complained about.
+    /// Waits until it ends, and returns its standard error.
     pub(super) fn wait(&mut self) -> Result<String, EmulatorError> {
         self.child.wait().map_err(EmulatorError::Read)?;
-        let mut said = String::new();
+        let mut text = String::new();
         self.errors.rewind().map_err(EmulatorError::Read)?;
-        self.errors.read_to_string(&mut said).map_err(EmulatorError::Read)?;
-        Ok(said)
+        self.errors.read_to_string(&mut text).map_err(EmulatorError::Read)?;
+        Ok(text)
     }
 }
 
@@ -107,25 +107,25 @@ impl Drop for Emulator {
     }
 }
 
-/// The version that the emulator of `machine` says it has, such as `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`.
+/// The version of the emulator for `machine`, such as `7.2.22 (Debian 1:7.2+dfsg-7+deb12u18)`.
 ///
 /// # Errors
-/// When it is not installed or says something else.
+/// If it is not installed, or `--version` prints something else.
 pub fn version(machine: Machine) -> Result<String, EmulatorError> {
-    let asked = Command::new(machine.emulator()).arg("--version").stdin(Stdio::null()).output();
-    let said = asked.map_err(|source| not_there(machine, source))?;
-    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let output = Command::new(machine.emulator()).arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|source| start_error(machine, source))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let first = text.lines().next().unwrap_or_default();
     match first.strip_prefix("QEMU emulator version ") {
         Some(version) => Ok(version.to_owned()),
         None => Err(EmulatorError::Start {
             program: machine.emulator(),
-            source: io::Error::other(format!("asked for its version, it said '{first}'")),
+            source: io::Error::other(format!("--version printed '{first}'")),
         }),
     }
 }
 
-fn not_there(machine: Machine, source: io::Error) -> EmulatorError {
+fn start_error(machine: Machine, source: io::Error) -> EmulatorError {
     let program = machine.emulator();
     match source.kind() {
         io::ErrorKind::NotFound => EmulatorError::Missing { program, package: machine.emulator_package() },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tardy_record::Series;
-use tardy_record::fill::missed_behind;
+use tardy_record::missed_periods::missed_behind;
 use tardy_record::plan::{Tracer, TracerPlan};
 use tardy_record::series::{Change, Level, NoiseSeries, Quantity, SeriesKind, TraceSeries, TraceSource};
 use tardy_record::series_builder::{Reading, SeriesBuilder};

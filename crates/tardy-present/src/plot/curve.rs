@@ -1,4 +1,4 @@
-//! What the lines of a plot stand for: CPUs of one phase, phases of one run, or runs.
+//! The curves of a plot: CPUs of one phase, phases of one run, or runs.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use tardy_record::{Histogram, Run, Series};
 
 use crate::latency::{harmless, short};
 
-/// As many lines have a colour of their own; of more, the worst ones have, and the others share a faint one.
+/// So many curves have separate colours; if there are more, only the worst do, and the others share a faint one.
 pub const COLOURS: usize = 8;
 /// Longer labels are shortened.
 const LABEL_MAX: usize = 40;
-/// How many of many stand out.
+/// How many curves stand out among many.
 const STANDING_OUT: usize = 3;
 
-/// One line of a plot.
+/// A curve of a plot.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What it stands for, such as `cpu 1`.
+    /// Its label, such as `cpu 1`.
     pub label: String,
     /// CSS class of its colour.
     pub class: &'static str,
@@ -28,10 +28,10 @@ pub struct Curve {
     pub max_ns: Option<i64>,
 }
 
-/// The lines for `runs`: of several runs one each, or where they have the same few phases one for each run and phase; of
-/// one run with several phases one a phase, else one a CPU.
+/// The curves of `runs`: one for each of several runs, or for each run and phase if they share a few phases; for a single run
+/// one for each of several phases, or for each CPU.
 ///
-/// Those that [`undrawn`] names are left out, and empty ones.
+/// Empty curves, and those that [`undrawn`] names, are left out.
 pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     let drawn = |(label, series): (String, Vec<&Series>)| {
         let pool = pool::of(&series).ok().filter(|pool| !pool.histogram.has_no_distribution())?;
@@ -45,8 +45,7 @@ pub fn curves(runs: &[&Run]) -> Vec<Curve> {
     coloured(lines(runs).into_iter().filter_map(drawn).filter(|curve| !curve.histogram.is_empty()).collect())
 }
 
-/// The names of what holds readings and has no line: of them only counts and extremes are known, or their histograms do not fit
-/// each other.
+/// The names of readings without a curve: only their counts and extremes are known, or their histograms do not fit each other.
 pub fn undrawn(runs: &[&Run]) -> Vec<String> {
     let cannot_be = |(_, series): &(String, Vec<&Series>)| {
         let holds = series.iter().any(|one| one.tally.recorded > 0);
@@ -55,14 +54,14 @@ pub fn undrawn(runs: &[&Run]) -> Vec<String> {
     lines(runs).into_iter().filter(cannot_be).map(|(label, _)| harmless(&label)).collect()
 }
 
-/// What each line is called, and the series that it would be of.
+/// The name and the series of each curve.
 fn lines<'a>(runs: &[&'a Run]) -> Vec<(String, Vec<&'a Series>)> {
     match runs {
         [run] if run.phases.len() > 1 => {
             let of_phase = |phase: usize| drawn_of(run).filter(|series| series.phase == phase).collect();
             let labels: Vec<String> = run.phases.iter().map(|phase| phase.label.clone()).collect();
             let phases: Vec<usize> = (0..labels.len()).collect();
-            let labels = name::told_apart(&labels, &phases);
+            let labels = name::distinct(&labels, &phases);
             labels.into_iter().zip(phases).map(|(label, phase)| (label, of_phase(phase))).collect()
         }
         [run] => run.own_series().map(|series| (name::of(series), vec![series])).collect(),
@@ -70,7 +69,7 @@ fn lines<'a>(runs: &[&'a Run]) -> Vec<(String, Vec<&'a Series>)> {
             let shared = shared(runs);
             let phases = shared_phases(runs);
             let marked = |(run, name): (&&'a Run, String)| match lab::meaningless_because(run) {
-                Some(_) => (*run, format!("{name}, means nothing")),
+                Some(_) => (*run, format!("{name}, meaningless")),
                 None => (*run, name),
             };
             let of_run = |(run, name): (&'a Run, String)| -> Vec<(String, Vec<&'a Series>)> {
@@ -95,19 +94,18 @@ fn lines<'a>(runs: &[&'a Run]) -> Vec<(String, Vec<&'a Series>)> {
     }
 }
 
-/// The series of `run` that are drawn together: lengths of gaps, times of toggles and latencies have no axis in common. Where
-/// there are latencies these are drawn, and the others have plots or tables of their own.
+/// The series of `run` that are drawn together: lengths of gaps, durations of toggles and latencies do not share an axis. If
+/// there are latencies these are drawn; the others have separate plots or tables.
 fn drawn_of(run: &Run) -> impl Iterator<Item = &Series> {
     let readings = Readings::of_runs(&[run]);
-    let is_latency = |readings| !matches!(readings, Readings::Gaps | Readings::Toggles);
     run.own_series().filter(move |series| {
         let of_it = Readings::of(series);
-        of_it == readings || is_latency(of_it) && is_latency(readings)
+        of_it.shares_axis_with(readings)
     })
 }
 
-/// The series that all of `runs` have, by their labels, where some have others too: only these may be pooled and
-/// drawn beside each other. Absent where all have the same, and where they have none in common.
+/// The labels of the series that all of `runs` have, if some have others too: only these are pooled and compared. `None` if
+/// all have the same, or if they have none in common.
 pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
     let labels =
         |run: &&'a Run| run.own_series().map(|series| series.label.as_str()).collect::<BTreeSet<_>>();
@@ -118,8 +116,8 @@ pub fn shared<'a>(runs: &[&'a Run]) -> Option<Vec<&'a str>> {
     (!shared.is_empty() && all.iter().any(|labels| labels.len() > shared.len())).then_some(shared)
 }
 
-/// The phases that all of several runs have, by their labels, where there are so few that each can have a line of its own:
-/// an idle phase and a loaded one in one line would be neither.
+/// The labels of the phases of several runs, if they are the same and so few that each can have its own curve: an idle phase
+/// and a loaded one must not be pooled.
 pub fn shared_phases(runs: &[&Run]) -> Option<Vec<String>> {
     let labels = |run: &Run| run.phases.iter().map(|phase| phase.label.clone()).collect::<Vec<_>>();
     let first = labels(runs.first()?);
@@ -127,8 +125,8 @@ pub fn shared_phases(runs: &[&Run]) -> Option<Vec<String>> {
     (same && first.len() > 1 && first.len() * runs.len() <= COLOURS).then_some(first)
 }
 
-/// A name for each of several runs: the kernel of one of the lab; of others the kernel's release if that tells them
-/// apart, else the id.
+/// A name for each of several runs: the kernel of a run in the lab; for others the kernel's release if that distinguishes
+/// them, else the id.
 pub fn names(runs: &[&Run]) -> Vec<String> {
     let releases: Vec<Option<&str>> =
         runs.iter().filter(|run| run.lab.is_none()).map(|run| release(run)).collect();
@@ -154,7 +152,7 @@ fn coloured(mut curves: Vec<Curve>) -> Vec<Curve> {
     curves
 }
 
-/// A colour for each of several lines, given what makes one stand out.
+/// A colour class for each of several curves, by their weights.
 pub fn classes(weights: &[i64]) -> Vec<&'static str> {
     const CLASSES: [&str; COLOURS] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
     if weights.len() <= COLOURS {
@@ -169,7 +167,7 @@ pub fn classes(weights: &[i64]) -> Vec<&'static str> {
     classes
 }
 
-/// The lines in the order in which they are drawn: faint ones first, so that the others lie on top.
+/// The curves in drawing order: faint ones first, so that the others are on top.
 pub fn drawing_order(curves: &[Curve]) -> Vec<&Curve> {
     let (faint, others): (Vec<&Curve>, Vec<&Curve>) = curves.iter().partition(|curve| curve.class == "rest");
     faint.into_iter().chain(others).collect()

@@ -1,8 +1,7 @@
-//! When in the cycle frames came: the rate of each flow over the cycle, its slots drawn behind, a panel for each phase
-//! of the test.
+//! When in the cycle frames arrived: the rate of each flow over the cycle, with its slots behind, a panel for each phase of
+//! the test.
 //!
-//! Frames outside a slot are too few to be seen as a rate, so each place of the cycle where one came has a tick below the
-//! axis.
+//! Frames outside a slot are too few to be visible as a rate, so each of them has a tick below the axis.
 
 use tardy_analyse::flows::{FlowFindings, FlowPhase};
 use tardy_record::Run;
@@ -19,11 +18,11 @@ use crate::latency::{harmless, short, three_digits};
 const PANEL: f64 = 150.0;
 const ABOVE: f64 = 34.0;
 const BELOW: f64 = 46.0;
-/// About as wide is a column, in CSS pixels: narrower ones are noise.
+/// Approximate width of a column, in CSS pixels: narrower ones show noise.
 const COLUMN: f64 = 3.0;
 /// Panels beyond this are left out: a test has two.
 const PANEL_MAX: usize = 8;
-/// Between names one above the other.
+/// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
 /// The flows of one phase that leave by one port, so that they share its schedule.
@@ -41,7 +40,7 @@ struct Lane<'a> {
     cycles: f64,
 }
 
-/// The rate over the cycle; nothing where the run has no flows.
+/// The rate over the cycle; `None` if the run has no flows.
 pub fn draw(id: &str, run: &Run, phases: &[FlowPhase], options: &Options) -> Option<String> {
     let panels = panels(run, phases);
     if panels.is_empty() {
@@ -62,7 +61,7 @@ pub fn draw(id: &str, run: &Run, phases: &[FlowPhase], options: &Options) -> Opt
         id,
         width: options.width,
         height,
-        title: "When in the cycle frames came",
+        title: "When in the cycle frames arrived",
         description: &described.join(" "),
         standalone: options.standalone,
         data: vec![("kind", "cycle".into())],
@@ -155,7 +154,7 @@ impl Lane<'_> {
         }
     }
 
-    /// A stretch of the cycle; what goes beyond its end goes on at its beginning.
+    /// A part of the cycle; beyond its end it continues at the beginning.
     fn band(&self, svg: &mut Svg, area: &Area, x: &Scale, what: &str, (from_ns, to_ns): (u64, u64)) {
         let cycle_ns = self.flow.cycle_ns;
         let class = format!("{what} {}", self.class);
@@ -173,7 +172,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Bytes on the wire in each column of the cycle that has any, by the column's number; and a column's width in ns.
+    /// Bytes on the wire by column, without empty columns; and the width of a column in ns.
     fn columns(&self, wanted: u64) -> (Vec<(u64, u64)>, u64) {
         let bin_ns = self.flow.phases.bin_ns.max(1);
         let bins_a_column = self.flow.cycle_ns.div_ceil(bin_ns).div_ceil(wanted.max(1)).max(1);
@@ -206,7 +205,7 @@ impl Lane<'_> {
         steps(&columns.into_iter().map(step).collect::<Vec<_>>(), y.at(0.0))
     }
 
-    /// A tick below the axis for each bin outside the slots in which anything came; none where no schedule ran.
+    /// A tick below the axis for each occupied bin outside the slots; none without a schedule.
     fn ticks_outside(&self, area: &Area, x: &Scale) -> String {
         if self.flow.windows.is_empty() || self.flow.out_of_slot() == 0 {
             return String::new();

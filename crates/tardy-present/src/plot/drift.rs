@@ -1,7 +1,7 @@
-//! Whether frames kept their place in the cycle: the phase at which they came, over the time of the test.
+//! Whether frames kept their place in the cycle: the phase at which they arrived, over the time of the test.
 //!
-//! A schedule that the kernel runs with another cycle than it was given, or clocks that drift apart, show as a slope; a
-//! gate timer that stopped, as a gap.
+//! A schedule that the kernel runs with a wrong cycle, or clocks that drift apart, show as a slope; a stopped gate timer as
+//! a gap.
 
 use tardy_analyse::flows::{FlowFindings, FlowPhase};
 use tardy_record::Run;
@@ -15,10 +15,10 @@ use super::svg::{Anchor, Head, Svg, number};
 use super::timeline::span_ns;
 use crate::latency::{harmless, short};
 
-/// Between names one above the other.
+/// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
-/// The phases over time; nothing where no flow has any.
+/// The phases over time; `None` if no flow has any.
 pub fn draw(id: &str, run: &Run, phases: &[FlowPhase], options: &Options) -> Option<String> {
     let lanes = lanes(run, phases);
     let cycle_ns =
@@ -48,8 +48,8 @@ pub fn draw(id: &str, run: &Run, phases: &[FlowPhase], options: &Options) -> Opt
         width: options.width,
         height,
         title: "Phase over time",
-        description: "For each stretch of time and each flow, from the earliest to the latest phase of the cycle at which \
-                      a frame came, the median marked; the slots of its class lie behind.",
+        description: "For each interval and each flow, from the earliest to the latest phase of the cycle at which \
+                      a frame arrived, with the median marked; the slots of its class are behind.",
         standalone: options.standalone,
         data: vec![("kind", "drift".into())],
     };
@@ -85,7 +85,7 @@ fn lanes<'a>(run: &'a Run, phases: &'a [FlowPhase]) -> Vec<Lane<'a>> {
 }
 
 impl Lane<'_> {
-    /// The slots of the flow, for as long as its phase of the test took and a schedule was in operation.
+    /// The slots of the flow, for the duration of its phase, if a schedule was in operation.
     fn draw_slots(&self, svg: &mut Svg, run: &Run, x: &Scale, y: &Scale) {
         let phase = &run.phases[self.phase];
         let until_ns = phase.end_ns.map_or(x.high(), |end| end as f64);
@@ -103,7 +103,7 @@ impl Lane<'_> {
         }
     }
 
-    /// A bar from the earliest to the latest phase of each stretch, and a short line across at the median.
+    /// A bar from the earliest to the latest phase of each interval, with a short line at the median.
     fn bars(&self, x: &Scale, y: &Scale) -> String {
         let bar = |slice: &tardy_record::flow::PhaseSlice| {
             let (left, right) = (x.at(slice.start_ns as f64), x.at(slice.end_ns as f64));

@@ -1,4 +1,4 @@
-//! The environment as panels for the timeline: readings of one kind and unit share a panel.
+//! The environment as panels of the timeline: readings of one kind and unit share a panel.
 
 use tardy_record::Run;
 use tardy_record::environment::{EnvSeries, Merge};
@@ -9,19 +9,19 @@ use crate::latency::{harmless, per_second, short, three_digits};
 
 /// Panels beyond this are left out.
 const PANEL_MAX: usize = 14;
-/// Lines of one panel beyond this are left out, the ones with the highest values staying.
+/// At most so many lines of one panel are drawn, those with the highest values.
 const LINE_MAX: usize = 40;
-/// Readings are drawn within this, whatever a file says.
+/// Larger readings are clamped to this.
 const VALUE_MAX: f64 = 1e18;
 
 /// Readings that share an axis.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What is read, with its unit.
+    /// The quantity, with its unit.
     pub name: String,
-    /// The lines, those that stand out first.
+    /// The lines, the prominent ones first.
     pub lines: Vec<Line>,
-    /// Lines that there was no room for.
+    /// How many lines were left out.
     pub left_out: usize,
     /// Lower end of its axis.
     pub low: f64,
@@ -32,7 +32,7 @@ pub struct Panel {
 /// One line of a panel.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What tells it from the others; empty where there is only one.
+    /// Its label; empty if there is only one line.
     pub label: String,
     /// CSS class of its colour.
     pub class: &'static str,
@@ -60,7 +60,7 @@ pub fn panels(run: &Run) -> Vec<Panel> {
 }
 
 fn load_panel(spec: &str, part: &LoadPart) -> Panel {
-    // A rate holds for a stretch, so it is drawn as one.
+    // A rate holds for an interval, so it is drawn as a step.
     let points = part.rates().into_iter().flat_map(|(from, to, rate)| [(from, rate), (to, rate)]).collect();
     let name =
         format!("load {}: {}, {}/s", short(&harmless(spec), 24), harmless(&part.name), harmless(&part.unit));
@@ -97,7 +97,7 @@ fn panel(name: String, lines: Vec<(String, Vec<(u64, f64)>)>, from_zero: bool) -
     let values = || lines.iter().flat_map(|(_, points)| points).map(|(_, value)| *value);
     let (low, high) = (values().fold(VALUE_MAX, f64::min), values().fold(-VALUE_MAX, f64::max));
     let low = if from_zero { low.min(0.0) } else { low };
-    // Flat readings get an axis all the same: a line at its foot for zero, in its middle for anything else.
+    // Constant readings need an axis too: zero is at its foot, any other value in its middle.
     let (low, high) = match high > low {
         true => (low, high),
         false if high == 0.0 => (0.0, 1.0),

@@ -1,9 +1,8 @@
-//! How rare is late: the share of wake-ups at least as late as each latency, 1 − CDF, both axes logarithmic.
+//! The tail: the share of wake-ups at least as late as each latency, 1 − CDF, both axes logarithmic.
 //!
-//! The histogram hides what matters most, the tail, under its own height; here the tail has the larger half of the
-//! page, and a limit reads as a share.
+//! A histogram hides the tail, which matters most; here the tail has the larger half of the plot, and a limit reads as a
+//! share.
 
-use tardy_analyse::name::Readings;
 use tardy_record::units::format_duration_ns;
 
 use super::Options;
@@ -15,7 +14,7 @@ use crate::latency::{count, typeset};
 
 /// Latencies below this, in ns, are drawn here: a logarithmic axis has no 0.
 const FLOOR_NS: f64 = 100.0;
-/// Between names one above the other.
+/// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
 /// The exceedance plot of some curves.
@@ -26,10 +25,9 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
     let (x, y) = scales(curves, options, &area);
     area.horizontal_grid(&mut svg, &y, &y.ticks(10), share_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(8), latency_label);
-    let is_length = matches!(options.readings, Readings::Gaps | Readings::Toggles);
-    let late = if is_length { "long" } else { "late" };
-    area.name_y(&mut svg, &format!("share of {} at least this {late}", options.readings.name()));
-    area.name_x(&mut svg, super::axis_name(options.readings));
+    let (readings, degree) = (options.readings.name(), options.words.degree);
+    area.name_y(&mut svg, &format!("share of {readings} at least this {degree}"));
+    area.name_x(&mut svg, options.words.axis);
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));
@@ -43,10 +41,10 @@ pub fn draw(id: &str, curves: &[Curve], options: &Options) -> String {
         id,
         width: options.width,
         height,
-        title: "How rare is late",
+        title: options.words.tail,
         description: &format!(
-            "Share of {} at least as late as each latency, both axes logarithmic. {}",
-            options.readings.name(),
+            "Share of {readings} {}; both axes are logarithmic. {}",
+            options.words.exceeding,
             described.join("; ")
         ),
         standalone: options.standalone,
@@ -71,8 +69,8 @@ fn scales(curves: &[Curve], options: &Options, area: &Area) -> (Scale, Scale) {
 }
 
 /// Steps down through (lower edge, share of values at or above it): a bin's values count as late as its lower edge,
-/// except the very last, which is the exact maximum. Where the next bin with anything in it is far, the share falls at the
-/// end of the one before: nothing of that is as late as what lies between.
+/// except the very last, which is the exact maximum. If the next occupied bin is not adjacent, the share falls at
+/// the end of the one before.
 fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     let total = one.histogram.total() as f64;
     let mut left = one.histogram.total();
@@ -101,7 +99,7 @@ fn outline(one: &Curve, x: &Scale, y: &Scale) -> String {
     polyline(points)
 }
 
-/// Writes the names into the lower left corner, where no curve comes: what is hardly late is never rare.
+/// Writes the names into the lower left corner, where no curve is.
 fn name_in_corner(svg: &mut Svg, area: &Area, curves: &[Curve]) {
     let mut named: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
     named.sort_by_key(|one| std::cmp::Reverse(one.max_ns));

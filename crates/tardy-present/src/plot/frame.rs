@@ -1,4 +1,4 @@
-//! The frame of a plot: where it is, its axes, its grid and their labels.
+//! The frame of a plot: its area, axes, grid and labels.
 
 use super::scale::Scale;
 use super::svg::{Anchor, Svg};
@@ -41,23 +41,23 @@ impl Area {
     }
 
     fn label_below(&self, svg: &mut Svg, x: f64, label: &str) {
-        // A label at either end of the axis must not stick out of the drawing.
+        // A label at either end of the axis must stay inside the drawing.
         let half = text_width(label) / 2.0;
         let x = x.clamp(half.min(self.left), (self.right + 10.0 - half).max(self.left));
         svg.text("soft", (x, self.bottom + 15.0), Anchor::Middle, label);
     }
 
-    /// What the horizontal axis is, below its right end.
+    /// The name of the horizontal axis, below its right end.
     pub fn name_x(&self, svg: &mut Svg, name: &str) {
         svg.text("soft", (self.right, self.bottom + 31.0), Anchor::End, name);
     }
 
-    /// What the vertical axis is, above its upper end.
+    /// The name of the vertical axis, above its upper end.
     pub fn name_y(&self, svg: &mut Svg, name: &str) {
         svg.text("soft", (4.0, self.top - 12.0), Anchor::Start, name);
     }
 
-    /// What is written across the whole of it.
+    /// The text across the plot.
     pub fn mark(&self, svg: &mut Svg, mark: Option<&str>) {
         if let Some(text) = mark {
             let (x, y) = (f64::midpoint(self.left, self.right), f64::midpoint(self.top, self.bottom));
@@ -70,9 +70,9 @@ impl Area {
         if limit_ns > x.low() && limit_ns <= x.high() {
             let at = x.at(limit_ns);
             svg.line("limit", (at, self.top), (at, self.bottom));
-            let (anchor, beside) =
+            let (anchor, offset) =
                 if at + 60.0 > self.right { (Anchor::End, -4.0) } else { (Anchor::Start, 4.0) };
-            svg.text("alarm halo", (at + beside, self.top - 3.0), anchor, name);
+            svg.text("alarm halo", (at + offset, self.top - 3.0), anchor, name);
         }
     }
 
@@ -86,7 +86,7 @@ impl Area {
     }
 }
 
-/// About how wide a text of 11 pixels is: good enough to keep labels apart.
+/// Approximate width of a text of 11 pixels, precise enough to keep labels apart.
 pub fn text_width(text: &str) -> f64 {
     text.chars()
         .map(|c| {
@@ -101,8 +101,8 @@ pub fn text_width(text: &str) -> f64 {
         .sum()
 }
 
-/// Puts labels that want to be at `wanted` (ascending) at least `gap` apart between `low` and `high`, moving each as
-/// little as that allows.
+/// Positions for labels at `wanted` (ascending), at least `gap` apart between `low` and `high`, each moved as little as
+/// possible.
 pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut placed: Vec<f64> = Vec::with_capacity(wanted.len());
     for at in wanted {
@@ -122,7 +122,7 @@ pub fn count_label(count: f64) -> String {
     if count >= 1e6 { crate::latency::prefixed(count) } else { crate::latency::count(count as u64) }
 }
 
-/// A latency in us on an axis that says so: `0.1`, `10`, `1,000`.
+/// A latency on an axis in us: `0.1`, `10`, `1,000`.
 pub fn latency_label(ns: f64) -> String {
     crate::latency::three_digits(ns / 1000.0).replace('-', "−")
 }

@@ -1,5 +1,5 @@
-//! How long gaps were: a histogram of lengths, both axes logarithmic, since a tick of microseconds and a stop of tens of
-//! milliseconds are in the same run.
+//! How long gaps were: a histogram of lengths with logarithmic axes, since a run may hold both ticks of microseconds and stops
+//! of tens of milliseconds.
 
 use tardy_analyse::name;
 use tardy_analyse::noise::NoisePhase;
@@ -12,12 +12,12 @@ use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, steps};
 use crate::latency::{harmless, short};
 
-/// Columns an octave.
+/// Columns per octave.
 const COLUMNS: f64 = 4.0;
-/// Between names one above the other.
+/// Height of a line of names.
 const LINE_HEIGHT: f64 = 13.0;
 
-/// The lengths of the gaps of each CPU in `phase`; nothing where there was none.
+/// The lengths of the gaps of each CPU in `phase`; `None` if there was none.
 pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Option<String> {
     let series: Vec<&tardy_record::Series> = phase.cpus.iter().map(|cpu| &run.series[cpu.series]).collect();
     let low = series.iter().filter_map(|one| one.min_ns).min()?.max(1) as f64;

@@ -1,5 +1,5 @@
-//! How the distribution changed: time to the right, latency upwards on a logarithmic axis, the logarithm of the count
-//! as depth of colour. Where a histogram shows two humps, this shows whether they took turns.
+//! The distribution over time: latency on a logarithmic vertical axis, the logarithm of the count as depth of colour. It
+//! shows whether two humps of a histogram alternated.
 
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
@@ -11,7 +11,7 @@ use super::svg::{Anchor, Head, Svg, number};
 use super::timeline::span_ns;
 use crate::latency::prefixed;
 
-/// Rows an octave: four, so that the eye sees steps of a fifth.
+/// Rows per octave.
 const ROWS_AN_OCTAVE: f64 = 4.0;
 /// Depths of colour.
 const DEPTHS: usize = 8;
@@ -21,7 +21,7 @@ const FLOOR_NS: f64 = 125.0;
 /// One cell: column (index of a stretch of time), row, count.
 type Cells = std::collections::BTreeMap<(usize, i32), u64>;
 
-/// Latency over time; nothing where the run has no slices.
+/// Latency over time; `None` if the run has no slices.
 pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     let stretches = stretches(run);
     let cells = cells(run, &stretches);
@@ -47,7 +47,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
     }
-    area.name_y(&mut svg, super::axis_name(options.readings));
+    area.name_y(&mut svg, options.words.axis);
     area.name_x(&mut svg, "time from the start");
     area.mark(&mut svg, options.mark);
     key(&mut svg, &area, most, options.readings.name());
@@ -57,7 +57,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
         height,
         title: "Latency over time",
         description: &format!(
-            "Each column is a stretch of time, each row a range of latencies; deeper colour is more {}.",
+            "Each column is an interval of time, each row a range of latencies; deeper colour is more {}.",
             options.readings.name()
         ),
         standalone: options.standalone,
@@ -66,7 +66,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> Option<String> {
     Some(svg.finish(&head))
 }
 
-/// The stretches of time that columns stand for: of each phase, those of its coarsest series.
+/// The intervals of the columns: for each phase those of its coarsest series.
 fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     let coarsest = |phase: usize| {
         let series = run.own_series().filter(|series| series.phase == phase && !series.slices.is_empty());
@@ -79,7 +79,7 @@ fn stretches(run: &Run) -> Vec<(usize, u64, u64)> {
     (0..run.phases.len()).flat_map(of_phase).collect()
 }
 
-/// All CPUs' slices, each counted in the stretch that its middle lies in.
+/// The slices of all CPUs, each counted in the interval of its middle.
 fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
     let mut cells = Cells::new();
     for series in run.own_series() {
@@ -101,8 +101,7 @@ fn cells(run: &Run, stretches: &[(usize, u64, u64)]) -> Cells {
 }
 
 fn row(lower_ns: i64) -> i32 {
-    // Half a bin of the slices' layout up, so that an edge that is a power of two does not fall on either side by
-    // rounding.
+    // Half a bin of the slices' layout is added, so that rounding does not move an edge at a power of two.
     ((lower_ns as f64 * 1.01).max(FLOOR_NS).log2() * ROWS_AN_OCTAVE).floor() as i32
 }
 

@@ -1,17 +1,16 @@
-//! The latency plot that the field draws: how many wake-ups were how late, counts on a logarithmic axis.
+//! The usual latency plot: the number of wake-ups by latency, with counts on a logarithmic axis.
 //!
-//! Latency is on a linear axis, as in the articles and on OSADL's pages, so that plots can be laid side by side. A
-//! linear axis needs an end, and a tail of milliseconds would squeeze the body into one column: the axis ends where
-//! nearly all values have been, and what lies beyond is written at its end. Columns are a power of two of ns wide,
-//! because recorded bins nest in such columns and no count has to be split.
+//! Latency is on a linear axis, as in the articles and on OSADL's pages, so that plots can be compared. A
+//! linear axis needs an end, and a tail of milliseconds would squeeze the body into one column: the axis ends after
+//! nearly all values, and what lies beyond is stated at its end. Columns are a power of two of ns wide,
+//! because recorded bins nest in such columns and no count is split.
 
-use tardy_analyse::name::Readings;
 use tardy_analyse::quantile::{LEVELS, Level, edges_of_rank};
 use tardy_record::units::format_duration_ns;
-use tardy_record::{Bin, Histogram, Run};
+use tardy_record::{Bin, Histogram};
 
 use super::Options;
-use super::curve::{self, COLOURS, Curve, curves};
+use super::curve::{self, COLOURS, Curve};
 use super::frame::{Area, count_label, latency_label, spread, text_width};
 use super::scale::{Scale, nice};
 use super::svg::{Anchor, Head, Svg, steps};
@@ -21,26 +20,12 @@ use crate::latency::{count, typeset};
 const COLUMN_MAX: f64 = 260.0;
 /// A tail up to this many times longer than the 99.99 % of values stays on the axis.
 const TAIL_SHOWN: f64 = 2.5;
-/// The axis ends at this many times the 99 % of values at the latest, so that the body does not vanish beside a
-/// tail of one value in a thousand.
+/// The axis ends at this many times the 99 % quantile at the latest, so that a tail of one value in a thousand does not
+/// compress the body.
 const BODY_SHOWN: f64 = 10.0;
 
-/// Two names up to this wide (in pixels) stand beside the curves on a phone, longer ones below the plot.
+/// Two names up to this wide (in pixels) are next to the curves on a phone, longer ones below the plot.
 const LABEL_BESIDE: f64 = 60.0;
-
-/// The latency plot of `runs`.
-pub fn latency_svg(runs: &[&Run], options: &Options) -> String {
-    let title = match runs {
-        [run] => run.headline(),
-        runs => format!("Latency of {} runs", runs.len()),
-    };
-    let options = Options {
-        mark: options.mark.or_else(|| super::mark(runs)),
-        readings: Readings::of_runs(runs),
-        ..*options
-    };
-    draw("latency", &title, &curves(runs), &options)
-}
 
 /// The latency plot of some curves, with an id and a title.
 pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> String {
@@ -64,7 +49,7 @@ pub fn draw(id: &str, title: &str, curves: &[Curve], options: &Options) -> Strin
     area.horizontal_grid(&mut svg, &y, &y.ticks(9), count_label);
     area.vertical_grid(&mut svg, &x, &x.ticks(if options.narrow() { 5 } else { 9 }), latency_label);
     area.name_y(&mut svg, &format!("{} per {}", options.readings.name(), typeset(column)));
-    area.name_x(&mut svg, super::axis_name(options.readings));
+    area.name_x(&mut svg, options.words.axis);
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_x(&mut svg, &x, limit as f64, &format!("limit {}", format_duration_ns(limit)));
@@ -107,7 +92,7 @@ fn range(curves: &[Curve], options: &Options) -> (f64, f64) {
     (low, high.max(low + 1.0))
 }
 
-/// Where this share of the values has been, or all of them where there are too few to say.
+/// The value below which this share lies, or the highest one if there are too few values.
 fn reached_by(histogram: &Histogram, level: Level) -> f64 {
     let total = histogram.total();
     let rank = if total >= level.least_count() { level.rank(total) } else { total };
@@ -128,8 +113,8 @@ fn column_width(curves: &[Curve], low: f64, high: f64) -> f64 {
     if nests(power) { power } else { (least / widest).ceil() * widest }
 }
 
-/// Whether a bin belongs into a column below `high`. One that is open, such as another tool's for all that its histogram
-/// did not reach, has no place on a linear axis.
+/// Whether a bin belongs into a column below `high`. An open bin, such as that of another tool for all values beyond its
+/// histogram, has no place on a linear axis.
 fn is_on_axis(bin: &Bin, high: f64) -> bool {
     (bin.lower_ns as f64) < high && bin.upper_ns != i64::MAX
 }
@@ -138,7 +123,7 @@ fn column_of(ns: i64, width: f64) -> i64 {
     (ns as f64 / width).floor() as i64
 }
 
-/// Counts by column up to `high`: from, to, count. A bin counts where its lower edge is.
+/// Counts by column up to `high`: from, to, count. A bin is counted at its lower edge.
 fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)> {
     let mut columns: Vec<(i64, u64)> = Vec::new();
     for bin in histogram.bins().iter().filter(|bin| is_on_axis(bin, high)) {
@@ -154,7 +139,7 @@ fn columns(histogram: &Histogram, width: f64, high: f64) -> Vec<(f64, f64, u64)>
         .collect()
 }
 
-/// How much room the names take below the plot: a phone has none beside more than two curves, or two with long names.
+/// How much room the names take below the plot: on a phone, those of more than two curves, or of two with long names.
 fn names_below(curves: &[Curve], options: &Options) -> f64 {
     let long = curves.iter().any(|one| text_width(&one.label) > LABEL_BESIDE);
     if options.narrow() && (curves.len() > 2 || (curves.len() > 1 && long)) {
@@ -165,7 +150,7 @@ fn names_below(curves: &[Curve], options: &Options) -> f64 {
 }
 
 /// Names the curves at the upper right, where a latency plot is empty, with their maxima; marks each maximum on the
-/// axis; says what lies beyond it. Gives the same in words.
+/// axis, and states what lies beyond it. Returns a description.
 fn legend(svg: &mut Svg, area: &Area, x: &Scale, curves: &[Curve], high: f64, below: bool) -> String {
     let mut listed: Vec<&Curve> = curves.iter().filter(|one| one.class != "rest").collect();
     if listed.len() < curves.len() {
@@ -210,7 +195,7 @@ fn entry(one: &Curve, high: f64) -> String {
         one.histogram.bins().iter().filter(|bin| !is_on_axis(bin, high)).map(|bin| bin.count).sum();
     let end = one.histogram.bins().last().filter(|bin| bin.is_open() && (bin.lower_ns as f64) < high);
     let beyond = match end {
-        // Of a histogram that ends on the axis, nobody knows whether they are.
+        // If the histogram ends on the axis, it is unknown whether they are beyond it.
         Some(end) => format!(", {} at {} or more", count(beyond), typeset(end.lower_ns as f64)),
         None if beyond > 0 => format!(", {} beyond the axis", count(beyond)),
         None => String::new(),
@@ -222,7 +207,7 @@ fn entry(one: &Curve, high: f64) -> String {
 mod tests {
     use super::*;
 
-    /// A histogram of 400 rows of 1 us, and what lay beyond them.
+    /// A histogram of 400 rows of 1 us, and values beyond them.
     #[test]
     fn an_open_bin_is_beyond_the_axis_and_widens_no_column() {
         let bins =

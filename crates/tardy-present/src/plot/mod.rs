@@ -1,8 +1,8 @@
-//! Plots as SVG: small, the same bytes every time, readable on light and on dark paper, with real text.
+//! Plots as SVG: small, reproducible to the byte, readable on light and dark backgrounds, with real text.
 //!
 //! Colours are CSS classes, never attributes: a plot on its own carries `plot.css`, one inside the report uses the
-//! page's. Every plot is drawn at the width that it will have, so that a phone gets a plot made for it and not a
-//! shrunken one. docs/adr/0004-own-svg-writer.md says why this is no plotting library.
+//! page's. Every plot is drawn at its final width, so a phone gets a separate plot instead of a shrunken one.
+//! docs/adr/0004-own-svg-writer.md explains why no plotting library is used.
 
 pub mod curve;
 pub mod cycle;
@@ -24,7 +24,7 @@ use tardy_analyse::lab;
 use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
-pub use latency::latency_svg;
+use crate::words::{LATENCY, Words};
 
 /// The style sheet that all plots share.
 pub const STYLE: &str = include_str!("plot.css");
@@ -34,16 +34,18 @@ pub const STYLE: &str = include_str!("plot.css");
 pub struct Options {
     /// Width in CSS pixels.
     pub width: f64,
-    /// A limit to draw, in ns.
+    /// The limit, in ns.
     pub limit_ns: Option<u64>,
-    /// End of the latency axis, in ns; absent: chosen so that the body of the distribution can be seen. What lies
-    /// beyond is said, never hidden.
+    /// End of the latency axis, in ns; `None`: chosen so that the body of the distribution is visible. What lies beyond is
+    /// stated.
     pub latency_max_ns: Option<u64>,
-    /// Written across the plot: why its numbers are not to be taken for what they look like.
+    /// Text across the plot: why its numbers must not be taken at face value.
     pub mark: Option<&'static str>,
     /// What is counted.
     pub readings: Readings,
-    /// Whether the plot stands alone and so brings its style sheet with it.
+    /// Words for that.
+    pub words: &'static Words,
+    /// Whether the plot includes its style sheet.
     pub standalone: bool,
 }
 
@@ -55,29 +57,20 @@ impl Default for Options {
             latency_max_ns: None,
             mark: None,
             readings: Readings::default(),
+            words: &LATENCY,
             standalone: true,
         }
     }
 }
 
 impl Options {
-    /// Whether there is room for little: a phone.
+    /// Whether the plot is for a phone.
     pub fn narrow(&self) -> bool {
         self.width < 560.0
     }
 }
 
-/// What the values of readings are called on an axis.
-pub(crate) fn axis_name(readings: Readings) -> &'static str {
-    match readings {
-        Readings::Gaps => "length of the gap, µs",
-        Readings::Intervals => "between edges, µs",
-        Readings::Toggles => "time of a toggle, µs",
-        _ => "latency, µs",
-    }
-}
-
-/// What is to be written across plots of `runs`.
+/// The text across plots of `runs`.
 pub fn mark(runs: &[&Run]) -> Option<&'static str> {
     let meaningless = runs.iter().filter(|run| lab::meaningless_because(run).is_some()).count();
     match meaningless {

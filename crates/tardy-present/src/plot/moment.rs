@@ -1,6 +1,6 @@
-//! One late wake-up: who had the CPU when, from a little before the deadline to the wake-up.
+//! One late wake-up: what had the CPU, from shortly before the deadline to the wake-up.
 //!
-//! Like the view of a trace: a lane for each kind of occupant, time along, and the marks of the thread's own way.
+//! Like a view of the trace: a lane for each kind of occupant over time, with marks for the thread's own path.
 
 use tardy_analyse::causes::Cause;
 use tardy_analyse::causes::timeline::{Occupant, Stretch};
@@ -16,13 +16,13 @@ const LANE_HEIGHT: f64 = 24.0;
 const TOP: f64 = 62.0;
 /// Names inside a stretch are no longer than this.
 const NAME_MAX: usize = 32;
-/// How much of what came before the deadline is shown, as a share of the lateness.
+/// How much time before the deadline is shown, as a share of the lateness.
 const BEFORE: f64 = 0.08;
 
 /// The lanes, from the hardware down to the thread.
 const LANES: [&str; 4] = ["interrupt", "soft interrupt", "task", "the thread"];
 
-/// Draws it.
+/// The drawing.
 pub fn draw(id: &str, title: &str, cause: &Cause, options: &Options) -> String {
     let timeline = &cause.timeline;
     let late_ns = timeline.woke_ns as f64;
@@ -74,7 +74,7 @@ fn draw_stretch(svg: &mut Svg, area: &Area, x: &Scale, stretch: &Stretch, cause:
     };
     let (left, right) = (x.at((stretch.from_ns as f64).max(from_ns)), x.at(stretch.to_ns as f64));
     let top = area.top + LANE_HEIGHT * lane(&stretch.occupant) as f64;
-    // What is too short to be seen would not be there at all.
+    // Very short stretches stay visible.
     svg.rectangle(class, (left, top + 3.0), (right - left).max(1.0), LANE_HEIGHT - 6.0);
     let name = short(&harmless(&stretch.occupant.name()), NAME_MAX);
     if text_width(&name) + 8.0 < right - left {
@@ -93,7 +93,7 @@ fn draw_marks(svg: &mut Svg, area: &Area, x: &Scale, cause: &Cause, options: &Op
         ("switch", timeline.switched_ns),
         ("awake", Some(timeline.woke_ns)),
     ];
-    // Names that would stand in each other go up a row, and further ones are left out.
+    // Overlapping names move up a row; further ones are left out.
     let mut ends = [f64::NEG_INFINITY; 2];
     for (name, at_ns) in marks {
         let Some(at_ns) = at_ns.filter(|ns| *ns as f64 >= x.low()) else { continue };
@@ -117,5 +117,5 @@ fn description(cause: &Cause) -> String {
     let held = with_unit(cause.held_ns as f64);
     let late = with_unit(cause.late_ns as f64);
     let name = cause.occupant.name();
-    format!("A wake-up {late} late. Longest on the CPU meanwhile: {name}, {held}.")
+    format!("A wake-up {late} late. Longest on the CPU: {name}, {held}.")
 }

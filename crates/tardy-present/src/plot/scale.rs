@@ -1,4 +1,4 @@
-//! From values to positions, and where the ticks go.
+//! Scales: from values to positions, and the ticks.
 
 /// A linear or logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ impl Scale {
         Self { logarithmic: true, low, high, from, to }
     }
 
-    /// Where `value` is, at the nearer end if it is off the axis.
+    /// The position of `value`, or of the nearer end if it is off the axis.
     pub fn at(&self, value: f64) -> f64 {
         let share = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -50,8 +50,8 @@ impl Scale {
         format!("{kind} {:e} {:e} {} {}", self.low, self.high, self.from, self.to)
     }
 
-    /// Values for labelled ticks, about `wanted` on a linear axis, one a decade on a logarithmic one (thinned out
-    /// until they fit).
+    /// Values for labelled ticks, about `wanted` on a linear axis, one per decade on a logarithmic one (fewer if
+    /// they do not fit).
     pub fn ticks(&self, wanted: usize) -> Vec<f64> {
         if !self.logarithmic {
             return multiples(self.low, self.high, nice((self.high - self.low) / wanted.max(1) as f64));
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_has_a_place(value in -1e12f64..1e12, low in -1e6f64..1e6, span in 0.0f64..1e9) {
+        fn every_value_has_a_position(value in -1e12f64..1e12, low in -1e6f64..1e6, span in 0.0f64..1e9) {
             for scale in [Scale::linear(low, low + span, 10.0, 90.0), Scale::logarithmic(low, low + span, 10.0, 90.0)] {
                 prop_assert!((10.0..=90.0).contains(&scale.at(value)));
             }

@@ -1,8 +1,7 @@
-//! What an oscilloscope with a long persistence would show: all reactions of a phase on top of each other, triggered on
-//! the edge, the brighter the more often the answer was there; the worst one stands out, and below it the histogram with
-//! logarithmic counts.
+//! All reactions of a phase as on an oscilloscope with a long persistence: on top of each other, triggered on the edge,
+//! darker where answers are frequent. The worst one stands out; below is the histogram with logarithmic counts.
 //!
-//! An answer is a step, so that its histogram is all that there is to draw: nothing more is kept of each reaction.
+//! An answer is a step, so its histogram is sufficient: nothing else is kept of each reaction.
 
 use tardy_record::Histogram;
 
@@ -12,9 +11,9 @@ use super::scale::Scale;
 use super::svg::{Anchor, Head, Svg, number, steps};
 use crate::latency::{count, harmless, microseconds, short};
 
-/// The screen begins this share of its width before the edge.
+/// The screen begins before the edge, by this share of its width.
 const BEFORE: f64 = 0.06;
-/// Where the screen begins, below the title.
+/// The top of the screen, below the title.
 const TOP: f64 = 42.0;
 /// A column of the screen, in pixels.
 const COLUMN: f64 = 2.0;
@@ -24,7 +23,7 @@ const ANSWERS: f64 = 96.0;
 const HISTOGRAM: f64 = 100.0;
 /// Between traces.
 const APART: f64 = 16.0;
-/// How thick a level is drawn that many reactions share.
+/// Thickness of a level.
 const LEVEL: f64 = 3.0;
 /// Shades from one reaction to all of them: `h1` to `h8`.
 const SHADES: f64 = 8.0;
@@ -40,11 +39,11 @@ pub struct Reactions<'a> {
     pub from: &'a str,
     /// What they end with, such as `answered`.
     pub to: &'a str,
-    /// What they are of.
+    /// Their phase.
     pub title: &'a str,
 }
 
-/// The screen; nothing where there is nothing on it.
+/// The screen; `None` if it would be empty.
 pub fn draw(id: &str, reactions: &Reactions<'_>, options: &Options) -> Option<String> {
     if reactions.histogram.is_empty() || reactions.max_ns <= 0 {
         return None;
@@ -66,8 +65,8 @@ pub fn draw(id: &str, reactions: &Reactions<'_>, options: &Options) -> Option<St
         height: screen.histogram.bottom + 40.0,
         title: &title,
         description: "As on an oscilloscope with a long persistence: the edge, and from there every answer on top of the others, \
-                      darker where more of them were; the worst is drawn by itself. Below, how many answers came when, \
-                      counts on a logarithmic axis.",
+                      darker where there are more of them; the worst is drawn separately. Below, how many answers came \
+                      when; counts are on a logarithmic axis.",
         standalone: options.standalone,
         data: vec![("kind", "scope".into())],
     };
@@ -86,9 +85,9 @@ struct Screen<'a> {
 /// A column of the screen.
 #[derive(Clone, Copy, Debug, Default)]
 struct Column {
-    /// The reactions of the bins that lie in it, or of the one that is wider.
+    /// The reactions of the bins in it, or of a wider bin.
     shown: u64,
-    /// How many have risen by its end and had not before.
+    /// How many rise in it.
     risen: u64,
 }
 
@@ -119,7 +118,7 @@ impl<'a> Screen<'a> {
         Self { reactions, x, answers, histogram: area(answers.bottom + APART, HISTOGRAM), columns }
     }
 
-    /// All of it.
+    /// The whole screen.
     fn area(&self) -> Area {
         Area { top: TOP, ..self.histogram }
     }
@@ -128,7 +127,7 @@ impl<'a> Screen<'a> {
         self.columns.iter().map(|column| column.risen).sum()
     }
 
-    /// How dark `count` of all reactions are.
+    /// The shade for `count` of all reactions.
     fn shade(&self, count: u64) -> String {
         let most = (self.total().max(2) as f64).ln();
         let share = (count.max(1) as f64).ln() / most;
@@ -151,7 +150,7 @@ impl<'a> Screen<'a> {
         svg.text("halo s0", (edge + 6.0, high + 14.0), Anchor::Start, self.reactions.from);
     }
 
-    /// The two levels, as dark as there are reactions on them at the time, and the rising edges between them.
+    /// The two levels, darker for more reactions at the time, and the rising edges between them.
     fn draw_answers(&self, svg: &mut Svg) {
         let (low, high) = (self.answers.bottom - LEVEL, self.answers.top);
         let total = self.total();
@@ -218,7 +217,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// A level under way: the stretch that has one shade.
+/// A level with its current shade.
 struct Level {
     from: f64,
     shade: Option<String>,
@@ -229,7 +228,7 @@ impl Level {
         Self { from, shade: None }
     }
 
-    /// At `at` the level has this shade; draws the stretch before where it was another.
+    /// Continues the level at `at` with this shade; draws the part before it if that had another.
     fn go_on(&mut self, svg: &mut Svg, at: f64, y: f64, shade: Option<String>) {
         if shade == self.shade {
             return;
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_is_drawn_by_itself() {
+    fn the_worst_is_drawn_separately() {
         let mut values = vec![20_000; 1000];
         values.push(300_000);
         let svg = drawn(&values).unwrap();
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_of_nothing() {
+    fn no_reactions_are_not_drawn() {
         assert_eq!(drawn(&[]), None);
     }
 }

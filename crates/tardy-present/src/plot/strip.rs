@@ -1,6 +1,6 @@
-//! When gaps were: a strip for each CPU, a mark for each gap, as a logic analyser shows a pin that a busy loop wiggles.
+//! When gaps were: a strip for each CPU, a mark for each gap, as a logic analyser shows a pin that a busy loop toggles.
 //!
-//! All of a long run in one drawing is a grey bar. So it shows the beginning, as much of it as can be told apart.
+//! A long run in one drawing would be a grey bar, so it shows only as much of the beginning as can be resolved.
 
 use tardy_analyse::noise::NoisePhase;
 use tardy_record::Run;
@@ -15,16 +15,16 @@ use crate::latency::{harmless, short};
 
 /// Height of a CPU's strip.
 const STRIP_HEIGHT: f64 = 74.0;
-/// No more CPUs than these are drawn.
+/// At most so many CPUs are drawn.
 const STRIPS_MAX: usize = 8;
 /// About so many gaps of the busiest CPU are drawn.
 const GAPS_SHOWN: usize = 120;
-/// No more than this from the beginning, in ns.
+/// At most so much of the beginning is drawn, in ns.
 const SPAN_MAX_NS: u64 = 100_000_000;
-/// No less than this, in ns.
+/// At least so much is drawn, in ns.
 const SPAN_MIN_NS: u64 = 1_000_000;
 
-/// The beginning of `phase`; nothing where no times of gaps were kept.
+/// The beginning of `phase`; `None` if no times of gaps were kept.
 pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Option<String> {
     let lanes: Vec<(&str, &GapSeries)> = (phase.cpus.iter())
         .filter_map(|cpu| Some((cpu.label.as_str(), run.series[cpu.series].gaps()?)))
@@ -74,7 +74,7 @@ pub fn draw(id: &str, run: &Run, phase: &NoisePhase, options: &Options) -> Optio
     Some(svg.finish(&head))
 }
 
-/// As long a beginning as can be told apart, from the busiest CPU's gaps.
+/// As much of the beginning as can be resolved, by the busiest CPU's gaps.
 fn span_ns(lanes: &[(&str, &GapSeries)], from_ns: u64) -> u64 {
     let until = |gaps: &GapSeries| gaps.first.gaps().nth(GAPS_SHOWN).map(|gap| gap.at_ns - from_ns);
     let all_ns = lanes.iter().filter_map(|(_, gaps)| gaps.first.gaps().last());

@@ -1,5 +1,5 @@
-//! Writes SVG: the dozen things that plots need, with two guarantees. Text is escaped here and nowhere else, and a
-//! coordinate is always written the same way.
+//! Writes the SVG that plots need, with two guarantees: text is escaped here and nowhere else, and a coordinate is always
+//! written the same way.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::latency::harmless;
 
 use super::STYLE;
 
-/// Where a text's position is in it.
+/// Which part of a text is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// At its beginning.
@@ -18,7 +18,7 @@ pub enum Anchor {
     End,
 }
 
-/// A drawing under way.
+/// An unfinished drawing.
 #[derive(Clone, Debug, Default)]
 pub struct Svg {
     body: String,
@@ -54,7 +54,7 @@ impl Svg {
         let _ = write!(self.body, "<circle class=\"dot {class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"/>");
     }
 
-    /// A line of text, whatever it holds.
+    /// A line of text, which is escaped.
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
@@ -66,7 +66,7 @@ impl Svg {
         let _ = write!(self.body, "<text{class} x=\"{x}\" y=\"{y}\"{anchor}>{}</text>", escaped(text));
     }
 
-    /// The finished drawing. `id` is unique in a page; `title` and `description` are what a screen reader says;
+    /// The finished drawing. `id` is unique in a page; `title` and `description` are for screen readers;
     /// `data` are attributes for the page's script, such as the scales.
     pub fn finish(self, head: &Head) -> String {
         let (id, width, height) = (head.id, number(head.width), number(head.height));
@@ -93,7 +93,7 @@ impl Svg {
     }
 }
 
-/// What surrounds a drawing.
+/// The attributes of a drawing.
 #[derive(Clone, Debug)]
 pub struct Head<'a> {
     /// Unique in a page.
@@ -102,13 +102,13 @@ pub struct Head<'a> {
     pub width: f64,
     /// Height in CSS pixels.
     pub height: f64,
-    /// What it is.
+    /// Its title.
     pub title: &'a str,
-    /// What it shows, for those who cannot see it.
+    /// Its description, for screen readers.
     pub description: &'a str,
-    /// Whether it brings its style sheet.
+    /// Whether it includes its style sheet.
     pub standalone: bool,
-    /// Attributes for the page's script: name behind `data-`, and value.
+    /// Attributes for the page's script: name after `data-`, and value.
     pub data: Vec<(&'static str, String)>,
 }
 
@@ -134,7 +134,7 @@ pub fn escaped(text: &str) -> String {
     safe
 }
 
-/// A path through points, a straight line from each to the next; a new one begins after each absent point.
+/// A path through points, a straight line from each to the next; a new path begins after each `None`.
 pub fn polyline(points: impl IntoIterator<Item = Option<(f64, f64)>>) -> String {
     let mut commands = String::new();
     let mut pen_down = false;

@@ -1,13 +1,12 @@
-//! When it was late, and what went on meanwhile: maxima over time, and below them on the same time axis temperatures,
-//! frequencies, interrupts, pressure and what the loads did.
+//! Maxima over time and, below them on the same time axis, temperatures, frequencies, interrupts, pressure and the work of
+//! the loads.
 //!
-//! One drawing and not several, because the question is always "what else happened then?", and the eye answers it by
-//! going straight down.
+//! It is a single plot, because the question is "what else happened then?", which a vertical line answers.
 
 use tardy_analyse::name;
 use tardy_record::Run;
+use tardy_record::Series;
 use tardy_record::event::EventKind;
-use tardy_record::series::{Quantity, Series};
 use tardy_record::units::format_duration_ns;
 
 use super::Options;
@@ -17,7 +16,6 @@ use super::frame::{Area, latency_label};
 use super::scale::{Scale, time_label, time_ticks};
 use super::svg::{Anchor, Head, Svg, polyline};
 use crate::latency::{harmless, short, typeset};
-use crate::notes;
 
 /// Height of the maxima.
 const MAXIMA_HEIGHT: f64 = 190.0;
@@ -29,10 +27,10 @@ const COLUMN: f64 = 1.5;
 const FLOOR_NS: f64 = 100.0;
 
 /// Maxima over time with the environment below.
-pub fn draw(id: &str, run: &Run, options: &Options) -> String {
+pub fn draw(id: &str, run: &Run, peak: &str, options: &Options) -> String {
     let mut svg = Svg::default();
     let panels = environment::panels(run);
-    let wide = !options.narrow() || run.own_series().any(notes::unpinned);
+    let wide = !options.narrow() || run.own_series().any(name::is_unpinned);
     let gutter = if wide { 118.0 } else { 70.0 };
     let area = Area { left: 52.0, right: options.width - gutter, top: 28.0, bottom: 28.0 + MAXIMA_HEIGHT };
     let height =
@@ -44,7 +42,7 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     phases(&mut svg, run, &x, &area, height);
     area.horizontal_grid(&mut svg, &y, &y.ticks(6), latency_label);
     area.vertical_grid(&mut svg, &x, &ticks, |at| time_label(at, span));
-    area.name_y(&mut svg, maxima_name(run));
+    area.name_y(&mut svg, &format!("{peak} of each block, µs"));
     area.mark(&mut svg, options.mark);
     if let Some(limit) = options.limit_ns {
         area.limit_y(&mut svg, &y, limit as f64, &format!("limit {}", format_duration_ns(limit)));
@@ -75,34 +73,13 @@ pub fn draw(id: &str, run: &Run, options: &Options) -> String {
     svg.finish(&head)
 }
 
-/// From the start of the run to the last that is known of it.
+/// From the start of the run to its last known event.
 pub fn span_ns(run: &Run) -> f64 {
     let phases = run.phases.iter().map(|phase| phase.end_ns.unwrap_or(phase.start_ns));
     let slices = run.own_series().filter_map(|series| series.slices.last()).map(|slice| slice.end_ns);
     let worst = run.own_series().filter_map(|series| series.max_at_ns);
     let readings = run.environment.series.iter().filter_map(|series| series.at_ns.last().copied());
     phases.chain(slices).chain(worst).chain(readings).max().unwrap_or(0).max(1) as f64
-}
-
-/// What the maxima are of: some runs look for gaps, some for late wake-ups, some for both.
-fn maxima_name(run: &Run) -> &'static str {
-    let gaps = |series: &Series| series.gaps().is_some();
-    if run.own_series().any(|series| series.capture().is_some() && series.quantity == Quantity::Spacing) {
-        return "longest between edges in each block, µs";
-    }
-    if run.own_series().any(|series| series.edges().is_some()) {
-        let only = run.own_series().all(|series| series.edges().is_some());
-        return if only {
-            "longest toggle of each block, µs"
-        } else {
-            "longest toggle or highest latency of each block, µs"
-        };
-    }
-    match (run.own_series().any(gaps), run.own_series().all(gaps)) {
-        (false, _) => "highest latency of each block, µs",
-        (true, true) => "longest gap of each block, µs",
-        (true, false) => "longest gap or highest latency of each block, µs",
-    }
 }
 
 fn maxima_scale(run: &Run, options: &Options, area: &Area) -> Scale {
@@ -191,13 +168,13 @@ fn name_worst(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, y: &Scale) {
     if let Some((max, at, _)) = worst.max_by_key(|(max, _, _)| *max) {
         let point = (x.at(at as f64), y.at(max as f64));
         svg.dot("rest", point, 2.6);
-        let (anchor, beside) =
+        let (anchor, offset) =
             if point.0 > area.right - 80.0 { (Anchor::End, -6.0) } else { (Anchor::Start, 6.0) };
-        svg.text("halo", (point.0 + beside, point.1 + 3.0), anchor, &typeset(max as f64));
+        svg.text("halo", (point.0 + offset, point.1 + 3.0), anchor, &typeset(max as f64));
     }
 }
 
-/// A line down from the worst through everything below, for the eye to follow.
+/// A vertical line from the worst through everything below.
 fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
     let worst = run.own_series().filter_map(|series| series.max_ns.zip(series.max_at_ns)).max();
     if let Some((_, at)) = worst {
@@ -205,7 +182,7 @@ fn guide(svg: &mut Svg, run: &Run, area: &Area, x: &Scale, height: f64) {
     }
 }
 
-/// Checkpoints as ticks under the maxima: writing the run file is load too.
+/// Checkpoints as ticks under the maxima: writing the run file is a load too.
 fn checkpoints(svg: &mut Svg, run: &Run, x: &Scale, area: &Area) {
     for event in run.events.iter().filter(|event| event.kind == EventKind::Checkpoint) {
         let at = x.at(event.at_ns as f64);
@@ -240,7 +217,7 @@ fn draw_panel(svg: &mut Svg, panel: &Panel, strip: &Area, x: &Scale, ticks: &[f6
     }
 }
 
-/// At most three points a column of pixels: its first, lowest and highest.
+/// At most three points per column of pixels: its first, lowest and highest.
 fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> {
     let mut thinned: Vec<Option<(f64, f64)>> = Vec::new();
     let mut column: Option<(f64, f64, f64)> = None;
@@ -261,7 +238,7 @@ fn columns(points: impl Iterator<Item = (f64, f64)>) -> Vec<Option<(f64, f64)>> 
     thinned
 }
 
-/// The time axis again below the last panel, so that nobody has to look up and count.
+/// The time axis again, below the last panel.
 fn area_end(svg: &mut Svg, area: &Area, panels: &[Panel], x: &Scale, ticks: &[f64], span: f64, height: f64) {
     if panels.is_empty() {
         area.name_x(svg, "time from the start");

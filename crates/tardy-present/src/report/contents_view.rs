@@ -1,4 +1,4 @@
-//! What stands at the top of a report of several chapters: what each is about, and every result in one table.
+//! The top of a report of several chapters: their subjects, and every result in one table.
 
 use serde::Serialize;
 use tardy_analyse::findings::Findings;
@@ -29,7 +29,7 @@ pub(super) struct EntryView {
 /// One thing measured on one kernel.
 #[derive(Debug, Serialize)]
 struct RowView {
-    /// What was measured; empty where it is what the row above has.
+    /// What was measured; empty if it is the same as in the row above.
     what: String,
     kernel: String,
     anchor: String,
@@ -37,7 +37,7 @@ struct RowView {
     p99: String,
     max: String,
     published: String,
-    /// Why the numbers do not count; empty where they do.
+    /// Why the numbers do not count; empty if they do.
     alarm: &'static str,
 }
 
@@ -93,7 +93,7 @@ fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -
         ns.map_or_else(|| none.to_owned(), |ns| microseconds(ns as f64).replace('-', "−"))
     };
     let is_of_it = |ours: &Ours| ours.outcome == index;
-    let matches = measured.findings.published.iter().flat_map(|beside| &beside.matches);
+    let matches = measured.findings.published.iter().flat_map(|compared| &compared.matches);
     let of_it = matches.filter(|one| one.ours.iter().any(is_of_it));
     let mut published: Vec<String> =
         of_it.filter_map(|one: &Match| published::highest(&one.published)).collect();
@@ -113,7 +113,7 @@ fn row(what: String, measured: &Measured<'_>, outcome: &Outcome, index: usize) -
 fn alarm(findings: &Findings) -> &'static str {
     match findings.meaningless_because {
         _ if !findings.validity.valid => "invalid",
-        Some(_) => "means nothing",
+        Some(_) => "meaningless",
         None => "",
     }
 }

@@ -1,47 +1,44 @@
-//! The report: one HTML file with everything in it, for people to look at.
+//! The report: a single HTML file.
 //!
-//! No network, no fonts from elsewhere, no script that anything depends on. The page allows itself exactly the style
-//! and the script that it brings (a content security policy with their hashes), so that even a name that slipped
-//! through the escaping could run nothing.
+//! It needs no network, no fonts and no script. Its content security policy allows exactly the style and the script in
+//! the page, by their hashes, so a name that was not escaped could still not run anything.
 
 mod comparison_view;
 mod contents_view;
 mod page_view;
-mod plots;
-mod published_view;
-mod run_tables;
-mod run_view;
+mod run_page;
 
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 use tardy_analyse::findings;
 use tardy_record::Run;
 
+use crate::section::Section;
+use crate::sections;
+
 /// The page's style sheet: the plots' and its own.
 pub const STYLE: &str = concat!(include_str!("../plot/plot.css"), include_str!("../../templates/report.css"));
-/// The page's script: what is under the pointer, and everything unfolded on paper.
+/// The page's script: reads values under the pointer, and unfolds everything for printing.
 pub const SCRIPT: &str = include_str!("../../templates/report.js");
-/// SHA-256 of [`STYLE`] in base64, for the content security policy. A test tells what it should be.
+/// SHA-256 of [`STYLE`] in base64, for the content security policy. A test checks it.
 pub const STYLE_HASH: &str = include_str!("../../templates/report.css.sha256");
 /// The same of [`SCRIPT`].
 pub const SCRIPT_HASH: &str = include_str!("../../templates/report.js.sha256");
 
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 5] = [
     ("report.html", include_str!("../../templates/report.html")),
     ("contents.html", include_str!("../../templates/contents.html")),
-    ("published.html", include_str!("../../templates/published.html")),
     ("run.html", include_str!("../../templates/run.html")),
-    ("details.html", include_str!("../../templates/details.html")),
     ("comparison.html", include_str!("../../templates/comparison.html")),
-    ("macros.html", include_str!("../../templates/macros.html")),
+    ("element.html", include_str!("../../templates/element.html")),
 ];
 
 /// The runs of one experiment, in a report of several.
 #[derive(Clone, Debug)]
 pub struct Chapter<'a> {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// What it is about, in one sentence.
+    /// Its subject, in one sentence.
     pub about: String,
     /// Its runs, the first the base of the comparison.
     pub runs: Vec<&'a Run>,
@@ -50,17 +47,25 @@ pub struct Chapter<'a> {
 /// The report of one run, or of several with the first as the base of the comparison.
 ///
 /// # Panics
-/// Never for a `Run` that passed [`tardy_record::file::check`]: the templates are tested with all their parts.
+/// Not for a `Run` that passed [`tardy_record::file::check`]: the templates are tested with all their elements.
 pub fn html(runs: &[&Run], options: &findings::Options<'_>) -> String {
-    rendered(page_view::of(runs, options))
+    html_of(&sections::ALL, runs, options)
 }
 
-/// The report of several experiments: what they are and came to at the top, then a chapter each as [`html`] has it.
+/// The same, of other sections.
+///
+/// # Panics
+/// As [`html`].
+pub fn html_of(sections: &[&dyn Section], runs: &[&Run], options: &findings::Options<'_>) -> String {
+    rendered(page_view::of(sections, runs, options))
+}
+
+/// The report of several experiments: contents and results at the top, then a chapter for each, like [`html`].
 ///
 /// # Panics
 /// As [`html`].
 pub fn html_of_chapters(chapters: &[Chapter<'_>], options: &findings::Options<'_>) -> String {
-    rendered(page_view::of_chapters(chapters, options))
+    rendered(page_view::of_chapters(&sections::ALL, chapters, options))
 }
 
 fn rendered(page: page_view::PageView) -> String {

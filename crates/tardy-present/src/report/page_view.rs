@@ -1,4 +1,4 @@
-//! What the report's page shows, ready to be filled in.
+//! The report's page as data for its templates.
 
 use serde::Serialize;
 use tardy_analyse::findings::Findings;
@@ -7,10 +7,12 @@ use tardy_record::Run;
 
 use super::comparison_view::{self, ComparisonView};
 use super::contents_view::{self, ContentsView, EntryView, Measured};
-use super::run_view::{self, RunView};
+use super::run_page;
 use super::{Chapter, SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH};
 use crate::latency::harmless;
+use crate::page::RunPage;
 use crate::plot::curve;
+use crate::section::Section;
 
 /// The page.
 #[derive(Debug, Serialize)]
@@ -20,7 +22,7 @@ pub(super) struct PageView {
     script: &'static str,
     style_hash: &'static str,
     script_hash: &'static str,
-    /// What the chapters are; absent on the page of one experiment, which has no heading above its own.
+    /// The contents; `None` on the page of one experiment.
     contents: Option<ContentsView>,
     chapters: Vec<ChapterView>,
     run_count: usize,
@@ -34,11 +36,11 @@ struct ChapterView {
     title: String,
     about: String,
     comparison: Option<ComparisonView>,
-    runs: Vec<RunView>,
+    runs: Vec<RunPage>,
 }
 
-/// One experiment, on a page of its own.
-pub(super) fn of(runs: &[&Run], options: &findings::Options<'_>) -> PageView {
+/// One experiment, on one page.
+pub(super) fn of(sections: &[&dyn Section], runs: &[&Run], options: &findings::Options<'_>) -> PageView {
     let title = match runs {
         [run] => harmless(&run.headline()),
         runs => format!("{} runs compared", runs.len()),
@@ -48,39 +50,38 @@ pub(super) fn of(runs: &[&Run], options: &findings::Options<'_>) -> PageView {
         id: String::new(),
         title: title.clone(),
         about: String::new(),
-        comparison: comparison(runs, &found, options, ""),
-        runs: run_views(runs, &found, ""),
+        comparison: comparison(sections, runs, &found, options, ""),
+        runs: run_pages(sections, runs, &found, ""),
     };
     page(title, None, vec![chapter], runs)
 }
 
 /// Several experiments, a chapter each.
-pub(super) fn of_chapters(chapters: &[Chapter<'_>], options: &findings::Options<'_>) -> PageView {
+pub(super) fn of_chapters(
+    sections: &[&dyn Section],
+    chapters: &[Chapter<'_>],
+    options: &findings::Options<'_>,
+) -> PageView {
     let mut entries: Vec<EntryView> = Vec::new();
     let mut views = Vec::new();
     for (number, chapter) in (1..).zip(chapters) {
         let (id, prefix) = (format!("chapter{number}"), format!("chapter{number}-"));
         let found = found(&chapter.runs, options);
-        let runs = run_views(&chapter.runs, &found, &prefix);
+        let runs = run_pages(sections, &chapter.runs, &found, &prefix);
         let names = curve::names(&chapter.runs);
         let measured: Vec<Measured<'_>> = chapter
             .runs
             .iter()
             .zip(names)
             .zip(found.iter().zip(&runs))
-            .map(|((run, name), (findings, view))| Measured {
-                run,
-                name,
-                anchor: view.id().to_owned(),
-                findings,
-            })
+            .map(|((run, name), (findings, view))| Measured { run, name, anchor: view.id.clone(), findings })
             .collect();
         entries.push(contents_view::entry(id.clone(), &chapter.title, &chapter.about, &measured));
         views.push(ChapterView {
             id,
             title: harmless(&chapter.title),
             about: harmless(&chapter.about),
-            comparison: comparison(&chapter.runs, &found, options, &prefix),
+            comparison: comparison(sections, &chapter.runs, &found, options, &prefix),
             runs,
         });
     }
@@ -116,16 +117,21 @@ fn found(runs: &[&Run], options: &findings::Options<'_>) -> Vec<Findings> {
     runs.iter().map(|run| findings::of(run, options)).collect()
 }
 
-fn run_views(runs: &[&Run], found: &[Findings], prefix: &str) -> Vec<RunView> {
+fn run_pages(sections: &[&dyn Section], runs: &[&Run], found: &[Findings], prefix: &str) -> Vec<RunPage> {
     let numbered = (1..).zip(runs.iter().zip(found));
-    numbered.map(|(number, (run, found))| run_view::of(run, found, format!("{prefix}run{number}"))).collect()
+    let page = |(number, (run, found)): (usize, (&&Run, &Findings))| {
+        run_page::of(sections, run, found, format!("{prefix}run{number}"))
+    };
+    numbered.map(page).collect()
 }
 
 fn comparison(
+    sections: &[&dyn Section],
     runs: &[&Run],
     found: &[Findings],
     options: &findings::Options<'_>,
     prefix: &str,
 ) -> Option<ComparisonView> {
-    compare::of(runs).map(|comparison| comparison_view::of(runs, found, &comparison, options, prefix))
+    compare::of(runs)
+        .map(|comparison| comparison_view::of(sections, runs, found, &comparison, options, prefix))
 }

@@ -1,4 +1,4 @@
-//! SHA-256 in base64, as a content security policy has it.
+//! SHA-256 in base64, as in a content security policy.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! The made-up runs as they were recorded in `tests/runs`.
+//! The synthetic runs, as recorded in `tests/runs`.
 
 use tardy_record::Run;
 

@@ -1,4 +1,4 @@
-//! Some published results, as the articles have them, for runs that repeat them.
+//! Some published results, for runs that repeat them.
 
 use tardy_analyse::published::PublishedResult;
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use tardy_record::fill::missed_behind;
+use tardy_record::missed_periods::missed_behind;
 use tardy_record::plan::Wake;
 use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;

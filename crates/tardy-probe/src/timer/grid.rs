@@ -3,7 +3,7 @@
 //! Each kind is a type of its own, so that a measuring loop without dither does not ask at each wake-up whether there is
 //! any. Time is in ns on the waiter's clock.
 
-use tardy_record::fill::missed_behind;
+use tardy_record::missed_periods::missed_behind;
 use tardy_sys::clock::Clock;
 
 use super::waiter::Woken;

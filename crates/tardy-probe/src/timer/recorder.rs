@@ -11,8 +11,8 @@
 use std::ops::Range;
 
 use tardy_record::block_maxima::BLOCK_COUNT;
-use tardy_record::fill;
 use tardy_record::layout::FINE;
+use tardy_record::missed_periods;
 use tardy_sys::cell64::Cell64;
 use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
@@ -115,9 +115,9 @@ impl<'a> Tallies<'a> {
     fn fill(self, wakeup: Wakeup, interval_ns: u64) {
         let Wakeup { late_ns, missed, .. } = wakeup;
         self.total(Total::Missed).add(missed);
-        self.total(Total::MissedSum).add(fill::filled_sum_ns(late_ns, interval_ns, missed) as u64);
+        self.total(Total::MissedSum).add(missed_periods::filled_sum_ns(late_ns, interval_ns, missed) as u64);
         let filled = self.range(cells::FILLED..cells::CELLS);
-        fill::fill(late_ns, interval_ns, missed, |bin, count| filled[bin].add(count));
+        missed_periods::fill(late_ns, interval_ns, missed, |bin, count| filled[bin].add(count));
     }
 }
 
@@ -348,7 +348,8 @@ impl<'a> Recorder<'a> {
             if wakeup.late_ns <= limit_ns as i64 {
                 break;
             }
-            let beyond = fill::filled_beyond(wakeup.late_ns, self.interval_ns, wakeup.missed, limit_ns);
+            let beyond =
+                missed_periods::filled_beyond(wakeup.late_ns, self.interval_ns, wakeup.missed, limit_ns);
             cell(Threshold::Measured).add(1);
             cell(Threshold::Corrected).add(1 + beyond);
             let last_cycle = cell(Threshold::LastCycle).get();
@@ -463,7 +464,7 @@ mod tests {
     fn wakeups(lates: &[i64]) -> Vec<Wakeup> {
         let mut cycle = 0;
         let wakeup = |late_ns: &i64| {
-            let missed = fill::missed_behind(*late_ns, INTERVAL_NS);
+            let missed = missed_periods::missed_behind(*late_ns, INTERVAL_NS);
             let at_ns = (START_NS + cycle * INTERVAL_NS).saturating_add_signed(*late_ns);
             let wakeup = Wakeup { late_ns: *late_ns, at_ns, cycle, missed, dropped: 0 };
             cycle += 1 + missed;

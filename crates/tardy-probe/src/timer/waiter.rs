@@ -5,7 +5,7 @@
 
 use std::io;
 
-use tardy_record::fill::missed_behind;
+use tardy_record::missed_periods::missed_behind;
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::scheduling;
 use tardy_sys::waiting::{IntervalTimer, PosixTimer, Sleeper, TimerFd};

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_no_evidence() {
+    fn a_name_is_not_evidence() {
         let facts = kernel("3.2.27-rt42", Fact::known(false, "uname -v"));
         assert_eq!(
             facts.headline(),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_said_as_such() {
+    fn unknown_is_stated() {
         let text = Facts::default().headline();
         assert!(text.starts_with("Whether this is a real-time kernel is unknown"), "{text}");
         assert!(text.contains("not looked for"), "{text}");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_beside_linux_is_not_the_kernel() {
+    fn a_co_kernel_is_not_the_kernel() {
         let mut facts = kernel("2.6.38.8-ipipe+", Fact::known(false, "uname -v"));
         facts.kernel.co_kernel = Fact::known("Xenomai 2.6.0".into(), "/proc/xenomai/version");
         assert!(facts.headline().ends_with("; Xenomai 2.6.0 runs beside it"), "{}", facts.headline());

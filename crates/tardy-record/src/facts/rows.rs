@@ -67,7 +67,7 @@ fn kernel_rows(kernel: &Kernel, to: &mut Section<'_>) {
     let evidence: Vec<String> = kernel.preemption_evidence.iter().map(Evidence::to_string).collect();
     to.row("evidence", or_none(&evidence, "; "), "each source looked at");
     to.row("contradictions", or_none(&kernel.contradictions, "; "), "the evidence compared");
-    to.with("ticks a second", &kernel.hz, |hz| format!("{hz} Hz"));
+    to.with("ticks per second", &kernel.hz, |hz| format!("{hz} Hz"));
     to.plain("command line", &kernel.command_line);
     to.with("unowned parameters", &kernel.unowned_parameters, |list| or_none(list, "; "));
     to.with("configuration", &kernel.config, |config| format!("{} options set", config.len()));
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_has_its_own_name_and_unknown_is_said() {
+    fn every_row_has_a_unique_name_and_unknown_is_stated() {
         let rows = Facts::default().rows();
         let mut names: Vec<_> = rows.iter().map(|row| (row.section, row.name)).collect();
         names.sort_unstable();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_stand_in_the_order_of_their_urgency() {
+    fn threads_are_sorted_by_priority() {
         let thread = |name: &str, policy: &str, priority| KernelThread {
             name: name.into(),
             pid: 1,

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_may_go_on_in_the_next_cycle() {
+    fn a_window_can_continue_in_the_next_cycle() {
         let windows = [Window { open_ns: 900, close_ns: 1100, guard_ns: 0 }];
         assert_eq!(place(50, &windows, 1000), Place::Inside);
         assert_eq!(place(150, &windows, 1000), Place::Late(50));

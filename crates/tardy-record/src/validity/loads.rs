@@ -43,19 +43,18 @@ pub(super) fn judge(
             let name = format!("load {}{name}", load.spec);
             spoilt_by.extend(deaths(phases, load, part).map(|death| format!("{name} {death}")));
             if part.first_pass == Some(FirstPass::GoesOn) && was_long(phases, load) {
-                limits
-                    .push(format!("{name} had not ended its first pass, in which it may be slow by design"));
+                limits.push(format!("{name} had not ended its first pass, which may be slow by design"));
             }
             for index in load.first_phase..=load.last_phase {
                 let Some(phase) = phases.get(index) else { break };
                 let place = || format!("{name} in phase '{}'", phase.label);
-                let slackness = slackness(part, index, phase.start_ns, phase.end_ns);
+                let slackness = shortfall(part, index, phase.start_ns, phase.end_ns);
                 spoilt_by.extend(slackness.map(|reason| format!("{}: {reason}", place())));
                 for floor in floors.iter().filter(|floor| floor.part == part.name) {
                     match reaches(part, phase, floor.per_second) {
                         Reached::Yes => {}
                         Reached::No(reason) => spoilt_by.push(format!("{}: {reason}", place())),
-                        Reached::CannotBeTold(reason) => limits.push(format!("{}: {reason}", place())),
+                        Reached::Undecided(reason) => limits.push(format!("{}: {reason}", place())),
                     }
                 }
             }
@@ -83,7 +82,7 @@ fn deaths<'a>(phases: &[Phase], load: &LoadResult, part: &'a LoadPart) -> impl I
 enum Reached {
     Yes,
     No(String),
-    CannotBeTold(String),
+    Undecided(String),
 }
 
 /// Whether the part's mean rate in a phase that has ended is at least this. Bursts are compared over the whole
@@ -95,8 +94,8 @@ fn reaches(part: &LoadPart, phase: &Phase, floor: f64) -> Reached {
     let read = last.0 - first.0;
     let length = part.burst_every_ns.map_or(read, |every| read - read % every.max(1));
     if length == 0 {
-        let reason = format!("in {:.1} s nobody can tell whether it reaches a floor", read as f64 / 1e9);
-        return Reached::CannotBeTold(reason);
+        let reason = format!("{:.1} s are too short to compare its rate with a floor", read as f64 / 1e9);
+        return Reached::Undecided(reason);
     }
     let rate = (last.1 - first.1) / (length as f64 / 1e9);
     match rate >= floor {
@@ -108,21 +107,24 @@ fn reaches(part: &LoadPart, phase: &Phase, floor: f64) -> Reached {
 }
 
 /// Why a load's part did too little in the phase; `None` if it did enough.
-fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Option<String> {
+fn shortfall(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Option<String> {
     let over = end.is_some_and(|end| end > start);
     let end = end.unwrap_or(u64::MAX);
     let dead = part.at_ns.iter().zip(&part.alive).find(|(at, alive)| !**alive && (start..=end).contains(*at));
     if let Some((at, _)) = dead {
         // The end of the load is already reported, with its reason.
-        return part.deaths.is_empty().then(|| format!("it was dead at {:.1} s", *at as f64 / 1e9));
+        return part
+            .deaths
+            .is_empty()
+            .then(|| format!("it was no longer running at {:.1} s", *at as f64 / 1e9));
     }
     let points = cut_to_phase(part, start, end);
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return over.then(|| "nobody looked whether it ran".to_owned());
+        return over.then(|| "there are too few readings to show that it ran".to_owned());
     };
     let length = last.0 - first.0;
     if length == 0 {
-        return over.then(|| "nobody looked whether it ran".to_owned());
+        return over.then(|| "there are too few readings to show that it ran".to_owned());
     }
     if part.unit.is_empty() {
         return None;
@@ -134,7 +136,7 @@ fn slackness(part: &LoadPart, phase: usize, start: u64, end: Option<u64>) -> Opt
     }
     if let Some((from, to)) = standstill(part, &points) {
         let (stood, length) = ((to - from) as f64 / 1e9, length as f64 / 1e9);
-        return Some(format!("it stood still for {stood:.1} s of {length:.1} s"));
+        return Some(format!("it did nothing for {stood:.1} s of {length:.1} s"));
     }
     let over_at = match part.first_pass {
         None => 0,
@@ -192,7 +194,7 @@ fn too_slow(
     let (from, to, rate) = all.min_by(|a, b| a.2.total_cmp(&b.2))?;
     (rate <= 0.0 || rate < least_share * usual).then(|| {
         format!(
-            "it slackened to {rate:.0} {unit}/s over the {length:.0} s from {from:.0} s, {share:.0} % of its median, \
+            "its rate fell to {rate:.0} {unit}/s over the {length:.0} s from {from:.0} s, {share:.0} % of its median, \
              {usual:.0}",
             unit = part.unit,
             length = to.saturating_sub(from) as f64 / 1e9,
@@ -259,11 +261,11 @@ mod tests {
     }
 
     fn verdict((part, start, end): (LoadPart, u64, u64)) -> Option<String> {
-        slackness(&part, 0, start, Some(end))
+        shortfall(&part, 0, start, Some(end))
     }
 
-    fn is_slack(told: Option<String>) -> bool {
-        told.is_some_and(|reason| reason.contains("slackened"))
+    fn is_slack(reason: Option<String>) -> bool {
+        reason.is_some_and(|reason| reason.contains("its rate fell"))
     }
 
     #[test]
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_of_ten_seconds_spoils_a_run_however_long() {
+    fn a_stall_of_ten_seconds_invalidates_a_run_of_any_length() {
         for seconds in [30, 60, 40_000] {
             let stalled = part(None, seconds, |second| if (12..22).contains(&second) { 0 } else { 1000 });
             assert!(is_slack(verdict(stalled)), "{seconds} s");
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_the_phase_does_not_count() {
+    fn readings_outside_the_phase_do_not_count() {
         assert_eq!(verdict(part(None, 30, |second| if second < 0 { 0 } else { 1000 })), None);
         assert_eq!(verdict(part(None, 30, |second| if second >= 30 { 0 } else { 1000 })), None);
         let busy_outside = part(None, 3, |second| if (0..3).contains(&second) { 0 } else { 1_000_000 });
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_start_is_forgiven_for_less_than_ten_seconds() {
+    fn a_slow_start_of_less_than_ten_seconds_is_accepted() {
         assert_eq!(verdict(part(None, 60, |second| (second.clamp(0, 5) * 200) as u64)), None);
         assert!(is_slack(verdict(part(None, 60, |second| if second < 12 { 300 } else { 1000 }))));
     }
@@ -303,11 +305,11 @@ mod tests {
             part(None, 300, |second| work(second) * if second < 40 { 1 } else { 10 });
         part.first_pass = first_pass;
         part.slowest.clear();
-        slackness(&part, 0, start, Some(end))
+        shortfall(&part, 0, start, Some(end))
     }
 
     #[test]
-    fn a_slow_first_pass_is_no_slackening_but_a_standstill_in_it_is() {
+    fn a_slow_first_pass_is_not_a_stall_but_a_standstill_in_it_is() {
         let over = Some(FirstPass::OverAtNs(45 * SECOND));
         let stalled = |from: i64| move |second| if (from..from + 13).contains(&second) { 0 } else { 100 };
         assert!(is_slack(cold(None, |_| 100)));
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorder_keeps_the_first_pass_apart() {
+    fn the_recorder_separates_the_first_pass() {
         let mut recorder = PartRecorder::new("listing", "entries", None);
         recorder.begin_first_pass();
         recorder.begin_phase(0);
@@ -344,7 +346,7 @@ mod tests {
             recorder.part().slowest.iter().map(|stretch| stretch.done).collect::<Vec<_>>(),
             [1000, 4000]
         );
-        assert!(is_slack(slackness(recorder.part(), 0, 0, Some(20_000 * SECOND))));
+        assert!(is_slack(shortfall(recorder.part(), 0, 0, Some(20_000 * SECOND))));
     }
 
     #[test]
@@ -359,16 +361,16 @@ mod tests {
         let still = |seconds, from: i64, to: i64, burst| {
             verdict(part(burst, seconds, |second| if (from..to).contains(&second) { 0 } else { 1000 }))
         };
-        assert_eq!(still(8, 2, 6, None).unwrap(), "it stood still for 4.0 s of 8.0 s");
-        assert_eq!(still(9, 4, 9, None).unwrap(), "it stood still for 5.0 s of 9.0 s");
-        assert_eq!(still(5, 0, 3, None).unwrap(), "it stood still for 3.0 s of 5.0 s");
+        assert_eq!(still(8, 2, 6, None).unwrap(), "it did nothing for 4.0 s of 8.0 s");
+        assert_eq!(still(9, 4, 9, None).unwrap(), "it did nothing for 5.0 s of 9.0 s");
+        assert_eq!(still(5, 0, 3, None).unwrap(), "it did nothing for 3.0 s of 5.0 s");
         assert_eq!(still(8, 2, 5, None), None, "3 s of 8 are less than half");
         assert_eq!(still(4, 1, 3, None), None, "2 s may pass before a task is back on its CPU");
         assert_eq!(still(8, 2, 6, Some(BURST_EVERY)), None);
     }
 
     #[test]
-    fn a_floor_is_held_against_the_mean_of_each_phase() {
+    fn a_floor_is_compared_with_the_mean_of_each_phase() {
         let judged = |burst, seconds, work: &dyn Fn(i64) -> u64, floor| {
             let (part, start_ns, end_ns) = part(burst, seconds, work);
             let phase =
@@ -398,25 +400,25 @@ mod tests {
         for offset in 0..7 {
             let burst = move |second: i64| if (second + offset) % 7 == 0 { 7000 } else { 0 };
             for seconds in 8..30 {
-                let told = judged(Some(BURST_EVERY), seconds, &burst, 1000.0);
-                assert_eq!(told, (vec![], vec![]), "{seconds} s, offset {offset}");
+                let reason = judged(Some(BURST_EVERY), seconds, &burst, 1000.0);
+                assert_eq!(reason, (vec![], vec![]), "{seconds} s, offset {offset}");
             }
             assert_eq!(judged(Some(BURST_EVERY), 28, &burst, 1001.0).0.len(), 1, "offset {offset}");
             let (spoilt_by, limits) = judged(Some(BURST_EVERY), 5, &burst, 1000.0);
             assert!(
-                spoilt_by.is_empty() && limits[0].contains("nobody can tell"),
+                spoilt_by.is_empty() && limits[0].contains("too short to compare"),
                 "{spoilt_by:?} {limits:?}"
             );
         }
     }
 
     #[test]
-    fn bursts_are_no_stalls_and_missing_bursts_are() {
+    fn bursts_are_not_stalls_and_missing_bursts_are() {
         for offset in 0..7 {
             let burst = move |second: i64| if (second + offset) % 7 == 0 { 4_000_000 } else { 0 };
             for seconds in [3, 7, 8, 10, 11, 13, 14, 60, 40_000] {
-                let told = verdict(part(Some(BURST_EVERY), seconds, burst));
-                assert_eq!(told, None, "{seconds} s, offset {offset}");
+                let reason = verdict(part(Some(BURST_EVERY), seconds, burst));
+                assert_eq!(reason, None, "{seconds} s, offset {offset}");
             }
             let silenced = move |second| if (20..36).contains(&second) { 0 } else { burst(second) };
             assert!(is_slack(verdict(part(Some(BURST_EVERY), 120, silenced))), "offset {offset}");
@@ -426,23 +428,23 @@ mod tests {
     }
 
     #[test]
-    fn the_gap_of_a_kill_by_design_is_no_stall() {
+    fn a_planned_restart_is_not_a_stall() {
         assert_eq!(verdict(part(None, 60, |second| if second % 5 == 0 { 600 } else { 1000 })), None);
     }
 
     #[test]
-    fn a_death_is_told_once_with_its_reason() {
+    fn a_death_is_reported_once_with_its_reason() {
         let (mut part, start, end) = part(None, 30, |second| if second < 10 { 1000 } else { 0 });
         for (at, alive) in part.at_ns.iter().zip(&mut part.alive) {
             *alive = *at < 15 * SECOND;
         }
-        assert_eq!(slackness(&part, 0, start, Some(end)).unwrap(), "it was dead at 15.0 s");
+        assert_eq!(shortfall(&part, 0, start, Some(end)).unwrap(), "it was no longer running at 15.0 s");
         part.deaths.push(Death { at_ns: 15 * SECOND, how: "exit status 1".to_owned() });
-        assert_eq!(slackness(&part, 0, start, Some(end)), None);
+        assert_eq!(shortfall(&part, 0, start, Some(end)), None);
     }
 
     #[test]
-    fn only_deaths_before_the_end_of_the_last_phase_spoil() {
+    fn only_deaths_before_the_end_of_the_last_phase_invalidate() {
         let phase_end = 10 * SECOND;
         let phases =
             [Phase { label: "a".to_owned(), start_ns: 0, end_ns: Some(phase_end), ..Phase::default() }];
@@ -468,26 +470,30 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_that_nobody_looked_at_proves_nothing() {
+    fn a_phase_without_readings_is_invalid() {
         let (part, _, end) = part(None, 30, |_| 1000);
-        assert!(slackness(&part, 0, end + 10 * SECOND, Some(end + 20 * SECOND)).unwrap().contains("nobody"));
-        assert!(slackness(&LoadPart::default(), 0, 0, Some(SECOND)).unwrap().contains("nobody"));
-        assert_eq!(slackness(&LoadPart::default(), 0, 0, None), None, "it has only just begun");
+        assert!(
+            shortfall(&part, 0, end + 10 * SECOND, Some(end + 20 * SECOND))
+                .unwrap()
+                .contains("too few readings")
+        );
+        assert!(shortfall(&LoadPart::default(), 0, 0, Some(SECOND)).unwrap().contains("too few readings"));
+        assert_eq!(shortfall(&LoadPart::default(), 0, 0, None), None, "it has only just begun");
     }
 
     #[test]
-    fn a_command_need_only_live() {
+    fn a_command_only_has_to_stay_alive() {
         let mut recorder = PartRecorder::new("command", "", None);
         recorder.push(0, 0, true);
         recorder.push(60 * SECOND, 0, true);
-        assert_eq!(slackness(recorder.part(), 0, 0, Some(60 * SECOND)), None);
+        assert_eq!(shortfall(recorder.part(), 0, 0, Some(60 * SECOND)), None);
     }
 
     proptest! {
         /// Irregular readings of uneven but lasting work are not a stall; the same with a real stall are, wherever
         /// the readings fall and however many were left out.
         #[test]
-        fn stalls_are_found_and_nothing_else(
+        fn only_stalls_are_found(
             gaps_ms in prop::collection::vec(200_u64..1_500, 60..9_000),
             rates in prop::collection::vec(700_u64..1_300, 50),
             stalled in any::<bool>(),
@@ -506,13 +512,13 @@ mod tests {
                 done += (gap - idle) * rates[index % rates.len()];
                 recorder.push(at * 1_000_000, done, true);
             }
-            let told = slackness(recorder.part(), 0, 0, Some(total_ms * 1_000_000));
-            prop_assert_eq!(told.is_some(), stalled, "{:?}", told);
+            let reason = shortfall(recorder.part(), 0, 0, Some(total_ms * 1_000_000));
+            prop_assert_eq!(reason.is_some(), stalled, "{:?}", reason);
         }
 
         /// Whatever a file contains, judging it ends without a panic.
         #[test]
-        fn nonsense_is_judged_calmly(
+        fn invalid_readings_do_not_panic(
             readings in prop::collection::vec((any::<u64>(), any::<u64>(), any::<bool>()), 0..20),
             phase in (any::<u64>(), prop::option::of(any::<u64>())),
             burst in prop::option::of(any::<u64>()),
@@ -528,7 +534,7 @@ mod tests {
             }
             let (from_ns, to_ns, done) = stretch;
             part.slowest.push(crate::load::Stretch { phase: 0, from_ns, to_ns, done });
-            slackness(&part, 0, phase.0, phase.1);
+            shortfall(&part, 0, phase.0, phase.1);
         }
     }
 }

@@ -6,9 +6,9 @@ use std::io;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// By itself, with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Killed(i32),
 }
 
@@ -35,14 +35,14 @@ impl fmt::Display for How {
 /// A child that has ended and been waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Which.
+    /// Its pid.
     pub pid: u32,
-    /// How.
+    /// How it ended.
     pub how: How,
 }
 
 impl Ended {
-    /// Takes the end of any child that has ended (waitpid(2)); without one, returns `None` at once.
+    /// Waits for any child that has already ended (waitpid(2)); returns `None` at once if there is none.
     pub fn take() -> Option<Self> {
         wait(libc::WNOHANG).unwrap_or_default()
     }
@@ -50,7 +50,7 @@ impl Ended {
     /// Waits for any child to end.
     ///
     /// # Errors
-    /// ECHILD when there are no children.
+    /// ECHILD if there are no children.
     pub fn wait() -> io::Result<Self> {
         loop {
             match wait(0) {

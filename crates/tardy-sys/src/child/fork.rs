@@ -1,16 +1,16 @@
-//! A fork without exec, for forty tasks at a time that share their sockets.
+//! A fork without exec, for up to forty tasks that share their sockets.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Forks; the child runs `task`, and ends with the status that it returns. Returns the child's pid in the parent.
+/// Forks. The child runs `task` and exits with the status that it returns. Returns the child's pid in the parent.
 ///
-/// The child is killed by SIGKILL when the parent dies. It never returns from here, runs no destructor of the
-/// parent's and flushes none of its buffers.
+/// SIGKILL ends the child when the parent dies. It never returns from here, runs no destructor of the parent and
+/// flushes none of its buffers.
 ///
 /// # Errors
-/// When this process has more than one thread, whose locks the child would inherit locked for ever; else fork(2)'s:
-/// EAGAIN when there are too many processes.
+/// If this process has more than one thread, whose locks the child would inherit in a locked state; otherwise
+/// fork(2)'s: EAGAIN if there are too many processes.
 pub fn fork(task: impl FnOnce() -> u8) -> io::Result<u32> {
     if threads()? != 1 {
         return Err(io::Error::new(

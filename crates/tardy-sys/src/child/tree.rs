@@ -1,6 +1,6 @@
-//! Everything that a process has started, directly or not, found in /proc and ended by pid.
+//! Finds all descendants of a process in /proc and ends them by pid.
 //!
-//! Read from `/proc/PID/stat`, which every kernel has; `/proc/PID/task/TID/children` needs CONFIG_PROC_CHILDREN.
+//! Reads `/proc/PID/stat`, which every kernel has; `/proc/PID/task/TID/children` needs CONFIG_PROC_CHILDREN.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,11 +8,11 @@ use std::io;
 use super::{Ended, send, signal};
 use crate::processes::{self, ProcessState};
 
-/// How often /proc may show none of the children that there are before they count as hidden (hidepid, proc(5)). A
-/// child forked while /proc was read is found the next time.
+/// How often /proc may show none of the existing children before they count as hidden (hidepid, proc(5)). A child
+/// that is forked while /proc is read is found the next time.
 const BLIND_READINGS: usize = 10;
 
-/// Kills all descendants of this process and waits until none is left, not even as a zombie. For a subreaper
+/// Kills all descendants of this process and waits for them, including zombies. For a subreaper
 /// ([`super::adopt_orphans`]) that includes daemons. Returns the pids of those that this user may not kill.
 pub fn end_descendants() -> io::Result<Vec<u32>> {
     let mut blind = 0;
@@ -20,7 +20,7 @@ pub fn end_descendants() -> io::Result<Vec<u32>> {
         let (killed, refused) = kill_all(&descendants(std::process::id(), &[])?);
         blind = if killed > 0 { 0 } else { blind + 1 };
         if killed > 0 || blind > BLIND_READINGS {
-            // Without children there is nothing to wait for, which the next question finds out.
+            // Without children there is nothing to wait for; `has_children` finds that out.
             let _ = Ended::wait();
         }
         while Ended::take().is_some() {}
@@ -33,14 +33,14 @@ pub fn end_descendants() -> io::Result<Vec<u32>> {
     }
 }
 
-/// Kills all descendants of this process but those in `but` and what these have started. Their ends are announced
-/// by SIGCHLD; the call is repeated then, since something may have been forked meanwhile.
+/// Kills all descendants of this process except those in `but` and their descendants. SIGCHLD announces their ends;
+/// the caller then calls again, since a process may have forked in between.
 pub fn end_strays(but: &[u32]) -> io::Result<()> {
     kill_all(&descendants(std::process::id(), but)?);
     Ok(())
 }
 
-/// Kills each; returns how many signals were sent, and which processes refuse them.
+/// Kills each process; returns how many signals were sent, and which processes this user may not kill.
 fn kill_all(pids: &[u32]) -> (usize, Vec<u32>) {
     let mut refused = Vec::new();
     let mut sent = 0;
@@ -54,7 +54,7 @@ fn kill_all(pids: &[u32]) -> (usize, Vec<u32>) {
     (sent, refused)
 }
 
-/// Whether this process has a child, living or not.
+/// Whether this process has a child, alive or zombie.
 pub fn has_children() -> bool {
     // SAFETY: siginfo_t is plain data and written by the call; WNOWAIT leaves the child to be waited for.
     let status = unsafe {
@@ -64,12 +64,12 @@ pub fn has_children() -> bool {
     status == 0
 }
 
-/// All descendants of `root` that are not in `but` nor below one of these. Zombies count only as `root`'s own
-/// children: others are for their own parents to wait for.
+/// All descendants of `root` that are not in `but` nor descend from one of these. Zombies count only as `root`'s own
+/// children: others are waited for by their parents.
 fn descendants(root: u32, but: &[u32]) -> io::Result<Vec<u32>> {
     let processes = states()?;
     let is_below = |mut pid: u32| {
-        // No chain of parents is longer than there are processes; a torn reading must not make it a circle.
+        // No chain of parents is longer than the number of processes; inconsistent readings must not make it a loop.
         for _ in 0..=processes.len() {
             if but.contains(&pid) {
                 return false;

@@ -1,18 +1,18 @@
-//! Waiting for children, for requests to end and for words on pipes, all at once.
+//! Waits for the ends of children, requests to end and messages on pipes at the same time.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::signals::{block, signal_set};
 
-/// What a signal said.
+/// The meaning of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// SIGCHLD: a child has ended.
     ChildEnded,
     /// [`super::signal::LOOK`]: the parent may have died.
     ParentMayBeGone,
-    /// SIGTERM, SIGINT, SIGHUP or SIGQUIT: somebody wants an end.
+    /// SIGTERM, SIGINT, SIGHUP or SIGQUIT: a request to end.
     End,
 }
 
@@ -44,7 +44,7 @@ impl ChildSignals {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// What the next pending signal says, if one has come. Several SIGCHLD may have become one.
+    /// The meaning of the next pending signal; `None` if there is none. Several SIGCHLD may be merged into one.
     pub fn take(&self) -> Option<Notice> {
         // SAFETY: signalfd_siginfo consists of integers, for which zero is valid.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! A link's speed (ethtool(8)), by the older of the two ways: it fits in one call, and every kernel translates it.
+//! A link's speed (ethtool(8)), by the older of two interfaces: it takes one call, and every kernel supports it.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -30,22 +30,22 @@ const GET: u32 = 1;
 const SET: u32 = 2;
 const FULL_DUPLEX: u8 = 1;
 
-/// The speed of the link `name` in Mbit/s; nothing where it is unknown, which the time-aware shaper takes for 10.
+/// The speed of the link `name` in Mbit/s; `None` if it is unknown, for which the time-aware shaper assumes 10.
 ///
 /// # Errors
-/// EOPNOTSUPP for a device without such settings, ENODEV when there is none of that name.
+/// EOPNOTSUPP for a device without such settings, ENODEV if there is no such link.
 pub fn speed_mbps(name: &str) -> io::Result<Option<u32>> {
     let mut command = Command { command: GET, ..Command::default() };
     ask(name, &mut command)?;
     let speed = u32::from(command.speed) | u32::from(command.speed_high) << 16;
-    // SPEED_UNKNOWN is all ones; of the older half alone in drivers that know no more.
+    // SPEED_UNKNOWN is all ones; in drivers that fill in only the older half, all ones in that half.
     Ok((speed != 0 && speed != u32::MAX && speed != u32::from(u16::MAX)).then_some(speed))
 }
 
-/// Makes the link `name` say that it runs at `speed` Mbit/s, full duplex: a tap device keeps what it is told.
+/// Sets the speed that the link `name` reports to `speed` Mbit/s, full duplex: a tap device accepts any.
 ///
 /// # Errors
-/// EOPNOTSUPP for a device that cannot be told, EPERM without CAP_NET_ADMIN.
+/// EOPNOTSUPP for a device without that setting, EPERM without CAP_NET_ADMIN.
 pub fn set_speed_mbps(name: &str, speed: u32) -> io::Result<()> {
     let mut command = Command { command: GET, ..Command::default() };
     ask(name, &mut command)?;
@@ -57,7 +57,7 @@ pub fn set_speed_mbps(name: &str, speed: u32) -> io::Result<()> {
     ask(name, &mut command)
 }
 
-/// Gives `command`, one of ethtool's structures, to the device `name`, which writes its answer there.
+/// Passes `command`, one of ethtool's structures, to the device `name`, which writes its answer there.
 pub(super) fn ask<T: Copy>(name: &str, command: &mut T) -> io::Result<()> {
     // SAFETY: socket(2) takes integers only.
     let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };

@@ -1,5 +1,4 @@
-//! Times that a device itself gives to the frames it receives, and the device's clock
-//! (Documentation/networking/timestamping.rst).
+//! Hardware timestamps of received frames, and the device's clock (Documentation/networking/timestamping.rst).
 
 use std::fs::File;
 use std::io;
@@ -31,39 +30,39 @@ const FILTER_ALL: libc::c_int = 1;
 const SIOCSHWTSTAMP: libc::c_ulong = 0x89b0;
 const SIOCGHWTSTAMP: libc::c_ulong = 0x89b1;
 
-/// Which frames a device gives times to (`struct hwtstamp_config` of include/uapi/linux/net_tstamp.h).
+/// Which frames a device timestamps (`struct hwtstamp_config` of include/uapi/linux/net_tstamp.h).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StampConfig {
     /// HWTSTAMP_FLAG_….
     pub flags: i32,
-    /// Of those that it sends: HWTSTAMP_TX_….
+    /// For transmitted frames: HWTSTAMP_TX_….
     pub transmit: i32,
-    /// Of those that it receives: HWTSTAMP_FILTER_….
+    /// For received frames: HWTSTAMP_FILTER_….
     pub filter: i32,
 }
 
 impl StampConfig {
-    /// The same, with times for every frame that is received.
+    /// The same, with timestamps for every received frame.
     pub fn receiving_all(self) -> Self {
         Self { filter: FILTER_ALL, ..self }
     }
 }
 
-/// Which frames the device `name` gives times to now.
+/// Which frames the device `name` currently timestamps.
 ///
 /// # Errors
-/// EOPNOTSUPP where it cannot be asked, ENODEV when there is none of that name.
+/// EOPNOTSUPP if the device does not report it, ENODEV if there is no such device.
 pub fn stamp_config(name: &str) -> io::Result<StampConfig> {
     let mut config = StampConfig::default();
     configure(name, SIOCGHWTSTAMP, &mut config)?;
     Ok(config)
 }
 
-/// Has the device `name` give times to those frames.
+/// Makes the device `name` timestamp those frames.
 ///
 /// # Errors
-/// EPERM without CAP_NET_ADMIN, ERANGE where the device cannot, ENODEV when there is none of that name.
+/// EPERM without CAP_NET_ADMIN, ERANGE if the device does not support it, ENODEV if there is no such device.
 pub fn set_stamp_config(name: &str, mut config: StampConfig) -> io::Result<()> {
     configure(name, SIOCSHWTSTAMP, &mut config)
 }
@@ -71,17 +70,17 @@ pub fn set_stamp_config(name: &str, mut config: StampConfig) -> io::Result<()> {
 /// Whether the device `name` has a PTP hardware clock.
 ///
 /// # Errors
-/// EOPNOTSUPP for a device that cannot be asked, ENODEV when there is none of that name.
+/// EOPNOTSUPP if the device does not report it, ENODEV if there is no such device.
 pub fn has_clock(name: &str) -> io::Result<bool> {
     let mut info = Info { command: GET_INFO, clock: -1, ..Info::default() };
     ethtool::ask(name, &mut info)?;
     Ok(info.clock >= 0)
 }
 
-/// The number of the clock of the device `name` (`/dev/ptpN`), if the device gives a time to every frame that it receives.
+/// The number of the clock of the device `name` (`/dev/ptpN`), if the device can timestamp every received frame.
 ///
 /// # Errors
-/// EOPNOTSUPP for a device that says nothing of it, ENODEV when there is none of that name.
+/// EOPNOTSUPP if the device does not report it, ENODEV if there is no such device.
 pub fn clock_of_stamps(name: &str) -> io::Result<Option<u32>> {
     let mut info = Info { command: GET_INFO, ..Info::default() };
     ethtool::ask(name, &mut info)?;
@@ -89,17 +88,17 @@ pub fn clock_of_stamps(name: &str) -> io::Result<Option<u32>> {
     Ok(u32::try_from(info.clock).ok().filter(|_| stamps_all))
 }
 
-/// A device's own clock.
+/// A device's clock.
 #[derive(Debug)]
 pub struct DeviceClock {
     file: File,
 }
 
 impl DeviceClock {
-    /// The clock `/dev/ptpN` of that number.
+    /// The clock `/dev/ptpN` with this number.
     ///
     /// # Errors
-    /// ENOENT where there is none.
+    /// ENOENT if there is none.
     pub fn open(number: u32) -> io::Result<Self> {
         Ok(Self { file: File::open(format!("/dev/ptp{number}"))? })
     }
@@ -107,7 +106,7 @@ impl DeviceClock {
     /// How far `clock` is ahead of the device's, in ns: from the closest of several pairs of readings.
     ///
     /// # Errors
-    /// ENODEV once the device is gone.
+    /// ENODEV if the device is gone.
     pub fn behind_ns(&self, clock: Clock) -> io::Result<i64> {
         const PAIRS: usize = 8;
         let pair = |_| -> io::Result<(i64, i64)> {
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_has_no_clock_of_its_own() {
+    fn the_loopback_device_has_no_clock() {
         match clock_of_stamps("lo") {
             Ok(clock) => assert_eq!(clock, None),
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),

@@ -1,4 +1,4 @@
-//! What a link is, as the kernel shows it.
+//! The properties of a link.
 
 use std::io;
 
@@ -14,40 +14,40 @@ const FIXED_BYTES: usize = 16;
 /// A link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkInfo {
-    /// Its number.
+    /// Its index.
     pub index: u32,
     /// Its name.
     pub name: String,
-    /// The kind of a virtual link, such as `veth`; absent for a real device.
+    /// The kind of a virtual link, such as `veth`; `None` for a real device.
     pub kind: Option<String>,
     /// Its hardware address.
     pub address: Vec<u8>,
-    /// The bridge that it is a port of.
+    /// The index of the bridge that it is a port of.
     pub master: Option<u32>,
-    /// Whether it was set up.
+    /// Whether it is administratively up.
     pub is_up: bool,
-    /// Whether something is plugged in at the other end.
+    /// Whether it has a carrier.
     pub has_carrier: bool,
-    /// The longest packet, in bytes without the Ethernet header.
+    /// Its MTU, in bytes without the Ethernet header.
     pub mtu: u32,
-    /// The longest packet that can be set; 0: unknown.
+    /// The largest MTU that can be set; 0 if it is unknown.
     pub mtu_max: u32,
-    /// How many queues it has to send; a device may use fewer.
+    /// Its number of transmit queues; a device may use fewer.
     pub tx_queues: u32,
-    /// How many frames wait in each queue at most (ip-link(8), txqueuelen).
+    /// The most frames that wait in each queue (ip-link(8), txqueuelen).
     pub queue_length: u32,
-    /// How many times it lost and got its carrier.
+    /// How often its carrier changed.
     pub carrier_changes: u32,
-    /// Whether a bridge sends and takes frames by it: a port does so a while after its carrier came.
+    /// Whether a bridge forwards frames by it, which starts some time after its carrier.
     pub forwards: bool,
-    /// What a bridge is set to.
+    /// The settings of a bridge.
     pub bridge: Option<BridgeInfo>,
 }
 
-/// What a bridge is set to.
+/// The settings of a bridge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BridgeInfo {
-    /// Whether frames of VLANs that a port is no member of are dropped.
+    /// Whether frames of VLANs that a port is not a member of are dropped.
     pub vlan_filtering: bool,
     /// The VLAN of untagged frames of new ports; 0: none.
     pub default_pvid: u16,
@@ -56,18 +56,18 @@ pub struct BridgeInfo {
 /// A VLAN that a port is a member of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PortVlan {
-    /// Its number, 1 to 4094.
+    /// The VLAN id, 1 to 4094.
     pub id: u16,
-    /// Whether untagged frames that come in are of it.
+    /// Whether untagged frames belong to it.
     pub pvid: bool,
     /// Whether its frames leave without a tag.
     pub untagged: bool,
 }
 
-/// The link `name`, if there is one.
+/// The link `name`; `None` if there is none.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's.
 pub fn find(name: &str) -> Result<Option<LinkInfo>, NetlinkError> {
     Ok(all()?.into_iter().find(|link| link.name == name))
 }
@@ -75,14 +75,15 @@ pub fn find(name: &str) -> Result<Option<LinkInfo>, NetlinkError> {
 /// All links of the namespace.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's.
 pub fn all() -> Result<Vec<LinkInfo>, NetlinkError> {
     let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &link(0, 0, 0));
     Ok(RouteSocket::open()?.dump(&request)?.iter().filter_map(read).collect())
 }
 
-/// The link that a piece of news of [`crate::netlink::Monitor`] is about, as it is now, and whether it is gone. What a
-/// bridge says of its port is none (AF_BRIDGE): there a port that leaves is deleted, and the link goes on.
+/// The link in a message of [`crate::netlink::Monitor`], with its new properties, and whether it is gone. Messages of
+/// a bridge about its port are skipped (AF_BRIDGE): when a port leaves, the bridge reports it as deleted although the
+/// link remains.
 pub fn changed_link(news: &Message) -> Option<(LinkInfo, bool)> {
     match news.kind {
         _ if news.body.first().is_some_and(|family| i32::from(*family) == libc::AF_BRIDGE) => None,
@@ -95,7 +96,7 @@ pub fn changed_link(news: &Message) -> Option<(LinkInfo, bool)> {
 /// The VLANs that the port `name` is a member of.
 ///
 /// # Errors
-/// ENODEV when there is no such link.
+/// ENODEV if there is no such link.
 pub fn vlans_of(name: &str) -> Result<Vec<PortVlan>, NetlinkError> {
     const WITH_VLANS: u32 = 1 << 1;
     let index = super::index_of(name)?;
@@ -159,10 +160,10 @@ fn read(message: &Message) -> Option<LinkInfo> {
 }
 
 impl LinkInfo {
-    /// How many of its queues to send are in use, where it is in the namespace that /sys was mounted in.
+    /// The number of its transmit queues in use, if it is in the namespace that /sys was mounted in.
     ///
     /// # Errors
-    /// When /sys has no such device.
+    /// If /sys has no such device.
     pub fn real_tx_queues(&self) -> io::Result<u32> {
         let names = std::fs::read_dir(format!("/sys/class/net/{}/queues", self.name))?;
         Ok(names.flatten().filter(|name| name.file_name().to_string_lossy().starts_with("tx-")).count()

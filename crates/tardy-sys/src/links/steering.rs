@@ -1,8 +1,8 @@
-//! Which queue of a tap device takes a frame.
+//! Selects the queue of a tap device for each frame.
 //!
-//! A tap device chooses by itself, from the flow that it takes a frame to be of, and so pays no heed to the classes that
-//! a shaper gives its queues (tun_select_queue() in drivers/net/tun.c). It can be told by a small program in BPF, which
-//! here returns the queue of the frame's priority.
+//! A tap device selects the queue by flow, and so ignores the classes that a shaper assigns to its queues
+//! (tun_select_queue() in drivers/net/tun.c). A small BPF program can replace the selection; here it returns the
+//! queue of the frame's priority.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -17,7 +17,7 @@ struct Instruction {
     value: i32,
 }
 
-/// The part of `union bpf_attr` that loading a program reads.
+/// The part of `union bpf_attr` that is read when a program is loaded.
 #[repr(C)]
 struct Load {
     kind: u32,
@@ -37,7 +37,7 @@ const AND: u8 = 0x57;
 const MOVE: u8 = 0xb7;
 const JUMP_UNLESS_EQUAL: u8 = 0x55;
 const EXIT: u8 = 0x95;
-/// Register 0 from what register 1 points at.
+/// Loads register 0 from the address in register 1.
 const R0_FROM_R1: u8 = 0x10;
 /// `priority` of `struct __sk_buff`.
 const PRIORITY_AT: i16 = 32;
@@ -46,7 +46,7 @@ const SOCKET_FILTER: u32 = 1;
 /// `_IOR('T', 224, int)`, include/uapi/linux/if_tun.h.
 const TUNSETSTEERINGEBPF: u32 = 0x8004_54e0;
 
-/// Makes the tap device behind `tap` send frames of each of the 16 priorities over the queue given for it.
+/// Makes the tap device of `tap` send frames of each of the 16 priorities over the given queue.
 ///
 /// # Errors
 /// ENOSYS without CONFIG_BPF_SYSCALL, EPERM without CAP_BPF or CAP_NET_ADMIN, EINVAL before Linux 4.16.
@@ -78,7 +78,7 @@ pub(super) fn by_priority(tap: &impl AsRawFd, queues: [u16; 16]) -> io::Result<(
     Ok(())
 }
 
-/// `return queues[priority & 15]`, as comparisons one after the other.
+/// `return queues[priority & 15]`, as a sequence of comparisons.
 fn program(queues: [u16; 16]) -> Vec<Instruction> {
     let one =
         |code: u8, registers: u8, offset: i16, value: i32| Instruction { code, registers, offset, value };

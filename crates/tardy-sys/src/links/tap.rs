@@ -7,17 +7,17 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use super::steering;
 
-/// A tap device with several queues. It goes when the last of them is closed.
+/// A tap device with several queues. It is deleted when the last of them is closed.
 #[derive(Debug)]
 pub struct Tap {
     queues: Vec<File>,
 }
 
 impl Tap {
-    /// Makes `name`, with as many queues as are asked for. It is down.
+    /// Creates `name` with the requested number of queues. It is down.
     ///
     /// # Errors
-    /// ENOENT where there is no /dev/net/tun (CONFIG_TUN), EBUSY when the name is taken, EPERM without CAP_NET_ADMIN.
+    /// ENOENT if there is no /dev/net/tun (CONFIG_TUN), EBUSY if the name is in use, EPERM without CAP_NET_ADMIN.
     pub fn make(name: &str, queues: usize) -> io::Result<Self> {
         let mut request = request_for(name)?;
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE;
@@ -25,7 +25,7 @@ impl Tap {
         let open = |_| {
             let mut options = OpenOptions::new();
             let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
-            // SAFETY: the request is valid, and the kernel writes nothing but the name back.
+            // SAFETY: the request is valid, and the kernel writes only the name back.
             if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) } != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -34,8 +34,8 @@ impl Tap {
         Ok(Self { queues: (0..queues.max(1)).map(open).collect::<io::Result<_>>()? })
     }
 
-    /// Makes it send frames of each of the 16 priorities over the queue given for it: by itself it chooses by the flow
-    /// that it takes a frame to be of, whatever class a shaper gives its queues.
+    /// Makes it send frames of each of the 16 priorities over the given queue. By default it selects the queue by
+    /// flow, whatever classes a shaper assigns to its queues.
     ///
     /// # Errors
     /// ENOSYS without CONFIG_BPF_SYSCALL, EPERM without CAP_BPF and CAP_NET_ADMIN, EINVAL before Linux 4.16.
@@ -43,12 +43,12 @@ impl Tap {
         self.queues.first().map_or(Ok(()), |queue| steering::by_priority(queue, queues))
     }
 
-    /// The queues' descriptors, to wait on.
+    /// The descriptors of the queues, for polling.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.queues.iter().map(AsFd::as_fd).collect()
     }
 
-    /// Takes a frame that the kernel sent over queue `queue`, if there is one: its length.
+    /// Reads a frame that the kernel sent over queue `queue`; returns its length, or `None` if there is no frame.
     ///
     /// # Errors
     /// read(2)'s.
@@ -60,7 +60,7 @@ impl Tap {
         }
     }
 
-    /// Gives the kernel a frame, as if it had come over a wire.
+    /// Passes a frame to the kernel as if it had been received.
     ///
     /// # Errors
     /// write(2)'s: EIO while the device is down.

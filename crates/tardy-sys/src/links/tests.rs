@@ -1,10 +1,10 @@
-//! Links of a namespace of the test's own.
+//! Tests with links in a separate namespace.
 
 use super::*;
 use crate::network::Namespace;
 use crate::qdiscs;
 
-/// Runs `test` in a namespace of its own, if this user may have one.
+/// Runs `test` in a separate namespace, if this user may create one.
 fn in_namespace(test: impl FnOnce() + Send) {
     match Namespace::new() {
         Ok(namespace) => namespace.run(test).unwrap(),
@@ -16,14 +16,14 @@ fn is_missing(what: &str, made: Result<(), NetlinkError>) -> bool {
     match made {
         Ok(()) => false,
         Err(error) => {
-            eprintln!("skipped: this kernel makes no {what}: {error}");
+            eprintln!("skipped: this kernel cannot create a {what}: {error}");
             true
         }
     }
 }
 
 #[test]
-fn a_veth_has_the_queues_that_were_asked_for() {
+fn a_veth_has_the_requested_queues() {
     in_namespace(|| {
         if is_missing("veth", make_veth("here", "there", None, Some(3))) {
             return;
@@ -69,11 +69,11 @@ fn a_bridge_has_its_ports_and_their_vlans() {
 }
 
 #[test]
-fn a_tap_runs_at_the_speed_that_it_is_told() {
+fn a_tap_runs_at_the_speed_that_is_set() {
     in_namespace(|| {
         let tap = match Tap::make("tap0", 2) {
             Ok(tap) => tap,
-            Err(error) => return eprintln!("skipped: this kernel makes no tap device: {error}"),
+            Err(error) => return eprintln!("skipped: this kernel cannot create tap devices: {error}"),
         };
         assert_eq!(tap.descriptors().len(), 2);
         set_speed_mbps("tap0", 100).unwrap();
@@ -89,7 +89,7 @@ fn a_tap_sends_by_the_queue_of_a_frames_priority() {
     in_namespace(|| {
         let tap = match Tap::make("tap0", 3) {
             Ok(tap) => tap,
-            Err(error) => return eprintln!("skipped: this kernel makes no tap device: {error}"),
+            Err(error) => return eprintln!("skipped: this kernel cannot create tap devices: {error}"),
         };
         let mut queues = [0; 16];
         queues[3] = 2;
@@ -106,7 +106,7 @@ fn a_tap_sends_by_the_queue_of_a_frames_priority() {
             frame.extend_from_slice(&[0x88, 0xb5]);
             frame.resize(60 + queue, 0);
             socket.send(&frame).unwrap();
-            // Frames of the kernel's own may come in between.
+            // The kernel may send other frames in between.
             let came = std::iter::from_fn(|| tap.take(queue, &mut buffer).unwrap());
             assert!(came.into_iter().any(|length| length == 60 + queue), "priority {priority}");
         }
@@ -114,7 +114,7 @@ fn a_tap_sends_by_the_queue_of_a_frames_priority() {
 }
 
 #[test]
-fn a_token_bucket_can_be_hung_up_and_taken_down() {
+fn a_token_bucket_can_be_set_and_deleted() {
     in_namespace(|| {
         if is_missing("veth", make_veth("here", "there", None, None)) {
             return;
@@ -136,7 +136,7 @@ fn a_token_bucket_can_be_hung_up_and_taken_down() {
 }
 
 #[test]
-fn what_happens_to_a_link_is_news() {
+fn changes_of_a_link_are_reported() {
     in_namespace(|| {
         let monitor = crate::netlink::Monitor::open().unwrap();
         if is_missing("veth", make_veth("here", "there", None, None)) {

@@ -1,6 +1,6 @@
-//! Reading attributes, whatever the bytes hold.
+//! Reads attributes from untrusted bytes.
 
-/// An attribute as it was received.
+/// A received attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute<'bytes> {
     /// Its type, without the flags for nesting and byte order.
@@ -10,12 +10,12 @@ pub struct Attribute<'bytes> {
 }
 
 impl<'bytes> Attribute<'bytes> {
-    /// The attributes inside it.
+    /// The nested attributes.
     pub fn inner(&self) -> Attributes<'bytes> {
         Attributes::of(self.value)
     }
 
-    /// Its value as a text, up to the zero byte.
+    /// Its value as a text, up to the NUL.
     pub fn text(&self) -> String {
         let end = self.value.iter().position(|byte| *byte == 0).unwrap_or(self.value.len());
         String::from_utf8_lossy(&self.value[..end]).into_owned()
@@ -32,24 +32,24 @@ impl<'bytes> Attribute<'bytes> {
     }
 }
 
-/// The attributes in a stretch of bytes, one after the other; what is cut off is left out.
+/// A sequence of attributes; a truncated one is left out.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'bytes> {
     rest: &'bytes [u8],
 }
 
 impl<'bytes> Attributes<'bytes> {
-    /// Those in `bytes`.
+    /// The attributes in `bytes`.
     pub fn of(bytes: &'bytes [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// The first of a type.
+    /// The first attribute of a type.
     pub fn find(mut self, kind: u16) -> Option<Attribute<'bytes>> {
         self.by_ref().find(|attribute| attribute.kind == kind)
     }
 
-    /// The first of a type, as a number.
+    /// The first attribute of a type, as a number.
     pub fn number(self, kind: u16) -> Option<u64> {
         self.find(kind)?.number()
     }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_bytes_are_borne() {
+    fn any_bytes_can_be_parsed() {
         for length in 0..40 {
             for byte in [0, 1, 4, 5, 0xff] {
                 let bytes = vec![byte; length];
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_no_part_of_the_type() {
+    fn flags_are_not_part_of_the_type() {
         let bytes = [8, 0, 7, 0x80, 42, 0, 0, 0, 5, 0, 2, 0, 9, 0, 0, 0];
         let attributes = Attributes::of(&bytes);
         assert_eq!(

@@ -1,33 +1,33 @@
-//! Talking to the kernel: a request and its acknowledgement, a dump of many messages, and news as it happens.
+//! Netlink sockets: a request and its acknowledgement, a dump of many messages, and notifications.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use super::{Attributes, HEADER_BYTES, NetlinkError, Request};
 
-/// Room for an answer: the kernel quotes the request in it, and gives a dump in pieces of up to 32 KiB, fewer where the
-/// reader's buffer is smaller (netlink_dump() in net/netlink/af_netlink.c).
+/// The size of the receive buffer: the kernel quotes the request in its answer, and sends a dump in parts of up to 32
+/// KiB, smaller if the reader's buffer is smaller (netlink_dump() in net/netlink/af_netlink.c).
 const ANSWER_BYTES: usize = 1 << 17;
 
-/// A connection to the kernel's routing and link settings (rtnetlink(7)).
+/// A socket for the kernel's routing and link settings (rtnetlink(7)).
 #[derive(Debug)]
 pub struct RouteSocket {
     fd: OwnedFd,
 }
 
-/// A message of a dump, or a piece of news.
+/// A message of a dump, or a notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Its type, such as RTM_NEWLINK.
     pub kind: u16,
-    /// The port of the socket whose request it answers or tells of; 0 where it was the kernel's own doing.
+    /// The port of the socket whose request caused it; 0 if the kernel itself did.
     pub port: u32,
     /// What follows its header: the fixed part and attributes.
     pub body: Vec<u8>,
 }
 
 impl Message {
-    /// The attributes behind a fixed part of so many bytes.
+    /// The attributes after a fixed part of `fixed` bytes.
     pub fn attributes(&self, fixed_bytes: usize) -> Attributes<'_> {
         Attributes::of(self.body.get(fixed_bytes..).unwrap_or_default())
     }
@@ -39,7 +39,7 @@ impl Message {
 }
 
 impl RouteSocket {
-    /// Opens it, in the calling thread's network namespace.
+    /// Opens it in the calling thread's network namespace.
     ///
     /// # Errors
     /// socket(2)'s.
@@ -47,8 +47,8 @@ impl RouteSocket {
         let fd = open_socket(0)?;
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             let on: libc::c_int = 1;
-            // SAFETY: the value is an int, and its size is given. Kernels before 4.12 refuse, and then just explain
-            // nothing.
+            // SAFETY: the value is an int, and its size is given. Kernels before 4.12 refuse it, and then send no
+            // messages with errors.
             unsafe {
                 libc::setsockopt(fd.as_raw_fd(), libc::SOL_NETLINK, option, (&raw const on).cast(), 4);
             }
@@ -56,8 +56,7 @@ impl RouteSocket {
         Ok(Self { fd })
     }
 
-    /// Its port, by which news of what it asked for can be told from others' ([`Message::port`]); 0 before its first
-    /// request.
+    /// Its port, which marks notifications of its own requests ([`Message::port`]); 0 before its first request.
     ///
     /// # Errors
     /// getsockname(2)'s.
@@ -76,15 +75,15 @@ impl RouteSocket {
     /// Sends `request` and waits for the kernel's answer.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's.
     pub fn ask(&self, request: &Request) -> Result<(), NetlinkError> {
         self.ask_for_warning(request).map(drop)
     }
 
-    /// Sends `request` and waits for the kernel's answer: what it warns of, where it did what was asked.
+    /// Sends `request` and waits for the kernel's answer. Returns the kernel's warning, if there is one.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's.
     pub fn ask_for_warning(&self, request: &Request) -> Result<Option<String>, NetlinkError> {
         self.send(request)?;
         let mut answer = vec![0; ANSWER_BYTES];
@@ -92,10 +91,10 @@ impl RouteSocket {
         read_answer(&answer[..length])
     }
 
-    /// Sends `request`, which asks for a dump (NLM_F_DUMP), and collects its messages.
+    /// Sends `request`, which must ask for a dump (NLM_F_DUMP), and collects its messages.
     ///
     /// # Errors
-    /// What the kernel says; EINTR when what it was listing changed every time that it was asked.
+    /// The kernel's; EINTR if the list changed during every attempt.
     pub fn dump(&self, request: &Request) -> Result<Vec<Message>, NetlinkError> {
         const TRIES: usize = 8;
         for _ in 0..TRIES {
@@ -107,7 +106,7 @@ impl RouteSocket {
         Err(io::Error::from_raw_os_error(libc::EINTR).into())
     }
 
-    /// The messages up to the dump's end; nothing if what was listed changed meanwhile (NLM_F_DUMP_INTR).
+    /// The messages up to the end of the dump; `None` if the list changed in between (NLM_F_DUMP_INTR).
     fn collect(&self) -> Result<Option<Vec<Message>>, NetlinkError> {
         let (mut messages, mut consistent) = (Vec::new(), true);
         let mut buffer = vec![0; ANSWER_BYTES];
@@ -135,25 +134,25 @@ impl RouteSocket {
     }
 }
 
-/// News of links and of queueing disciplines (RTNLGRP_LINK, RTNLGRP_TC) of the namespace that it was opened in.
+/// Notifications about links and qdiscs (RTNLGRP_LINK, RTNLGRP_TC) of the namespace in which it was opened.
 #[derive(Debug)]
 pub struct Monitor {
     fd: OwnedFd,
 }
 
 impl Monitor {
-    /// Subscribes.
+    /// Subscribes to them.
     ///
     /// # Errors
     /// socket(2)'s and bind(2)'s.
     pub fn open() -> io::Result<Self> {
-        // include/uapi/linux/rtnetlink.h: groups of old, as a mask.
+        // include/uapi/linux/rtnetlink.h: the older groups, as a mask.
         const RTMGRP_LINK: u32 = 1;
         const RTMGRP_TC: u32 = 8;
         Ok(Self { fd: open_socket(RTMGRP_LINK | RTMGRP_TC)? })
     }
 
-    /// The news so far, without waiting. Tells of lost news by ENOBUFS.
+    /// The notifications so far, without waiting. ENOBUFS reports that some were lost.
     ///
     /// # Errors
     /// recv(2)'s.
@@ -231,8 +230,8 @@ fn split(mut rest: &[u8]) -> Vec<(u16, Message, &[u8])> {
     messages
 }
 
-/// Reads an acknowledgement (`struct nlmsgerr`, include/uapi/linux/netlink.h): the kernel's warning, where it did what
-/// was asked and warns.
+/// Reads an acknowledgement (`struct nlmsgerr`, include/uapi/linux/netlink.h). Returns the kernel's warning, if there
+/// is one.
 fn read_answer(answer: &[u8]) -> Result<Option<String>, NetlinkError> {
     let number = |at: usize| Some(i32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
     let kind = answer.get(4..6).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
@@ -242,11 +241,11 @@ fn read_answer(answer: &[u8]) -> Result<Option<String>, NetlinkError> {
             source: io::Error::from_raw_os_error(error.wrapping_neg()),
             explanation: explanation(answer),
         }),
-        _ => Err(io::Error::other("the kernel's answer is no acknowledgement").into()),
+        _ => Err(io::Error::other("the kernel's answer is not an acknowledgement").into()),
     }
 }
 
-/// NLMSGERR_ATTR_MSG, after the error and the header of the request that it answers.
+/// NLMSGERR_ATTR_MSG, after the error and the header of the request.
 fn explanation(answer: &[u8]) -> Option<String> {
     const MESSAGE: u16 = 1;
     let attributes = Attributes::of(answer.get(2 * HEADER_BYTES + 4..)?);
@@ -258,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_answer_is_borne() {
+    fn any_answer_can_be_parsed() {
         for length in 0..64 {
             let _ = read_answer(&vec![0xff; length]);
             let mut answer = vec![0; length];

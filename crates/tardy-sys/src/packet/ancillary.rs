@@ -1,8 +1,8 @@
-//! What travels beside a frame: its tag, its times, or when to send it (cmsg(3)).
+//! Ancillary data of a frame: its tag, its timestamps, or its transmit time (cmsg(3)).
 
 use super::{PACKET_AUXDATA, Received};
 
-/// Room for ancillary data, aligned as its headers must be.
+/// A buffer for ancillary data, aligned for its headers.
 #[derive(Debug)]
 pub(super) struct Ancillary {
     words: [u64; 32],
@@ -10,7 +10,7 @@ pub(super) struct Ancillary {
 }
 
 impl Ancillary {
-    /// Room for what is received.
+    /// A buffer for received data.
     pub(super) fn room() -> Self {
         Self { words: [0; 32], used_bytes: 256 }
     }
@@ -33,7 +33,7 @@ impl Ancillary {
         ancillary
     }
 
-    /// A message header for `part` with this beside it; it points at both.
+    /// A message header for `part` with this ancillary data; it points at both.
     pub(super) fn header(&mut self, part: &mut libc::iovec) -> libc::msghdr {
         // SAFETY: a msghdr of zeros is valid.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -45,9 +45,9 @@ impl Ancillary {
     }
 }
 
-/// Reads what came beside a frame into `received`.
+/// Reads the ancillary data of a frame into `received`.
 pub(super) fn read(header: &libc::msghdr, received: &mut Received) {
-    // SAFETY: the header is one that recvmsg(2) has filled in, and its room still lives.
+    // SAFETY: the header was filled in by recvmsg(2), and its buffers are alive.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
         // SAFETY: the kernel wrote a header here, with as many bytes of data as its length says.
@@ -67,7 +67,7 @@ pub(super) fn read(header: &libc::msghdr, received: &mut Received) {
     }
 }
 
-/// The time at a place of SCM_TIMESTAMPING's three; zero is none.
+/// One of the three times of SCM_TIMESTAMPING; zero means none.
 fn time(data: &[u8], place: usize) -> Option<i64> {
     let size = size_of::<libc::timespec>();
     let bytes = data.get(place * size..(place + 1) * size)?;

@@ -1,17 +1,17 @@
-//! Getting a thread out of a system call that would wait for ever.
+//! Interrupts a thread in a system call that would otherwise wait for ever.
 
 use std::io;
 
-/// What a thread is interrupted with. Nobody else sends it to a probe.
+/// The signal for interruptions. No other program sends it to a probe.
 const SIGNAL: i32 = libc::SIGUSR1;
 
 extern "C" fn nothing(_: i32) {}
 
-/// Lets [`interrupt`] end this process's system calls with `Interrupted`. A signal that has no handler would end the
-/// process, and one whose handler restarts calls (SA_RESTART) would end none (signal(7)).
+/// Lets [`interrupt`] end this process's system calls with `Interrupted`. Without a handler the signal would end the
+/// process, and with a handler that restarts calls (SA_RESTART) it would end no call (signal(7)).
 ///
 /// # Errors
-/// Whatever the kernel says.
+/// The kernel's.
 pub fn be_interruptible() -> io::Result<()> {
     // SAFETY: sigaction is plain data, for which zero is valid: no flags, an empty mask. The handler does nothing.
     let status = unsafe {
@@ -23,11 +23,11 @@ pub fn be_interruptible() -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Interrupts the system call that the thread `tid` of this process is in. It may be just before one: whoever wants it
-/// out says so elsewhere first, and calls this until it is.
+/// Interrupts the system call of thread `tid` of this process. The thread may not have entered the call yet: the
+/// caller sets a flag for it first, and calls this until the thread has reacted.
 ///
 /// # Errors
-/// If there is no such thread any more.
+/// If there is no such thread.
 pub fn interrupt(tid: u32) -> io::Result<()> {
     // SAFETY: tgkill takes integers only.
     let status = unsafe {
@@ -51,7 +51,7 @@ mod tests {
     use crate::scheduling;
 
     #[test]
-    fn a_thread_that_reads_what_never_comes_is_got_out() {
+    fn a_blocked_thread_can_be_interrupted() {
         be_interruptible().unwrap();
         let (mut reader, writer) = io::pipe().unwrap();
         let (tell, told) = mpsc::channel();

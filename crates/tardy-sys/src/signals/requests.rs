@@ -1,9 +1,9 @@
-//! SIGUSR1 and SIGUSR2 as requests: remembered when they come, and answered when the program looks.
+//! SIGUSR1 and SIGUSR2 as requests: stored when they arrive, and handled when the program polls them.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What was asked for.
+/// The request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// SIGUSR1 came.
@@ -22,11 +22,11 @@ extern "C" fn remember(signal: i32) {
     }
 }
 
-/// Remembers SIGUSR1 and SIGUSR2 from now on, instead of being ended by them. A wait of [`super::wait_readable`] ends early
-/// where one reaches its thread; programs that this one starts have the signals' ordinary effect.
+/// From now on stores SIGUSR1 and SIGUSR2 instead of being ended by them. A wait in [`super::wait_readable`] ends
+/// early if one reaches its thread; programs that this one starts have the signals' default actions.
 ///
 /// # Errors
-/// Whatever the kernel says.
+/// The kernel's.
 pub fn remember_requests() -> io::Result<()> {
     for (signal, _) in SIGNALS {
         // SAFETY: sigaction is plain data, for which zero is valid. The handler only stores to an atomic, which may be done at
@@ -45,7 +45,7 @@ pub fn remember_requests() -> io::Result<()> {
     Ok(())
 }
 
-/// A request that has not been taken yet; several of the same kind are one.
+/// A request that was not taken yet; several of the same kind count as one.
 pub fn take_request() -> Option<Request> {
     let asked = SIGNALS.iter().zip(&ASKED).find(|(_, asked)| asked.swap(false, Ordering::Relaxed));
     asked.map(|((_, request), _)| *request)

@@ -1,4 +1,4 @@
-//! A shaper as the kernel shows it.
+//! Parses a shaper from the kernel's message.
 
 use super::encode::{
     ADMIN_SCHED, BASE_TIME, CLOCKID, CYCLE_TIME, CYCLE_TIME_EXTENSION, ENTRY, ENTRY_CMD, ENTRY_GATE_MASK,
@@ -9,30 +9,30 @@ use super::{ClassMap, ClassOption, Entry, Queues, Schedule};
 use crate::netlink::{Attribute, Attributes};
 use crate::qdiscs::Qdisc;
 
-/// A shaper as the kernel shows it.
+/// A shaper as shown by the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     /// Its handle's major number.
     pub handle: u16,
-    /// Bytes that each frame takes on the wire beyond its own.
+    /// Bytes on the wire in addition to a frame's own.
     pub overhead_bytes: Option<u32>,
-    /// Which priority is of which class, and which queues a class has.
+    /// The class of each priority, and the queues of each class.
     pub classes: ClassMap,
-    /// The clock's id; absent for full offload.
+    /// The clock's id; `None` for full offload.
     pub clock_id: Option<i32>,
     /// 0: software; 1: transmit times (txtime-assist); 2: full offload.
     pub flags: u32,
-    /// With transmit times: how long before its time a frame is handed over, in ns.
+    /// With transmit times: how long before its time a frame is passed on, in ns.
     pub txtime_delay_ns: Option<u32>,
-    /// What is set of single classes; those of which nothing is set are left out.
+    /// Settings of single classes, without those that have none.
     pub class_options: Vec<ClassOption>,
-    /// The schedule that runs.
+    /// The running schedule.
     pub operating: Option<Schedule>,
-    /// The schedule that will run from its base time on.
+    /// The schedule that starts at its base time.
     pub admin: Option<Schedule>,
-    /// Frames that wait.
+    /// Waiting frames.
     pub waiting_frames: u32,
-    /// Frames that were dropped.
+    /// Dropped frames.
     pub dropped: u32,
 }
 
@@ -86,7 +86,7 @@ fn class_option(one: &Attribute<'_>) -> Option<ClassOption> {
     let option = ClassOption {
         class: number(TC_ENTRY_INDEX)?,
         max_sdu: number(TC_ENTRY_MAX_SDU).unwrap_or(0),
-        // Express is what a class is unless it was said, and the kernel says it of every class.
+        // Express is the default, and the kernel reports it for every class.
         preemptible: number(TC_ENTRY_FP).filter(|kind| *kind == PREEMPTIBLE).map(|_| true),
     };
     (option.max_sdu != 0 || option.preemptible.is_some()).then_some(option)
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::netlink::Message;
 
-    /// What is sent reads back the same: the kernel answers in the attributes that it is asked with.
+    /// The settings that are sent read back the same: the kernel answers with the attributes of the request.
     fn back(taprio: &super::super::Taprio) -> Shown {
         let bytes = request(7, taprio).unwrap().finished();
         let message = Message { kind: libc::RTM_NEWQDISC, port: 0, body: bytes[16..].to_vec() };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_express_class_is_as_if_nothing_was_said() {
+    fn express_is_the_default_of_a_class() {
         let said = |preemptible| {
             let mut taprio = example(2);
             taprio.class_options = vec![ClassOption { class: 1, max_sdu: 500, preemptible }];

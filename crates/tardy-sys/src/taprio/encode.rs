@@ -1,4 +1,4 @@
-//! A shaper as the bytes of a request.
+//! Encodes a shaper as a request.
 
 use super::{ClassMap, Entry, Taprio, TaprioError};
 use crate::netlink::{ATTRIBUTE_BYTES_MAX, Request};
@@ -28,18 +28,18 @@ pub(super) const TC_ENTRY_FP: u16 = 3;
 const NESTED: u16 = 1 << 15;
 /// An entry with its command, gates and interval; its index is left out, since the kernel ignores it.
 const ENTRY_BYTES: usize = 28;
-/// An entry without its command: the kernel takes SetGateStates, which is 0, for granted.
+/// An entry without its command, which then defaults to SetGateStates, 0.
 const SHORT_ENTRY_BYTES: usize = 20;
 /// `struct tc_sizespec`.
 const SIZE_SPEC_BYTES: usize = 24;
-/// More than everything beside the entries takes: the class map, times, and 16 classes' options.
+/// More than everything but the entries takes: the class map, times, and 16 classes' options.
 const BESIDE_ENTRIES_BYTES: usize = 700;
 
 /// RTM_NEWQDISC for `taprio` as the root of the device `index`.
 pub(super) fn request(index: u32, taprio: &Taprio) -> Result<Request, TaprioError> {
     let entries = &taprio.schedule.entries;
     let room = ATTRIBUTE_BYTES_MAX - BESIDE_ENTRIES_BYTES;
-    // Commands go without saying where the list would not fit otherwise, and all of them are the usual one.
+    // Commands are left out if the list would not fit otherwise and all of them are the default.
     let says_command = entries.len() * ENTRY_BYTES <= room || entries.iter().any(|entry| entry.command != 0);
     let each = if says_command { ENTRY_BYTES } else { SHORT_ENTRY_BYTES };
     if entries.len() * each > room {
@@ -84,7 +84,7 @@ fn options_of(options: &mut Request, taprio: &Taprio, says_command: bool) {
         options.attribute(TXTIME_DELAY, &delay_ns.to_ne_bytes());
     }
     for option in &taprio.class_options {
-        // The kernel insists on the flag here, and on no other of TAPRIO's (taprio_parse_tc_entries()).
+        // The kernel requires the flag here, and for no other attribute of TAPRIO (taprio_parse_tc_entries()).
         options.nest(TC_ENTRY | NESTED, |one| {
             one.attribute(TC_ENTRY_INDEX, &option.class.to_ne_bytes());
             one.attribute(TC_ENTRY_MAX_SDU, &option.max_sdu.to_ne_bytes());
@@ -116,7 +116,7 @@ fn class_map(classes: &ClassMap) -> Vec<u8> {
     bytes
 }
 
-/// `struct tc_sizespec` with an overhead alone, which needs no table.
+/// `struct tc_sizespec` with only an overhead, which needs no table.
 fn size_spec(overhead: u32) -> [u8; SIZE_SPEC_BYTES] {
     /// TC_LINKLAYER_ETHERNET.
     const ETHERNET: u32 = 1;
@@ -176,7 +176,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_before_it_is_sent() {
+    fn a_list_that_does_not_fit_is_refused_before_it_is_sent() {
         assert!(request(7, &example(2000)).is_ok());
         assert!(request(7, &example(3200)).is_ok(), "without commands");
         let error = request(7, &example(3300)).unwrap_err().to_string();

@@ -1,11 +1,11 @@
-//! The real shaper, where the kernel has one: the lab's guests do.
+//! Tests with the kernel's shaper, if it has one: the lab's guests do.
 
 use super::*;
 use crate::links::{make_veth, set_up};
 use crate::network::Namespace;
 use crate::qdiscs;
 
-/// A list whose gates move slowly enough for an emulated CPU.
+/// A list whose gates change slowly enough for an emulated CPU.
 fn example(entries: usize) -> Taprio {
     let mut taprio = super::encode::tests::example(entries);
     taprio.schedule.entries.iter_mut().for_each(|entry| entry.interval_ns = INTERVAL_NS);
@@ -14,7 +14,7 @@ fn example(entries: usize) -> Taprio {
 
 const INTERVAL_NS: u32 = 500_000;
 
-/// Runs `test` beside a veth pair of two queues, where the kernel has a time-aware shaper.
+/// Runs `test` with a veth pair of two queues, if the kernel has a time-aware shaper.
 fn with_a_port(test: impl FnOnce() + Send) {
     let namespace = match Namespace::new() {
         Ok(namespace) => namespace,
@@ -23,7 +23,7 @@ fn with_a_port(test: impl FnOnce() + Send) {
     namespace
         .run(|| {
             if let Err(error) = make_veth("p0", "e0", None, Some(2)) {
-                return eprintln!("skipped: this kernel makes no veth: {error}");
+                return eprintln!("skipped: this kernel cannot create veth pairs: {error}");
             }
             set_up("p0").unwrap();
             set_up("e0").unwrap();
@@ -47,7 +47,8 @@ fn lists_of_any_length_that_the_kernel_shows_read_back_equal() {
             let taprio = example(entries);
             replace("p0", &taprio).unwrap();
             let shown = shown("p0").unwrap().unwrap();
-            // What replaces a running schedule waits for its base time, if that is to come, and runs at once otherwise.
+            // A schedule that replaces a running one waits for its base time if that is in the future, and runs at
+            // once otherwise.
             let operating = shown.admin.or(shown.operating).unwrap();
             assert_eq!(operating.entries, taprio.schedule.entries);
             assert_eq!(cycle_ns(&operating), entries as u64 * u64::from(INTERVAL_NS));
@@ -57,7 +58,7 @@ fn lists_of_any_length_that_the_kernel_shows_read_back_equal() {
 }
 
 #[test]
-fn a_list_that_the_kernel_cannot_show_is_there_all_the_same() {
+fn a_list_that_the_kernel_cannot_show_is_in_force() {
     with_a_port(|| {
         qdiscs::delete_root("p0").unwrap();
         replace("p0", &example(2000)).unwrap();
@@ -68,7 +69,7 @@ fn a_list_that_the_kernel_cannot_show_is_there_all_the_same() {
 }
 
 #[test]
-fn the_kernel_says_what_it_does_not_like() {
+fn a_refusal_carries_the_kernels_message() {
     with_a_port(|| {
         let mut taprio = example(2);
         taprio.schedule.entries[1].interval_ns = 1;

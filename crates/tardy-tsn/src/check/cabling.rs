@@ -1,9 +1,9 @@
-//! What is wrong with bridges and cables, whatever the gates do.
+//! Problems of bridges and cables that do not depend on gates.
 
 use super::{Found, Kind};
 use crate::network::{End, Network, Port, Switch};
 
-/// Rules about a switch's ports as such.
+/// Checks the ports of a switch.
 pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
     for port in &switch.ports {
         found.in_switch(switch, Some(port));
@@ -25,9 +25,9 @@ fn named_like_switch(switch: &Switch, port: &Port, found: &mut Found<'_>) {
         port.interface.span,
         [
             format!("the switch and its port are both called {name}"),
-            "The bridge has the switch's name, and no two interfaces can have one: nothing is set up."
+            "The bridge gets the switch's name, and two interfaces cannot have the same name: nothing is set up."
                 .to_owned(),
-            format!("Give the switch another name, such as \"tsn0\"; {name} stays the port's."),
+            format!("Give the switch another name, such as \"tsn0\"; the port keeps {name}."),
         ],
     );
 }
@@ -39,18 +39,18 @@ fn loopback(port: &Port, found: &mut Found<'_>) {
         Kind::Refused { errno: "EINVAL", message: "Invalid argument".to_owned() },
         port.interface.span,
         [
-            "lo is no Ethernet device".to_owned(),
-            "The kernel takes it for no port of a bridge.".to_owned(),
-            "Name an interface that a cable goes into; for an experiment on one machine any name will do, and \
-             `tardy tsn test --netns` makes it."
+            "lo is not an Ethernet device".to_owned(),
+            "The kernel does not accept it as a port of a bridge.".to_owned(),
+            "Name an interface with a cable. For an experiment on one machine any other name works: `tardy tsn test --netns` creates the interface."
                 .to_owned(),
         ],
     );
 }
 
-/// Cables that close a ring of switches. Nothing breaks it: the bridges do not speak the spanning tree protocol.
+/// Checks for cables that form a loop of switches. Nothing breaks the loop: the bridges do not run the spanning tree
+/// protocol.
 pub(super) fn rings(network: &Network, found: &mut Found<'_>) {
-    // Switches that cables join have one number: that of the first of them.
+    // Connected switches have the same number: that of the first of them.
     let mut island: Vec<usize> = (0..network.switches.len()).collect();
     for link in &network.links {
         let (End::Port(a), End::Port(b)) = (link.a, link.b) else { continue };
@@ -68,17 +68,15 @@ pub(super) fn rings(network: &Network, found: &mut Found<'_>) {
             port.span,
             [
                 format!(
-                    "the cable from {}/{} to {}/{} closes a ring",
+                    "the cable from {}/{} to {}/{} closes a loop",
                     switch.name.value,
                     port.interface.value,
                     far.name.value,
                     far.ports[b.port].interface.value
                 ),
-                "A frame to all, or to an address that no switch has learnt, goes round it for ever and takes every port \
-                 whole: the bridges have no spanning tree."
+                "A frame to all, or to an address that no switch has learnt, circulates for ever and fills every port: the bridges do not run a spanning tree protocol."
                     .to_owned(),
-                "Take one cable of the ring out, or keep its ports in VLANs of their own, and keep it only for switches \
-                 that break rings themselves."
+                "Remove one cable of the loop, or put its ports into separate VLANs; keep the loop only for switches that break it themselves."
                     .to_owned(),
             ],
         );

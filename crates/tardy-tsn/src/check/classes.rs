@@ -9,12 +9,12 @@ use crate::transmission_time::{bytes_in, wire_ns};
 
 /// Ethernet's header, which the kernel counts and an MTU does not.
 const HEADER: u32 = 14;
-/// A gate opens late by what the timer and its thread take; tens of microseconds are common.
+/// A gate opens late by the latency of the timer and its thread; tens of microseconds are common.
 const GATE_LATENESS_NS: u64 = 20_000;
 
-/// All rules about the windows of a port's classes.
+/// Checks the windows of a port's classes.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
-    // An empty list is refused; nothing more is to be said about it.
+    // An empty list is refused; there is nothing else to report.
     if place.schedule.entries.is_empty() {
         return;
     }
@@ -40,23 +40,20 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
 fn never_open(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     let name = place.switch.class_name(class as u8);
     let flows = flows_of(place, class);
-    let who = if flows.is_empty() {
-        String::new()
-    } else {
-        format!(" With them goes all of {}.", flows.join(" and "))
-    };
+    let who =
+        if flows.is_empty() { String::new() } else { format!(" All of {} is lost.", flows.join(" and ")) };
     found.accepted(
         "class-never-opens",
         place.schedule.gates_span,
         [
             format!("the gate of {} never opens", place.class(class)),
-            format!("Its frames are not queued: each is dropped on its way into the qdisc.{who}"),
-            format!("Add \"{name}\" to an entry's open, or give its priorities another class."),
+            format!("Its frames are dropped instead of queued.{who}"),
+            format!("Add \"{name}\" to open of an entry, or assign its priorities to another class."),
         ],
     );
 }
 
-/// Names of the flows that leave through this port in this class.
+/// Names of the flows that leave by this port in this class.
 fn flows_of(place: &Place<'_>, class: usize) -> Vec<String> {
     flow_sizes(place, class).map(|(name, _)| format!("flow '{name}'")).collect()
 }
@@ -69,7 +66,7 @@ fn flow_sizes<'a>(place: &'a Place<'_>, class: usize) -> impl Iterator<Item = (&
         .map(|flow| (flow.name.value.as_str(), flow.size.value))
 }
 
-/// Flows whose frames are longer than their class takes.
+/// Flows whose frames are longer than their class accepts.
 fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
     let Some(max_sdu) = &place.switch.classes[class].max_sdu else { return };
     let most = max_sdu.value.saturating_add(HEADER);
@@ -79,17 +76,17 @@ fn dropped_flows(place: &Place<'_>, class: usize, found: &mut Found<'_>) {
             max_sdu.span,
             [
                 format!(
-                    "{} takes frames of up to {most} bytes, and flow '{name}' sends {size}",
+                    "{} accepts frames of up to {most} bytes, and flow '{name}' sends {size}",
                     place.class(class)
                 ),
-                "Each is dropped on its way into the qdisc.".to_owned(),
+                "Each is dropped instead of queued.".to_owned(),
                 format!("Write max_sdu = {} or more, or send shorter frames.", size - HEADER),
             ],
         );
     }
 }
 
-/// The longest frame that the class may have to carry, and whose it is.
+/// The longest frame that the class may have to carry, and its source.
 fn longest_frame(place: &Place<'_>, class: usize) -> (u32, String) {
     let longest_flow = flow_sizes(place, class).max_by_key(|(_, size)| *size);
     let limit = place.switch.classes[class].max_sdu.as_ref().map(|bytes| bytes.value.saturating_add(HEADER));
@@ -100,8 +97,8 @@ fn longest_frame(place: &Place<'_>, class: usize) -> (u32, String) {
     }
 }
 
-/// A frame must be over strictly before the gate closes (`get_packet_txtime` and `taprio_dequeue_from_txq`), and what is longer
-/// than the longest window is dropped on its way in (`taprio_update_queue_max_sdu`).
+/// The transmission of a frame must end strictly before the gate closes (`get_packet_txtime` and
+/// `taprio_dequeue_from_txq`). A frame longer than the longest window is not queued (`taprio_update_queue_max_sdu`).
 fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, found: &mut Found<'_>) {
     let (size, whose) = longest_frame(place, class);
     let needed = wire_ns(place.on_wire(size), speed);
@@ -113,33 +110,30 @@ fn too_short(place: &Place<'_>, class: usize, openings: &Openings, speed: u64, f
     let (frame, slot) = (format_duration_ns(needed), format_duration_ns(longest));
     let enough = format_duration_ns((needed + GATE_LATENESS_NS).div_ceil(1000) * 1000);
     let head = format!(
-        "{}: a window of {slot} and frames of {frame} ({size} bytes of {whose}, {overhead} around them)",
+        "{}: a window of {slot} for frames of {frame} ({size} bytes from {whose}, plus {overhead})",
         place.class(class)
     );
     let change = format!("Write {enough} or more, or send shorter frames in this class.");
     if u64::from(size) > passing {
         let effect = format!(
-            "Frames of more than {passing} bytes are dropped on their way into the qdisc: they could not end before the \
-             gate closes."
+            "Frames of more than {passing} bytes are dropped instead of queued: they could not end before the gate closes."
         );
         found.accepted("window-shorter-than-frame", span, [head, effect, change]);
     } else if needed >= longest {
-        let effect = "The kernel takes such a frame in and never lets it go, since it must end before the gate closes, \
-                      not as it closes: it blocks the class for ever."
+        let effect = "The kernel queues such a frame but never sends it, since it must end before the gate closes. It blocks the class for ever."
             .to_owned();
         found.accepted("window-shorter-than-frame", span, [head, effect, change]);
     } else if longest - needed < GATE_LATENESS_NS {
         let margin = format_duration_ns(longest - needed);
         let effect = format!(
-            "If the gate's timer is more than {margin} late, which software is now and then, the frame does not fit any \
-             more and waits for the next cycle."
+            "If the gate's timer is more than {margin} late, which happens in software, the frame no longer fits and waits for the next cycle."
         );
         found.note("window-hardly-longer", span, [head, effect, change]);
     }
 }
 
-/// Each entry has a budget of its own, as long as the class stays open from there on: entries that continue a window give the
-/// same time a second time (`taprio_set_budgets`).
+/// Each entry has its own budget for as long as the class stays open from there on, so entries that continue a window
+/// grant the same time again (`taprio_set_budgets`).
 fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &mut Found<'_>) {
     if window.entries.len() < 2 {
         return;
@@ -164,13 +158,13 @@ fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &
     let wraps = window.entries.windows(2).any(|pair| pair[1] < pair[0]);
     let slot = format_duration_ns(window.length_ns());
     let change = if same && wraps && window.entries.len() == 2 {
-        format!("Begin the list where the window begins: one entry for {slot}, and move base_time with it.")
+        format!("Start the list where the window starts, with one entry for {slot}, and adjust base_time.")
     } else if same {
         format!("Merge neighbours with the same gates: one entry for {slot}.")
     } else {
         format!(
             "Close {} at one of the boundaries inside (order the entries so that no class stays open from one to the \
-             next), or limit what it is offered to {carried} frames in {slot}.",
+             next), or limit its traffic to {carried} frames in {slot}.",
             place.class(class)
         )
     };
@@ -180,15 +174,14 @@ fn split(place: &Place<'_>, class: usize, window: &Opening, speed: u64, found: &
         [
             format!("{} stays open over {} entries", place.class(class), window.entries.len()),
             format!(
-                "The kernel grants the rest of the window anew at each entry: {admitted} frames of {size} bytes may leave \
-                 in {slot}, and the wire carries {carried}. The others wait in the device and go out in the windows behind."
+                "The kernel grants the rest of the window again at each entry: {admitted} frames of {size} bytes leave in {slot}, but the wire carries {carried}. The others wait in the device and leave in later windows."
             ),
             change,
         ],
     );
 }
 
-/// The speed is said by nobody: what depends on it was not checked.
+/// Whether the speed is unknown, so that rules that need it were not checked.
 pub(super) fn is_speed_open(place: &Place<'_>) -> bool {
     place.port.speed.value == Speed::AsKernelSays && place.device.speed.is_none()
 }

@@ -1,4 +1,4 @@
-//! Flows: whether they get where they shall, in the class they shall, and whether their windows carry them.
+//! Flows: whether they reach their listener, in the intended class, and whether their windows carry them.
 
 use tardy_record::units::format_duration_ns;
 
@@ -7,12 +7,12 @@ use crate::network::{End, Flow, Network, Pace, PortId, Switch};
 use crate::settings::{self, PortVlan};
 use crate::transmission_time::bytes_in;
 
-/// Rules about the flows that come into a switch.
+/// Checks the flows that enter a switch.
 pub(super) fn of_switch(network: &Network, number: usize, ways: &Ways<'_>, found: &mut Found<'_>) {
     let switch = &network.switches[number];
     for (flow, way) in ways {
         match way {
-            // Said once, at the first switch.
+            // Reported once, at the first switch.
             None if number == 0 => no_way(network, flow, found),
             None => {}
             Some(way) => {
@@ -25,7 +25,7 @@ pub(super) fn of_switch(network: &Network, number: usize, ways: &Ways<'_>, found
     }
 }
 
-/// The flows that leave through `port`.
+/// The flows that leave by `port`.
 pub(super) fn through<'a>(ways: &Ways<'a>, port: PortId) -> Vec<&'a Flow> {
     let leaves = |way: &Option<Vec<PortId>>| way.as_ref().is_some_and(|way| way.contains(&port));
     ways.iter().filter(|(_, way)| leaves(way)).map(|(flow, _)| *flow).collect()
@@ -40,7 +40,9 @@ fn no_way(network: &Network, flow: &Flow, found: &mut Found<'_>) {
         [
             format!("no cables lead from {talker} to {listener}"),
             format!("Flow '{}' does not arrive.", flow.name.value),
-            format!("Write to = \"{talker}\" and to = \"{listener}\" at the ports that they are at."),
+            format!(
+                "Write to = \"{talker}\" and to = \"{listener}\" at the ports that they are connected to."
+            ),
         ],
     );
 }
@@ -53,25 +55,25 @@ fn wrong_class(switch: &Switch, flow: &Flow, found: &mut Found<'_>) {
     }
     let priority = switch.priority_of(&flow.marks);
     let rule = switch.classifiers.iter().any(|rule| rule.matches.match_frame(&flow.marks));
-    let why = if rule { "the rules give it" } else { "no rule matches it, which leaves it with" };
+    let why = if rule { "the rules give it" } else { "no rule matches, so it has" };
     let (is, should) = (switch.class_name(class), switch.class_name(wanted.value));
     let priority_wanted = (0..16).find(|priority| switch.class_of_priority(*priority) == wanted.value);
     let change = match priority_wanted {
         Some(priority) => format!("Add a [[classify]] that matches it, with priority = {priority}."),
-        None => format!("Put \"{should}\" into priority_map first: no priority is of it."),
+        None => format!("First put \"{should}\" into priority_map: no priority has this class."),
     };
     found.accepted(
         "wrong-class",
         wanted.span,
         [
-            format!("flow '{}' comes into class {is}, not {should}", flow.name.value),
+            format!("flow '{}' gets class {is}, not {should}", flow.name.value),
             format!("Its frames leave in the windows of {is}: {why} priority {priority}."),
             change,
         ],
     );
 }
 
-/// A bridge that filters drops what comes or would leave in a VLAN that the port is not in.
+/// A bridge with VLAN filtering drops frames of a VLAN that the ingress or the egress port is not a member of.
 fn wrong_vlan(network: &Network, flow: &Flow, out: PortId, way: &[PortId], found: &mut Found<'_>) {
     let switch = &network.switches[out.switch];
     if switch.ports.iter().all(|port| port.vlans.is_empty()) {
@@ -83,7 +85,7 @@ fn wrong_vlan(network: &Network, flow: &Flow, out: PortId, way: &[PortId], found
     let tagged = flow.marks.vlan.filter(|id| *id != 0);
     let Some(vlan) = tagged.or_else(|| into.vlans.iter().find(|vlan| vlan.pvid).map(|vlan| vlan.id)) else {
         let interface = &into.interface;
-        let why = format!("has no tag, and {interface} no VLAN for that");
+        let why = format!("has no tag, and {interface} has no pvid");
         return dropped(flow, &why, interface, "pvid = 1", found);
     };
     let member = |vlans: &[PortVlan]| vlans.iter().any(|known| known.id == vlan);
@@ -102,13 +104,13 @@ fn dropped(flow: &Flow, why: &str, interface: &str, change: &str, found: &mut Fo
         flow.span,
         [
             format!("flow '{}' {why}", flow.name.value),
-            "The bridge drops all of it.".to_owned(),
+            "The bridge drops all its frames.".to_owned(),
             format!("Write {change} at {interface}, or change the flow."),
         ],
     );
 }
 
-/// The port through which the flow comes into the switch of `out`.
+/// The port by which the flow enters the switch of `out`.
 fn way_in(network: &Network, flow: &Flow, out: PortId, way: &[PortId]) -> Option<usize> {
     let place = way.iter().position(|port| *port == out)?;
     let from = match place.checked_sub(1) {
@@ -121,7 +123,7 @@ fn way_in(network: &Network, flow: &Flow, out: PortId, way: &[PortId]) -> Option
     }
 }
 
-/// Whether the windows of each class carry what the periodic flows bring.
+/// Checks whether the windows of each class carry its periodic flows.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     let Some(speed) = place.device.speed_for_kernel() else { return };
     let cycle = place.running_cycle_ns();
@@ -145,14 +147,14 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
         let offered: u128 = flows.iter().map(|flow| per_second(flow)).sum();
         let Some(last) = flows.iter().rfind(|flow| per_second(flow) > 0) else { continue };
         let openings = place.schedule.openings(class);
-        // Whole frames only: what is left of a window at its end is its guard band.
+        // Whole frames only: the rest of a window at its end is its guard band.
         let frame = flows.iter().map(|flow| place.on_wire(flow.size.value)).max().unwrap_or(1).max(1);
         let carried: u64 = if openings.is_always_open() {
             bytes_in(cycle, speed)
         } else {
             openings.openings.iter().map(|one| bytes_in(one.length_ns(), speed) / frame * frame).sum()
         };
-        // A class that never opens, or whose windows hold no frame, has been told already.
+        // A class that never opens, or whose windows hold no frame, is already reported.
         if carried == 0 || offered * u128::from(cycle) <= u128::from(carried) * 1_000_000_000 {
             continue;
         }
@@ -162,7 +164,7 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             let bits = u64::try_from(bytes_per_second * 8).unwrap_or(u64::MAX);
             // Three digits are enough for a comparison.
             let step = 10u64.pow(bits.max(1000).ilog10() - 3);
-            crate::file::rate_in_words((bits / step * step).max(1))
+            crate::file::format_rate((bits / step * step).max(1))
         };
         found.accepted(
             "more-than-windows-carry",
@@ -170,8 +172,7 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             [
                 format!("{} {bring} more than {} carries", names.join(" and "), place.class(class)),
                 format!(
-                    "{} with overhead come in; the windows pass {} in whole frames, {} bytes each {}. The queue fills, \
-                     then drops.",
+                    "{} with overhead arrive; the windows pass {} in whole frames, {} bytes per {}. The queue fills up and then drops frames.",
                     rate(offered),
                     rate(u128::from(carried) * 1_000_000_000 / u128::from(cycle)),
                     carried,

@@ -1,7 +1,8 @@
-//! What the kernel refuses, in its own words and in the order in which it looks.
+//! The kernel's refusals, with its messages and in its order.
 //!
-//! Read in `net/sched/sch_taprio.c` and `sch_mqprio_lib.c` of Linux 6.12.117. The kernel stops at the first; all are told
-//! here, that one first. What cannot be written in a file (a parent other than the root, preemptible classes) is not here.
+//! From `net/sched/sch_taprio.c` and `sch_mqprio_lib.c` of Linux 6.12.117. The kernel stops at the first refusal; all
+//! are listed here, that one first. What cannot be written in a file (a parent other than the root, preemptible
+//! classes) is left out.
 
 use crate::network::Clock;
 use crate::settings::{Queues, Taprio};
@@ -21,13 +22,13 @@ const FULL_OFFLOAD: u32 = 2;
 pub struct Refusal {
     /// Name of the error number.
     pub errno: &'static str,
-    /// The kernel's extended acknowledgement, without the module's name before it.
+    /// The kernel's extended acknowledgement, without the name of the module.
     pub message: String,
-    /// What it is about.
+    /// The subject of the refusal.
     pub about: About,
 }
 
-/// What a refusal is about.
+/// The subject of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
     /// The device has one transmit queue.
@@ -52,9 +53,9 @@ pub enum About {
     CycleLong,
     /// The cycle time is too short.
     CycleShort,
-    /// The clock is missing, or none that TAPRIO takes, or given where there must be none.
+    /// The clock is missing, is not supported by TAPRIO, or is given where none is allowed.
     Clock,
-    /// The device has no clock of its own.
+    /// The device has no PTP clock.
     NoPtpClock,
     /// The flags.
     Flags,
@@ -64,8 +65,7 @@ pub enum About {
     Running,
 }
 
-/// All that the kernel would refuse in `taprio` as the root qdisc of `device`. What is not known of the device is taken
-/// to be as it should.
+/// All refusals of `taprio` as the root qdisc of `device`. Unknown properties of the device count as correct.
 pub fn refusals(taprio: &Taprio, device: &Device) -> Vec<Refusal> {
     let mut found = Vec::new();
     if device.tx_queues == Some(1) {
@@ -83,7 +83,7 @@ fn refusal(errno: &'static str, message: impl Into<String>, about: About) -> Ref
     Refusal { errno, message: message.into(), about }
 }
 
-/// What netlink's policy says before TAPRIO looks at anything.
+/// Refusals by netlink's policy, before TAPRIO sees the message.
 fn attributes(taprio: &Taprio, found: &mut Vec<Refusal>) {
     if taprio.cycle_time_ns.is_some_and(|cycle| cycle > CYCLE_MAX_NS) {
         found.push(refusal("ERANGE", "integer out of range", About::CycleLong));

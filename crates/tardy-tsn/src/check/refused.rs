@@ -1,20 +1,20 @@
-//! What the kernel refuses, with its place in the file and what to write instead.
+//! The kernel's refusals, with their places in the file and what to write instead.
 
 use tardy_record::units::format_duration_ns;
 
 use super::kernel::{About, Refusal, refusals};
 use super::{Found, Kind, Place};
-use crate::placed::Span;
 use crate::settings;
+use crate::span::Span;
 use crate::transmission_time::wire_ns;
 
-/// Everything that the kernel refuses about one port, and what its message has no room for.
+/// Checks one port for everything that the kernel refuses, and for a message that is too long.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     let Some(taprio) = settings::taprio_of(place.switch, place.port) else { return };
     for refusal in refusals(&taprio, &place.device) {
         let (span, what, change) = explained(place, &refusal);
         let Refusal { errno, message, .. } = refusal;
-        let effect = "Nothing changes on the wire: the kernel leaves the port as it was.".to_owned();
+        let effect = "The kernel leaves the port unchanged.".to_owned();
         found.add(rule(refusal.about), Kind::Refused { errno, message }, span, [what, effect, change]);
     }
     if !taprio.fits_message() {
@@ -26,8 +26,7 @@ pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
             place.schedule.gates_span,
             [
                 format!("{entries} gate entries do not fit into a netlink message"),
-                "The length of a netlink attribute has 16 bits: the list would arrive cut off, and the kernel would \
-                 answer nonsense. tardy does not send it."
+                "The length of a netlink attribute has 16 bits, so the kernel would receive a truncated list. tardy does not send it."
                     .to_owned(),
                 format!("Write at most {most} entries; merge neighbours with the same gates."),
             ],
@@ -55,7 +54,7 @@ fn rule(about: About) -> &'static str {
     }
 }
 
-/// Where, what and what to write instead.
+/// The place, the problem, and what to write instead.
 fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
     let schedule = place.schedule;
     let interface = &place.port.interface;
@@ -71,14 +70,14 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
             queues_span,
             format!("{} has one transmit queue", interface.value),
             format!(
-                "Put the schedule on a port with {classes} queues; a bridge itself has one. A virtual one gets them when it is made: `ip link add {} numtxqueues {classes} type veth`; write queues = {classes}.",
+                "Put the schedule on a port with {classes} queues; a bridge itself has one. A virtual port gets them when it is created: `ip link add {} numtxqueues {classes} type veth`; write queues = {classes}.",
                 interface.value
             ),
         ),
         About::ClassCount => (
             queues_span,
             format!("more classes ({classes}) than queues ({})", place.device.tx_queues.unwrap_or(0)),
-            format!("Take an interface with {classes} transmit queues, or fewer classes."),
+            format!("Use an interface with {classes} transmit queues, or fewer classes."),
         ),
         About::Priority(priority) => {
             let span = place
@@ -90,7 +89,7 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
             (
                 span,
                 format!(
-                    "priority {priority} is of class {class}, and the classes are 0 to {}",
+                    "priority {priority} has class {class}, but the classes are 0 to {}",
                     classes.saturating_sub(1)
                 ),
                 format!("Write a class from 0 to {}, or add [[class]].", classes.saturating_sub(1)),
@@ -100,7 +99,7 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
         About::Overlap(class, other) => (
             class_span(class),
             format!("{} and {} share a queue", place.class(class), place.class(other)),
-            format!("Give each class queues of its own: queues = \"1@{class}\" and queues = \"1@{other}\"."),
+            format!("Give each class separate queues: queues = \"1@{class}\" and queues = \"1@{other}\"."),
         ),
         About::MaxSdu(class) => {
             let most = place.device.mtu_max.unwrap_or(0);
@@ -108,19 +107,15 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
                 place.switch.classes[class].max_sdu.as_ref().map_or(interface.span, |bytes| bytes.span);
             (
                 span,
-                format!(
-                    "{} may carry longer frames than {} can ever take",
-                    place.class(class),
-                    interface.value
-                ),
-                format!("Write max_sdu = {most} or less, or take it away: 0 and absent mean no limit."),
+                format!("max_sdu of {} exceeds the largest MTU of {}", place.class(class), interface.value),
+                format!("Write max_sdu = {most} or less, or remove it: without it there is no limit."),
             )
         }
         About::Interval(entry) => interval(place, entry),
         About::NoEntries => (
             schedule.gates_span,
             "the gate control list is empty".to_owned(),
-            "Add an entry, such as { open = \"all\", for = \"1ms\" }, or take gates away.".to_owned(),
+            "Add an entry, such as { open = \"all\", for = \"1ms\" }, or remove gates.".to_owned(),
         ),
         About::Sum => (
             schedule.gates_span,
@@ -139,7 +134,7 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
                 cycle_span,
                 format!("{entries} entries in a cycle of {}", format_duration_ns(schedule.cycle_ns())),
                 format!(
-                    "The kernel wants {} for each entry, the time of a 60-byte frame: write a cycle_time of at least {}.",
+                    "The kernel requires {} for each entry, the time of a 60-byte frame: write a cycle_time of at least {}.",
                     format_duration_ns(shortest),
                     format_duration_ns(shortest * entries)
                 ),
@@ -148,19 +143,18 @@ fn explained(place: &Place<'_>, refusal: &Refusal) -> (Span, String, String) {
         About::Clock => clock(place),
         About::NoPtpClock => (
             schedule.flags.span,
-            format!("{} has no clock that hardware could go by", interface.value),
+            format!("{} has no PTP clock for a hardware schedule", interface.value),
             "Write flags = 0: software TAPRIO.".to_owned(),
         ),
         About::Flags => (
             schedule.flags.span,
             format!("flags {}", schedule.flags.value),
-            "Write 0 for software, 1 for transmit times by ETF, or 2 for the hardware's own schedule."
-                .to_owned(),
+            "Write 0 for software, 1 for transmit times with ETF, or 2 for hardware offload.".to_owned(),
         ),
         About::TxtimeDelay => (
             schedule.txtime_delay_ns.as_ref().map_or(schedule.gates_span, |delay| delay.span),
             "a txtime_delay without transmit times".to_owned(),
-            "Take txtime_delay away, or write flags = 1 and put ETF below.".to_owned(),
+            "Remove txtime_delay, or write flags = 1 and add ETF as a child qdisc.".to_owned(),
         ),
         About::Running => (
             schedule.gates_span,
@@ -200,7 +194,7 @@ fn interval(place: &Place<'_>, entry: usize) -> (Span, String, String) {
     let speed = place.device.speed_for_kernel().unwrap_or(0);
     let shortest = format_duration_ns(wire_ns(60, speed));
     let unknown = place.device.speed == Some(super::DeviceSpeed::Unknown);
-    let why = if unknown { ", which is what the kernel takes an unknown speed for" } else { "" };
+    let why = if unknown { ", which the kernel assumes for an unknown speed" } else { "" };
     (
         entry.interval_span,
         format!(
@@ -209,7 +203,7 @@ fn interval(place: &Place<'_>, entry: usize) -> (Span, String, String) {
         ),
         format!(
             "Write {shortest} or more: the time of 60 bytes at {}{why}.",
-            crate::file::rate_in_words(speed)
+            crate::file::format_rate(speed)
         ),
     )
 }
@@ -221,13 +215,13 @@ fn clock(place: &Place<'_>) -> (Span, String, String) {
         None => (span, "no clock".to_owned(), "Write clock = \"tai\".".to_owned()),
         Some(_) if schedule.flags.value & 2 != 0 => (
             span,
-            "a clock for a schedule that the hardware keeps".to_owned(),
+            "a clock for a schedule in hardware".to_owned(),
             "Write clock = \"none\": the device's own clock is used.".to_owned(),
         ),
         Some(clock) => (
             span,
-            format!("{} is no clock for TAPRIO", clock.name()),
-            "Write clock = \"tai\"; realtime, monotonic and boottime are taken too.".to_owned(),
+            format!("TAPRIO does not support {}", clock.name()),
+            "Write clock = \"tai\", \"realtime\", \"monotonic\" or \"boottime\".".to_owned(),
         ),
     }
 }

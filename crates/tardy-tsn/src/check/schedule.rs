@@ -1,11 +1,11 @@
-//! Cycle, masks, operations and base time: the list as a list.
+//! The gate control list: cycle, masks, operations and base time.
 
 use tardy_record::gates::GateOperation;
 use tardy_record::units::format_duration_ns;
 
 use super::{Found, Machine, Place};
 
-/// All rules about a port's list.
+/// Checks a port's list.
 pub(super) fn of_port(place: &Place<'_>, found: &mut Found<'_>) {
     cycle(place, found);
     masks(place, found);
@@ -17,12 +17,12 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
     let schedule = place.schedule;
     let Some(cycle) = schedule.cycle_time_ns.as_ref().filter(|cycle| cycle.value != 0) else { return };
     let sum = schedule.sum_ns();
-    let (cycle_words, sum_words) = (format_duration_ns(cycle.value), format_duration_ns(sum));
+    let (cycle_text, sum_text) = (format_duration_ns(cycle.value), format_duration_ns(sum));
     if sum == 0 || cycle.value == sum {
         return;
     }
     if cycle.value > sum {
-        // Hardware does as the standard says: it holds the last gates.
+        // Hardware follows the standard: it holds the last gates.
         if !place.is_software() {
             return;
         }
@@ -31,14 +31,12 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
             "cycle-longer-than-sum",
             cycle.span,
             [
-                format!("a cycle of {cycle_words} and entries for {sum_words}"),
+                format!("a cycle of {cycle_text}, but entries of {sum_text} in total"),
                 format!(
-                    "Software TAPRIO begins anew after the last entry, every {sum_words}: seen by devices that keep to \
-                     {cycle_words} the windows run ahead by {rest} each cycle. Hardware and the standard hold the last \
-                     gates for {rest} instead."
+                    "Software TAPRIO restarts after the last entry, every {sum_text}: for devices with a cycle of {cycle_text}, the windows drift by {rest} per cycle. Hardware and the standard hold the last gates for {rest} instead."
                 ),
                 format!(
-                    "Write cycle_time = \"{sum_words}\", or an entry for the rest: {{ open = {}, for = \"{rest}\" }}.",
+                    "Write cycle_time = \"{sum_text}\", or add an entry for the rest: {{ open = {}, for = \"{rest}\" }}.",
                     last_gates(place)
                 ),
             ],
@@ -53,7 +51,7 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
     let first_cut = cut.unwrap_or(0);
     let lost = running.iter().skip(first_cut).filter(|running| **running == 0).count();
     let left = running[first_cut];
-    let cut_words = match (left, lost) {
+    let cut_text = match (left, lost) {
         (0, 1) => format!("the last of {} entries never runs", running.len()),
         (0, lost) => format!("the last {lost} of {} entries never run", running.len()),
         (left, 0) => format!("the last entry ends after {}", format_duration_ns(left)),
@@ -61,7 +59,7 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
             format!("the last entry but one ends after {}, the last never runs", format_duration_ns(left))
         }
         (left, lost) => format!(
-            "entry {} of {} ends after {}, and the {lost} behind it never run",
+            "entry {} of {} ends after {}, and the {lost} after it never run",
             first_cut + 1,
             running.len(),
             format_duration_ns(left)
@@ -71,24 +69,24 @@ fn cycle(place: &Place<'_>, found: &mut Found<'_>) {
         "cycle-shorter-than-sum",
         cycle.span,
         [
-            format!("a cycle of {cycle_words} and entries for {sum_words}"),
-            format!("The list is cut off at {cycle_words}: {cut_words}."),
+            format!("a cycle of {cycle_text}, but entries of {sum_text} in total"),
+            format!("The list is cut off at {cycle_text}: {cut_text}."),
             format!(
-                "Write cycle_time = \"{sum_words}\", or take {} off the entries.",
+                "Write cycle_time = \"{sum_text}\", or shorten the entries by {}.",
                 format_duration_ns(sum - cycle.value)
             ),
         ],
     );
 }
 
-/// What the last entry opens, as a file would have it.
+/// The classes that the last entry opens, as written in a file.
 fn last_gates(place: &Place<'_>) -> String {
     let mask = place.schedule.entries.last().map_or(0, |entry| entry.entry.gates);
-    in_words(place, mask)
+    open_classes(place, mask)
 }
 
 /// `["blue", "red"]`
-fn in_words(place: &Place<'_>, mask: u32) -> String {
+fn open_classes(place: &Place<'_>, mask: u32) -> String {
     let open = (0..place.switch.classes.len())
         .filter(|class| mask >> class & 1 == 1)
         .map(|class| format!("\"{}\"", place.switch.class_name(class as u8)));
@@ -106,9 +104,7 @@ fn masks(place: &Place<'_>, found: &mut Found<'_>) {
                 entry.gates_span,
                 [
                     "a gate mask of 0xffffffff".to_owned(),
-                    "The kernel uses it for itself, as \"no schedule\": no guard band and no budget, so that frames run \
-                     over the end of the entry (70 and more of 1538 bytes in a millisecond at 100 Mbit/s, where the wire \
-                     carries 8)."
+                    "The kernel uses this value for \"no schedule\", without guard band and budget, so frames run past the end of the entry (70 and more of 1538 bytes in a millisecond at 100 Mbit/s, where the wire carries 8)."
                         .to_owned(),
                     format!("Write open = \"all\", which is mask {all:#04x} with {classes} classes."),
                 ],
@@ -119,9 +115,9 @@ fn masks(place: &Place<'_>, found: &mut Found<'_>) {
                 "mask-beyond-classes",
                 entry.gates_span,
                 [
-                    format!("gate mask {mask:#04x} has gates of classes that are not there"),
-                    format!("There are {classes} classes; the bits above are ignored, and the gates of {} are open.", in_words(place, meant)),
-                    format!("Write open = {} (mask {meant:#04x}), or add the missing [[class]].", in_words(place, meant)),
+                    format!("gate mask {mask:#04x} opens gates of classes that do not exist"),
+                    format!("There are {classes} classes; the other bits are ignored, and the gates of {} are open.", open_classes(place, meant)),
+                    format!("Write open = {} (mask {meant:#04x}), or add the missing [[class]].", open_classes(place, meant)),
                 ],
             );
         }
@@ -139,10 +135,9 @@ fn operations(place: &Place<'_>, found: &mut Found<'_>) {
             entry.span,
             [
                 "hold and release in software".to_owned(),
-                "Software TAPRIO stores the operation and ignores it: no frame is preempted, a long one delays the window \
-                 behind it like any other."
+                "Software TAPRIO stores the operation and ignores it: no frame is preempted, and a long frame delays the next window."
                     .to_owned(),
-                "Take operation away, or write flags = 2 on a port whose hardware can preempt.".to_owned(),
+                "Remove operation, or write flags = 2 on a port whose hardware supports preemption.".to_owned(),
             ],
         );
     }
@@ -160,14 +155,16 @@ fn negative_base_time(place: &Place<'_>, found: &mut Found<'_>) {
         base.span,
         [
             "a base time before the clock's zero".to_owned(),
-            "The kernel takes it and counts cycles from there; hardware and YANG (seconds without a sign) do not."
-                .to_owned(),
-            format!("Write base_time = \"{phase}\": the same phase of a cycle of {}.", format_duration_ns(cycle)),
+            "The kernel accepts it; hardware and YANG, whose seconds have no sign, do not.".to_owned(),
+            format!(
+                "Write base_time = \"{phase}\": the same phase of a cycle of {}.",
+                format_duration_ns(cycle)
+            ),
         ],
     );
 }
 
-/// A base time that is still to come.
+/// Checks for a base time in the future.
 pub(super) fn future_base_time(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     let base = &place.schedule.base_time_ns;
     let Some(now) = place.schedule.clock.as_ref().and_then(|clock| machine.now_ns.get(&clock.value)) else {
@@ -184,8 +181,8 @@ pub(super) fn future_base_time(place: &Place<'_>, machine: &Machine, found: &mut
         base.span,
         [
             format!("the base time is {wait} ahead"),
-            "Until then all gates are open: every class sends at any time, as without a schedule.".to_owned(),
-            format!("Write a base time that has passed: base_time = \"{phase}\" has the same phase, and the first cycle begins at once."),
+            "Until then all gates are open, as without a schedule.".to_owned(),
+            format!("Write a base time in the past: base_time = \"{phase}\" has the same phase, and the first cycle starts at once."),
         ],
     );
 }

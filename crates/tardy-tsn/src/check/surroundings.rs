@@ -1,19 +1,20 @@
-//! What is around a list: the priority map, the port's speed, the size of messages, clocks, and PTP.
+//! The context of a list: the priority map, the port's speed, the size of messages, clocks, and PTP.
 
 use tardy_record::units::format_duration_ns;
 
 use super::{DeviceSpeed, Found, Machine, Place, classes, schedule};
-use crate::file::rate_in_words;
+use crate::file::format_rate;
 use crate::network::{CLASSES_MAX, Clock, Switch};
 use crate::settings;
 use crate::transmission_time::{UNKNOWN_SPEED_BITS_PER_SECOND, wire_ns};
 
-/// EtherType of PTP (IEEE 1588 over Ethernet, as gPTP sends it).
+/// EtherType of PTP (IEEE 1588 over Ethernet, as used by gPTP).
 const PTP: u16 = 0x88f7;
-/// The kernel shows no qdisc whose description does not fit its message: 880 entries do, 905 do not (tried on 6.12).
+/// The kernel does not show a qdisc whose description exceeds its message: 880 entries fit, 905 do not (tested on
+/// 6.12).
 const SHOWN_ENTRIES: usize = 880;
 
-/// Rules about a switch as a whole.
+/// Checks a switch as a whole.
 pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
     if switch.ports.iter().all(|port| port.schedule.is_none()) {
         return;
@@ -28,9 +29,9 @@ pub(super) fn of_switch(switch: &Switch, found: &mut Found<'_>) {
                 "class-without-priority",
                 known.span,
                 [
-                    format!("no priority is of class {name}"),
-                    "No frame ever comes into it, and its windows stay empty.".to_owned(),
-                    format!("Put \"{name}\" into priority_map, or take the class away."),
+                    format!("no priority has class {name}"),
+                    "No frame gets into it, and its windows stay empty.".to_owned(),
+                    format!("Put \"{name}\" into priority_map, or remove the class."),
                 ],
             );
         }
@@ -48,13 +49,13 @@ fn short_map(switch: &Switch, found: &mut Found<'_>) {
         switch.priority_map.span,
         [
             format!("priority_map has {written} of {CLASSES_MAX} entries"),
-            format!("The kernel fills it up with 0: class {} for the rest.", switch.class_name(0)),
-            format!("Write all {CLASSES_MAX}; to keep what the kernel makes of it, add {rest}."),
+            format!("The kernel fills the rest with 0: class {}.", switch.class_name(0)),
+            format!("Write all {CLASSES_MAX}; to keep the kernel's choice, add {rest}."),
         ],
     );
 }
 
-/// Rules about one port.
+/// Checks one port.
 pub(super) fn of_port(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     speed(place, found);
     sizes(place, found);
@@ -68,26 +69,25 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
     let frame = wire_ns(place.on_wire(1514), UNKNOWN_SPEED_BITS_PER_SECOND);
     let written = place.port.speed.value.known();
     if place.device.speed == Some(DeviceSpeed::Unknown) {
-        let tell = written.map_or(100, |speed| speed / 1_000_000);
+        let mbps = written.map_or(100, |speed| speed / 1_000_000);
         found.accepted(
             "unknown-speed",
             place.port.speed.span,
             [
-                format!("nobody knows how fast {interface} is"),
+                format!("the speed of {interface} is unknown"),
                 format!(
-                    "TAPRIO takes that for 10 Mbit/s: a full frame costs {} of its window, and no entry may be shorter \
-                     than {}.",
+                    "TAPRIO then assumes 10 Mbit/s: a full frame uses {} of its window, and no entry can be shorter than {}.",
                     format_duration_ns(frame),
                     format_duration_ns(wire_ns(60, UNKNOWN_SPEED_BITS_PER_SECOND))
                 ),
                 format!(
-                    "Bring the link up before the schedule is set, or tell a virtual port: `ethtool -s {interface} speed \
-                     {tell} duplex full`; and write speed = \"{tell}Mbit/s\"."
+                    "Bring the link up before the schedule is set, or set the speed of a virtual port: `ethtool -s {interface} speed \
+                     {mbps} duplex full`; and write speed = \"{mbps}Mbit/s\"."
                 ),
             ],
         );
     } else if let (Some(DeviceSpeed::BitsPerSecond(real)), Some(written), Some(_)) =
-        (place.device.speed, written, place.told)
+        (place.device.speed, written, place.known)
         && real != written
     {
         found.accepted(
@@ -95,19 +95,19 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
             place.port.speed.span,
             [
                 format!(
-                    "{interface} sends {} and the file says {}",
-                    rate_in_words(real),
-                    rate_in_words(written)
+                    "{interface} runs at {}, and the file states {}",
+                    format_rate(real),
+                    format_rate(written)
                 ),
                 format!(
                     "The kernel computes guard bands and budgets with {}: a full frame takes {}, not {}.",
-                    rate_in_words(real),
+                    format_rate(real),
                     format_duration_ns(wire_ns(place.on_wire(1514), real)),
                     format_duration_ns(wire_ns(place.on_wire(1514), written))
                 ),
                 format!(
-                    "Write speed = \"{}\" and look at the windows again, or set the port.",
-                    rate_in_words(real)
+                    "Write speed = \"{}\" and check the windows again, or set the speed of the port.",
+                    format_rate(real)
                 ),
             ],
         );
@@ -116,9 +116,9 @@ fn speed(place: &Place<'_>, found: &mut Found<'_>) {
             "speed-not-said",
             place.port.interface.span,
             [
-                format!("the file does not say how fast {interface} is"),
-                "Whether frames fit into the windows was not looked at.".to_owned(),
-                "Write speed = \"1Gbit/s\", or what it is.".to_owned(),
+                format!("the file does not state the speed of {interface}"),
+                "Whether frames fit into the windows was not checked.".to_owned(),
+                "Write the speed, such as speed = \"1Gbit/s\".".to_owned(),
             ],
         );
     }
@@ -137,10 +137,9 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
             [
                 format!("{entries} gate entries"),
                 format!(
-                    "The kernel takes them, but cannot show more than about {SHOWN_ENTRIES}: `tc qdisc show` prints \
-                     nothing for this port, and says that all went well."
+                    "The kernel accepts them but cannot show more than about {SHOWN_ENTRIES}: `tc qdisc show` prints nothing for this port and reports success."
                 ),
-                "Nothing to change: `tardy tsn test` proves such a list by its effect.".to_owned(),
+                "Nothing to change: `tardy tsn test` verifies the list by its effect.".to_owned(),
             ],
         );
     }
@@ -151,8 +150,7 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
             [
                 format!("{entries} gate entries"),
                 format!(
-                    "tc can send {of_tc} of them for this port: its message has 1,024 bytes. tardy speaks to the kernel \
-                     itself, and can."
+                    "tc can send {of_tc} of them for this port because its message has 1,024 bytes. tardy sends netlink messages itself and has no such limit."
                 ),
                 "Nothing to change; `tardy tsn plan` has no tc command for this port.".to_owned(),
             ],
@@ -160,7 +158,7 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// `CLOCK_TAI` runs with `CLOCK_REALTIME` until somebody tells the kernel about leap seconds.
+/// `CLOCK_TAI` equals `CLOCK_REALTIME` until the kernel is told the offset.
 fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     let Some(clock) = place.schedule.clock.as_ref().filter(|clock| clock.value == Clock::Tai) else { return };
     let now = |clock| machine.now_ns.get(&clock);
@@ -172,16 +170,15 @@ fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
         "tai-is-utc",
         clock.span,
         [
-            "CLOCK_TAI shows the same as CLOCK_REALTIME".to_owned(),
-            "Nobody has told the kernel the offset, 37 s since 2017. When phc2sys or chrony does, the schedule jumps, \
-             unless 37 s are whole cycles."
+            "CLOCK_TAI equals CLOCK_REALTIME".to_owned(),
+            "The kernel does not know the offset, 37 s since 2017. When phc2sys or chrony sets it, the schedule jumps, unless 37 s are whole cycles."
                 .to_owned(),
-            "Start the clock's synchronisation before the schedule.".to_owned(),
+            "Start clock synchronisation before the schedule.".to_owned(),
         ],
     );
 }
 
-/// Since the gates are shut most of the time, what keeps the clocks together should have a class that knows.
+/// Gates are closed most of the time, so the protocol that synchronises the clocks needs a class that is open.
 fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
     let known = place.switch.classifiers.iter().any(|rule| rule.matches.ethertype == Some(PTP));
     let class = usize::from(place.switch.class_of_priority(0));
@@ -196,13 +193,11 @@ fn ptp(place: &Place<'_>, found: &mut Found<'_>) {
         [
             "no class for PTP".to_owned(),
             format!(
-                "Frames of EtherType 0x88f7 have priority 0 like all that nobody marks: {} keeps them for up to {}, and \
-                 the clocks that the schedule goes by drift apart.",
+                "Frames of EtherType 0x88f7 have priority 0, as all unclassified frames: {} delays them by up to {}, and the clocks of the schedule drift apart.",
                 place.class(class),
                 format_duration_ns(closed)
             ),
-            "Give a class a window for it, add [[classify]] with ethertype = 0x88f7 and its priority, and set \
-             socket_priority to the same in ptp4l.conf, whose frames do not pass the bridge."
+            "Give a class a window for it, and add [[classify]] with ethertype = 0x88f7 and a priority of that class. Set the same socket_priority in ptp4l.conf: ptp4l's frames do not pass the bridge."
                 .to_owned(),
         ],
     );

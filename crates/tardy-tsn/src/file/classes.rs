@@ -5,19 +5,19 @@ use toml::de::DeValue;
 use super::keys::{Keys, Problems, Value};
 use super::values::nearest;
 use crate::network::{CLASSES_MAX, Class, QueueRange};
-use crate::placed::Placed;
+use crate::span::Located;
 
 /// Reads a `[[class]]`.
 pub(super) fn class(number: usize, mut keys: Keys<'_>, problems: &mut Problems) -> Class {
     let span = keys.span;
-    let name = keys.text("name", problems).unwrap_or_else(|| Placed::new(number.to_string(), span));
+    let name = keys.text("name", problems).unwrap_or_else(|| Located::new(number.to_string(), span));
     if name.value.is_empty() || name.value.len() > 64 || name.value.chars().any(char::is_control) {
         problems.add(name.span, "a class's name has 1 to 64 letters".to_owned());
     }
     if name.value.parse::<usize>().is_ok_and(|other| other != number) {
         problems.add(
             name.span,
-            format!("class {number} cannot be called '{}': that is another's number", name.value),
+            format!("class {number} cannot be called '{}': that is the number of another class", name.value),
         );
     }
     let queues = keys.take("queues").and_then(|value| value.parsed(problems, queue_range));
@@ -40,7 +40,7 @@ pub(super) fn priority_map(
     value: &Value<'_>,
     classes: &[Class],
     problems: &mut Problems,
-) -> Placed<Vec<Placed<u8>>> {
+) -> Located<Vec<Located<u8>>> {
     let list = value.list(problems).unwrap_or_default();
     if let Some(extra) = list.get(CLASSES_MAX) {
         problems.add(
@@ -49,15 +49,16 @@ pub(super) fn priority_map(
         );
     }
     let map = list.iter().filter_map(|item| class_number(item, classes, problems)).collect();
-    Placed::new(map, value.span)
+    Located::new(map, value.span)
 }
 
-/// A class by its name or number. A number beyond the classes is let through: the kernel says what it thinks of it.
+/// A class by its name or number. A number beyond the classes is accepted here: [`crate::check`] reports the kernel's
+/// answer.
 pub(super) fn class_number(
     value: &Value<'_>,
     classes: &[Class],
     problems: &mut Problems,
-) -> Option<Placed<u8>> {
+) -> Option<Located<u8>> {
     if let DeValue::Integer(_) = value.value {
         return value.number(0..=255, problems).map(|number| number.map(|number| number as u8));
     }
@@ -72,5 +73,5 @@ pub(super) fn class_number(
         };
         problems.add(name.span, format!("there is no class '{}'; {advice}", name.value));
     }
-    found.map(|number| Placed::new(number as u8, name.span))
+    found.map(|number| Located::new(number as u8, name.span))
 }

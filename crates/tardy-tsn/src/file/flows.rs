@@ -7,11 +7,11 @@ use super::keys::{Keys, Problems};
 use super::switches::carried_marks;
 use super::values::nearest;
 use crate::network::{Class, Flow, Host, Marks, Network, Pace};
-use crate::placed::{Placed, Span};
+use crate::span::{Located, Span};
 
 /// Most hosts and most flows in a file.
 const MOST: usize = 65_536;
-/// What an Ethernet frame has at least without its check sequence (`ETH_ZLEN` in `linux/if_ether.h`).
+/// The shortest Ethernet frame without its check sequence (`ETH_ZLEN` in `linux/if_ether.h`).
 const FRAME_MIN: i64 = 60;
 /// `ETH_P_IP` and `ETH_P_IPV6` in `linux/if_ether.h`.
 const ETHERTYPE_IPV4: u16 = 0x0800;
@@ -38,7 +38,7 @@ pub(super) fn hosts(keys: &mut Keys<'_>, network: &mut Network, problems: &mut P
         };
         table.finish(problems);
         if name.value.contains('/') {
-            problems.add(name.span, "a host's name has no slash: that is how ports are named".to_owned());
+            problems.add(name.span, "a host's name cannot contain a slash, which names a port".to_owned());
         }
         if network.hosts.iter().any(|host| host.name.value == name.value) {
             problems.add(name.span, format!("there are two hosts called '{}'", name.value));
@@ -91,7 +91,7 @@ fn flow(mut keys: Keys<'_>, network: &Network, problems: &mut Problems) -> Optio
     Some(Flow { name: name?, talker, listener, size, pace: pace?, marks, class, deadline_ns, span })
 }
 
-/// Adds what frames carry without anybody's saying so: addresses, a tag's priority 0, the protocol of UDP and TCP.
+/// Adds the fields that frames always carry: addresses, priority 0 of a tag, the protocol of UDP and TCP.
 fn complete(marks: &mut Marks, talker: &Host, listener: &Host) {
     marks.source_mac = talker.mac.as_deref().copied();
     marks.destination_mac = listener.mac.as_deref().copied();
@@ -110,7 +110,7 @@ fn host(
     key: &'static str,
     network: &Network,
     problems: &mut Problems,
-) -> Option<Placed<usize>> {
+) -> Option<Located<usize>> {
     let Some(name) = keys.text(key, problems) else {
         keys.missing(key, "\"HOST\"", problems);
         return None;
@@ -120,14 +120,14 @@ fn host(
         let names = || network.hosts.iter().map(|host| host.name.value.as_str());
         let advice = match nearest(&name.value, names()) {
             Some(meant) => format!("did you mean '{meant}'?"),
-            None => format!("say at which port it is: to = \"{}\" in its [[switch.port]]", name.value),
+            None => format!("write to = \"{}\" in the [[switch.port]] that it is connected to", name.value),
         };
         problems.add(name.span, format!("there is no host '{}'; {advice}", name.value));
     }
-    found.map(|place| Placed::new(place, name.span))
+    found.map(|place| Located::new(place, name.span))
 }
 
-/// `flat_out = true`, or `period`, and with it `offset` and `frames`.
+/// `flat_out = true`, or `period` with the optional keys `offset` and `frames`.
 fn pace(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Pace> {
     let flat_out = keys.take("flat_out").and_then(|value| value.flag(problems)).unwrap_or(false);
     let period = keys.duration("period", problems);
@@ -138,10 +138,7 @@ fn pace(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Pace
             for extra in
                 [offset.map(|offset| offset.span), frames.map(|frames| frames.span)].into_iter().flatten()
             {
-                problems.add(
-                    extra,
-                    "a flow that is flat out has no period to count from; take this away".to_owned(),
-                );
+                problems.add(extra, "a flow with flat_out has no period; remove this".to_owned());
             }
             Some(Pace::FlatOut)
         }
@@ -153,21 +150,19 @@ fn pace(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Pace
         (false, Some(period)) => {
             problems.add(
                 period.span,
-                "a period is longer than 0; for as fast as possible write flat_out = true".to_owned(),
+                "a period must be longer than 0; write flat_out = true to send as fast as possible"
+                    .to_owned(),
             );
             None
         }
         (true, Some(period)) => {
-            problems.add(period.span, "a flow has a period or is flat out; write one of them".to_owned());
+            problems.add(period.span, "period and flat_out are alternatives; write one of them".to_owned());
             None
         }
-        // A period that is wrong has been complained about.
+        // An invalid period is already reported.
         (false, None) if keys.has("period") => None,
         (false, None) => {
-            problems.add(
-                span,
-                "the flow does not say when it sends; add period = \"1ms\", or flat_out = true".to_owned(),
-            );
+            problems.add(span, "the flow has no period; add period = \"1ms\", or flat_out = true".to_owned());
             None
         }
     }

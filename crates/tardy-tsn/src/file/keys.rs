@@ -1,4 +1,4 @@
-//! A table of the file: its keys, taken one by one, and what is wrong with them.
+//! A table of the file: its keys, read one by one, and the mistakes in them.
 
 use std::net::IpAddr;
 
@@ -8,9 +8,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::values::{self, nearest};
 use super::{FileError, Problem};
-use crate::placed::{Placed, Span};
+use crate::span::{Located, Span};
 
-/// What was found to be wrong so far.
+/// The mistakes found so far.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     found: Vec<(Span, String)>,
@@ -25,7 +25,7 @@ impl Problems {
         self.found.is_empty()
     }
 
-    /// One problem for each thing that is wrong, however often: a class that is missing is missing everywhere.
+    /// Reports each mistake once, with all its lines: a missing class is missing everywhere.
     pub(super) fn into_error(mut self, text: &str) -> FileError {
         self.found.sort_by_key(|(span, _)| *span);
         let mut problems: Vec<Problem> = Vec::new();
@@ -41,22 +41,22 @@ impl Problems {
     }
 }
 
-/// What the outermost table is called.
+/// The name of the outermost table.
 const FILE: &str = "the file";
 
-/// A value and the key that it stands under.
+/// A value and its key.
 pub(super) struct Value<'t> {
     pub(super) key: &'static str,
     pub(super) value: &'t DeValue<'t>,
     pub(super) span: Span,
 }
 
-/// The keys of one table. Every key that a table may have is asked for, whether it is there or not; those that nobody
-/// asked for are unknown.
+/// The keys of one table. The reader requests every key that the table can have; those that were not requested are
+/// unknown.
 pub(super) struct Keys<'t> {
     entries: Vec<(&'t str, Span, &'t Spanned<DeValue<'t>>)>,
     asked: Vec<&'static str>,
-    /// What the table is, for messages: `[[flow]]`.
+    /// The table's name in messages: `[[flow]]`.
     title: String,
     pub(super) span: Span,
 }
@@ -81,7 +81,7 @@ impl<'t> Keys<'t> {
         Some(Value { key, value: value.get_ref(), span: value.span().into() })
     }
 
-    /// Complains about every key that nobody asked for.
+    /// Reports every key that was not requested.
     pub(super) fn finish(self, problems: &mut Problems) {
         for (name, span, _) in &self.entries {
             if self.asked.contains(name) {
@@ -95,12 +95,12 @@ impl<'t> Keys<'t> {
         }
     }
 
-    /// Whether a key is there, whatever its value.
+    /// Whether a key is present, whatever its value.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|(name, ..)| *name == key)
     }
 
-    /// Complains that a key is missing; one whose value is wrong has been complained about.
+    /// Reports a missing key, unless its value was already reported as invalid.
     pub(super) fn missing(&self, key: &str, example: &str, problems: &mut Problems) {
         if self.has(key) {
             return;
@@ -108,7 +108,7 @@ impl<'t> Keys<'t> {
         problems.add(self.span, format!("{} has no {key}; add {key} = {example}", self.title));
     }
 
-    pub(super) fn text(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<String>> {
+    pub(super) fn text(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<String>> {
         let value = self.take(key)?;
         value.text(problems).map(|text| text.map(str::to_owned))
     }
@@ -131,17 +131,17 @@ impl<'t> Keys<'t> {
         key: &'static str,
         range: std::ops::RangeInclusive<i64>,
         problems: &mut Problems,
-    ) -> Option<Placed<i64>> {
+    ) -> Option<Located<i64>> {
         self.take(key)?.number(range, problems)
     }
 
-    /// One of some words.
+    /// One of several words.
     pub(super) fn word<T: Copy>(
         &mut self,
         key: &'static str,
         words: &[(&str, T)],
         problems: &mut Problems,
-    ) -> Option<Placed<T>> {
+    ) -> Option<Located<T>> {
         let value = self.take(key)?;
         let text = value.text(problems)?;
         let found = words.iter().find(|(word, _)| *word == text.value);
@@ -149,43 +149,47 @@ impl<'t> Keys<'t> {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             problems.add(text.span, format!("{key} is one of {}, not '{}'", known.join(", "), text.value));
         }
-        found.map(|(_, meaning)| Placed::new(*meaning, text.span))
+        found.map(|(_, meaning)| Located::new(*meaning, text.span))
     }
 
-    /// A length of time in nanoseconds.
-    pub(super) fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<u64>> {
+    /// A duration in nanoseconds.
+    pub(super) fn duration(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<u64>> {
         self.take(key)?.duration(problems)
     }
 
-    /// Bits per second.
-    pub(super) fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<u64>> {
+    /// A rate in bits per second.
+    pub(super) fn rate(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<u64>> {
         let value = self.take(key)?;
         value.parsed(problems, values::rate)
     }
 
-    pub(super) fn mac(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<[u8; 6]>> {
+    pub(super) fn mac(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<[u8; 6]>> {
         let value = self.take(key)?;
         value.parsed(problems, values::mac)
     }
 
-    pub(super) fn address(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<IpAddr>> {
+    pub(super) fn address(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<IpAddr>> {
         let value = self.take(key)?;
         value.parsed(problems, |text| {
             text.parse().map_err(|_| format!("'{text}' is not an address; write one such as 10.0.0.1"))
         })
     }
 
-    pub(super) fn instant(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<i64>> {
+    pub(super) fn instant(&mut self, key: &'static str, problems: &mut Problems) -> Option<Located<i64>> {
         let value = self.take(key)?;
         value.parsed(problems, values::instant)
     }
 
-    pub(super) fn interface(&mut self, key: &'static str, problems: &mut Problems) -> Option<Placed<String>> {
+    pub(super) fn interface(
+        &mut self,
+        key: &'static str,
+        problems: &mut Problems,
+    ) -> Option<Located<String>> {
         let value = self.take(key)?;
         value.parsed(problems, |text| {
             let wrong = || {
                 format!(
-                    "'{text}' is no name of a network interface: 1 to 15 letters, digits, '_', '-', '.' or '@', and neither \
+                    "'{text}' is not the name of a network interface: 1 to 15 letters, digits, '_', '-', '.' or '@', and neither \
                      '-' nor '.' first"
                 )
             };
@@ -193,13 +197,13 @@ impl<'t> Keys<'t> {
         })
     }
 
-    /// The table under a key.
+    /// The table of a key.
     pub(super) fn table(&mut self, key: &'static str, problems: &mut Problems) -> Option<Keys<'t>> {
         let title = format!("[{key}]");
         self.take(key)?.table(title, problems)
     }
 
-    /// What stands before the keys of this table's tables in their headers.
+    /// The prefix of the headers of this table's tables.
     fn prefix(&self) -> String {
         match self.title.trim_matches(['[', ']']) {
             FILE => String::new(),
@@ -207,7 +211,7 @@ impl<'t> Keys<'t> {
         }
     }
 
-    /// The tables under a key, whether written `[key]` or `[[key]]`.
+    /// The tables of a key, whether written `[key]` or `[[key]]`.
     pub(super) fn tables(&mut self, key: &'static str, problems: &mut Problems) -> Vec<Keys<'t>> {
         let Some(value) = self.take(key) else { return Vec::new() };
         if let DeValue::Table(table) = value.value {
@@ -226,10 +230,10 @@ impl<'t> Value<'t> {
         None
     }
 
-    pub(super) fn text(&self, problems: &mut Problems) -> Option<Placed<&'t str>> {
+    pub(super) fn text(&self, problems: &mut Problems) -> Option<Located<&'t str>> {
         match self.value {
-            DeValue::String(text) => Some(Placed::new(text.as_ref(), self.span)),
-            _ => self.wrong_kind("a text in quotes", problems),
+            DeValue::String(text) => Some(Located::new(text.as_ref(), self.span)),
+            _ => self.wrong_kind("a string in quotes", problems),
         }
     }
 
@@ -237,10 +241,10 @@ impl<'t> Value<'t> {
         &self,
         problems: &mut Problems,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<Placed<T>> {
+    ) -> Option<Located<T>> {
         let text = self.text(problems)?;
         match parse(text.value) {
-            Ok(value) => Some(Placed::new(value, self.span)),
+            Ok(value) => Some(Located::new(value, self.span)),
             Err(wrong) => {
                 problems.add(self.span, format!("{}: {wrong}", self.key));
                 None
@@ -248,7 +252,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    pub(super) fn duration(&self, problems: &mut Problems) -> Option<Placed<u64>> {
+    pub(super) fn duration(&self, problems: &mut Problems) -> Option<Located<u64>> {
         self.parsed(problems, |text| parse_duration_ns(text).map_err(|error| error.to_string()))
     }
 
@@ -256,7 +260,7 @@ impl<'t> Value<'t> {
         &self,
         range: std::ops::RangeInclusive<i64>,
         problems: &mut Problems,
-    ) -> Option<Placed<i64>> {
+    ) -> Option<Located<i64>> {
         let DeValue::Integer(integer) = self.value else {
             return self.wrong_kind("a whole number", problems);
         };
@@ -270,7 +274,7 @@ impl<'t> Value<'t> {
                 format!("{} is from {least} to {most}, not {prefix}{}", self.key, integer.as_str()),
             );
         }
-        fitting.map(|number| Placed::new(number, self.span))
+        fitting.map(|number| Located::new(number, self.span))
     }
 
     pub(super) fn flag(&self, problems: &mut Problems) -> Option<bool> {

@@ -1,23 +1,23 @@
-//! `[[switch.port]]`, and the cables between ports.
+//! `[[switch.port]]` and the cables between ports.
 
 use super::keys::{Keys, Problems};
 use super::schedule;
 use super::values::{self, nearest};
 use crate::network::{Class, End, Host, Link, Network, Port, PortId, PortVlans, Speed};
-use crate::placed::Placed;
+use crate::span::Located;
 
-/// Most ports of a switch (`BR_MAX_PORTS` in `net/bridge/br_private.h`).
+/// The most ports of a switch (`BR_MAX_PORTS` in `net/bridge/br_private.h`).
 const PORTS_MAX: usize = 1024;
-/// Light and electricity take about 5 ns for a metre of cable.
+/// Propagation takes about 5 ns per metre of cable, electrical or optical.
 const NS_PER_METRE: u64 = 5;
 
-/// Where a port's cable leads, as written.
+/// The far end of a port's cable, as written.
 pub(super) struct CableEnd {
     port: PortId,
-    to: Placed<String>,
+    to: Located<String>,
 }
 
-/// Reads the ports of the switch that will have `place` in the network.
+/// Reads the ports of the switch with index `place`.
 pub(super) fn read(
     keys: &mut Keys<'_>,
     place: usize,
@@ -74,8 +74,8 @@ fn port(
     Some(Port { interface: interface?, speed, queues, propagation_ns, vlans, schedule, span })
 }
 
-fn speed(keys: &mut Keys<'_>, problems: &mut Problems) -> Placed<Speed> {
-    let absent = Placed::new(Speed::AsKernelSays, keys.span);
+fn speed(keys: &mut Keys<'_>, problems: &mut Problems) -> Located<Speed> {
+    let absent = Located::new(Speed::AsKernelSays, keys.span);
     let Some(value) = keys.take("speed") else { return absent };
     let read = value.parsed(problems, |text| {
         if text == "unknown" {
@@ -97,41 +97,41 @@ fn propagation(keys: &mut Keys<'_>, problems: &mut Problems) -> u64 {
     });
     let propagation = keys.duration("propagation", problems);
     if let (Some(length), Some(_)) = (&length, &propagation) {
-        problems.add(length.span, "length and propagation say the same; write one of them".to_owned());
+        problems.add(length.span, "length and propagation are alternatives; write one of them".to_owned());
     }
     let by_length = length.map_or(0, |metres| u64::from(metres.value) * NS_PER_METRE);
     propagation.map_or(by_length, |time| time.value)
 }
 
 fn vlans(keys: &mut Keys<'_>, problems: &mut Problems) -> PortVlans {
-    let as_id = |id: Placed<i64>| id.map(|id| id as u16);
+    let as_id = |id: Located<i64>| id.map(|id| id as u16);
     let untagged = keys.number("pvid", 1..=4094, problems).map(as_id);
     let tagged = keys.list("tagged", problems);
     let tagged = tagged.iter().filter_map(|value| value.number(1..=4094, problems)).map(as_id).collect();
     PortVlans { untagged, tagged }
 }
 
-/// Makes cables of what the ports say, and hosts of those that nothing else describes.
+/// Creates the cables that the ports name, and hosts that are not described elsewhere.
 pub(super) fn join(ends: Vec<CableEnd>, network: &mut Network, problems: &mut Problems) {
     for CableEnd { port, to } in ends {
-        // A port that could not be read has been complained about.
+        // A port that could not be read is already reported.
         if network.switches.get(port.switch).and_then(|switch| switch.ports.get(port.port)).is_none() {
             continue;
         }
         let Some(far) = end(&to, network, problems) else { continue };
         let (a, b) = (End::Port(port), far);
         if a == b {
-            problems.add(to.span, "this cable leads back to its own port".to_owned());
+            problems.add(to.span, "this cable ends at its own port".to_owned());
             continue;
         }
         let known = network.links.iter().any(|link| (link.a, link.b) == (b, a));
-        // Both ends of a cable may say so.
+        // Both ends of a cable may name it.
         if known {
             continue;
         }
         for end in [a, b] {
             if network.links.iter().any(|link| link.a == end || link.b == end) {
-                problems.add(to.span, format!("{} has a cable already", end_in_words(network, end)));
+                problems.add(to.span, format!("{} already has a cable", describe_end(network, end)));
             }
         }
         let link = link(network, a, b);
@@ -154,7 +154,7 @@ fn link(network: &Network, a: End, b: End) -> Link {
 }
 
 /// `HOST`, or `SWITCH/INTERFACE`.
-fn end(to: &Placed<String>, network: &mut Network, problems: &mut Problems) -> Option<End> {
+fn end(to: &Located<String>, network: &mut Network, problems: &mut Problems) -> Option<End> {
     let Some((switch, interface)) = to.value.split_once('/') else {
         return Some(End::Host(host(to, network)));
     };
@@ -180,8 +180,8 @@ fn end(to: &Placed<String>, network: &mut Network, problems: &mut Problems) -> O
     None
 }
 
-/// The host of that name; one that nothing describes is made.
-fn host(name: &Placed<String>, network: &mut Network) -> usize {
+/// The host with this name; it is created if it is not described.
+fn host(name: &Located<String>, network: &mut Network) -> usize {
     if let Some(known) = network.hosts.iter().position(|host| host.name.value == name.value) {
         return known;
     }
@@ -189,7 +189,7 @@ fn host(name: &Placed<String>, network: &mut Network) -> usize {
     network.hosts.len() - 1
 }
 
-fn end_in_words(network: &Network, end: End) -> String {
+fn describe_end(network: &Network, end: End) -> String {
     match end {
         End::Host(host) => format!("host '{}'", network.hosts[host].name.value),
         End::Port(id) => format!("port '{}'", network.switches[id.switch].ports[id.port].interface.value),

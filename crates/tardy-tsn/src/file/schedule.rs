@@ -1,19 +1,19 @@
-//! The keys of a port that make its schedule: `gates`, `base_time`, `cycle_time` and the rest.
+//! The schedule of a port: `gates`, `base_time`, `cycle_time` and other keys.
 
 use super::classes::class_number;
 use super::keys::{Keys, Problems, Value};
 use tardy_record::gates::{GateEntry, GateOperation};
 
 use crate::network::{CLASSES_MAX, Class, Clock, Schedule, ScheduleEntry};
-use crate::placed::{Placed, Span};
+use crate::span::{Located, Span};
 use toml::de::DeValue;
 
-/// What a frame costs beyond the bytes that the kernel counts: preamble and start delimiter, check sequence, gap.
+/// Bytes of a frame on the wire that the kernel does not count: preamble and start delimiter, check sequence, gap.
 const OVERHEAD: u32 = 24;
-/// Most entries that are read; TAPRIO's message holds about 2,300.
+/// The most entries that are read; TAPRIO's message holds about 2,300.
 const ENTRIES_MAX: usize = 65_536;
 
-/// Reads a port's schedule; a port without `gates` has none, and may have no other key of it either.
+/// Reads a port's schedule. A port without `gates` has none, and must not have its other keys.
 pub(super) fn read(keys: &mut Keys<'_>, classes: &[Class], problems: &mut Problems) -> Option<Schedule> {
     let gates = keys.take("gates");
     let span = gates.as_ref().map_or(keys.span, |gates| gates.span);
@@ -40,35 +40,35 @@ pub(super) fn read(keys: &mut Keys<'_>, classes: &[Class], problems: &mut Proble
     belonging.extend(txtime_delay.as_ref().map(|value| (value.span, "txtime_delay")));
     let Some(entries) = entries else {
         for (span, key) in belonging {
-            problems.add(span, format!("{key} belongs to a gate control list, and this port has none; add gates = [ … ], or take {key} away"));
+            problems
+                .add(span, format!("{key} requires a gate control list; add gates = [ … ], or remove {key}"));
         }
         return None;
     };
     if classes.is_empty() {
-        problems
-            .add(span, "there are gates and no classes for them; add [[class]] for each class".to_owned());
+        problems.add(span, "there are gates but no classes; add [[class]] for each class".to_owned());
     }
     Some(Schedule {
         entries,
         gates_span: span,
-        base_time_ns: base_time.unwrap_or(Placed::new(0, span)),
+        base_time_ns: base_time.unwrap_or(Located::new(0, span)),
         cycle_time_ns: cycle_time,
         cycle_time_extension_ns: extension,
         clock,
-        overhead: overhead.unwrap_or(Placed::new(OVERHEAD, span)),
-        flags: flags.unwrap_or(Placed::new(0, span)),
+        overhead: overhead.unwrap_or(Located::new(OVERHEAD, span)),
+        flags: flags.unwrap_or(Located::new(0, span)),
         txtime_delay_ns: txtime_delay,
     })
 }
 
-/// `clock`: TAI where nothing is said, and none where the file says "none".
-fn clock(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Placed<Clock>> {
+/// `clock`: TAI by default, and no clock for "none".
+fn clock(keys: &mut Keys<'_>, span: Span, problems: &mut Problems) -> Option<Located<Clock>> {
     let mut words: Vec<(&str, Option<Clock>)> =
         Clock::ALL.into_iter().map(|clock| (clock.word(), Some(clock))).collect();
     words.push(("none", None));
     match keys.word("clock", &words, problems) {
-        Some(Placed { value, span }) => value.map(|clock| Placed::new(clock, span)),
-        None => Some(Placed::new(Clock::Tai, span)),
+        Some(Located { value, span }) => value.map(|clock| Located::new(clock, span)),
+        None => Some(Located::new(Clock::Tai, span)),
     }
 }
 
@@ -99,7 +99,7 @@ fn entry(value: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Optio
         (Some(open), None) => gate_mask(&open, classes, problems),
         (None, Some(mask)) => Some(mask.map(|mask| mask as u32)),
         (Some(_), Some(mask)) => {
-            problems.add(mask.span, "open and mask say the same; write one of them".to_owned());
+            problems.add(mask.span, "open and mask are alternatives; write one of them".to_owned());
             None
         }
         (None, None) if keys.has("mask") => None,
@@ -123,7 +123,7 @@ fn entry(value: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Optio
 }
 
 /// `open`: a list of classes, "all" or "none".
-fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Option<Placed<u32>> {
+fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Option<Located<u32>> {
     if let DeValue::String(word) = open.value {
         let all = (1u32 << classes.len().min(CLASSES_MAX)) - 1;
         let mask = match word.as_ref() {
@@ -137,7 +137,7 @@ fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Op
                 format!("open is a list of classes, \"all\" or \"none\"; write open = [\"{word}\"]"),
             );
         }
-        return mask.map(|mask| Placed::new(mask, open.span));
+        return mask.map(|mask| Located::new(mask, open.span));
     }
     let mut mask = 0;
     for item in open.list(problems)? {
@@ -148,20 +148,17 @@ fn gate_mask(open: &Value<'_>, classes: &[Class], problems: &mut Problems) -> Op
         }
         mask |= 1 << class.value;
     }
-    Some(Placed::new(mask, open.span))
+    Some(Located::new(mask, open.span))
 }
 
 /// TAPRIO's attribute has 32 bits.
-fn in_32_bits(ns: Placed<u64>, value: &Value<'_>, problems: &mut Problems) -> Option<Placed<u32>> {
+fn in_32_bits(ns: Located<u64>, value: &Value<'_>, problems: &mut Problems) -> Option<Located<u32>> {
     let fitting = u32::try_from(ns.value).ok();
     if fitting.is_none() {
         problems.add(
             ns.span,
-            format!(
-                "{} is more than 4.294967295s, which TAPRIO has no room for; repeat the entry",
-                value.key
-            ),
+            format!("{} is more than 4.294967295s, TAPRIO's maximum; repeat the entry", value.key),
         );
     }
-    fitting.map(|value| Placed::new(value, ns.span))
+    fitting.map(|value| Located::new(value, ns.span))
 }

@@ -4,27 +4,27 @@ use super::classes::{class, priority_map};
 use super::keys::{Keys, Problems};
 use super::ports::{self, CableEnd};
 use crate::network::{Bridge, CLASSES_MAX, Class, Classifier, Marks, Network, Switch};
-use crate::placed::{Placed, Span};
+use crate::span::{Located, Span};
 
-/// Most switches in a file.
+/// The most switches in a file.
 const SWITCHES_MAX: usize = 4096;
 
-/// What switches share unless they say otherwise.
+/// Settings of the file that a switch can override.
 struct Shared {
     classes: Vec<Class>,
-    priority_map: Placed<Vec<Placed<u8>>>,
+    priority_map: Located<Vec<Located<u8>>>,
     classifiers: Vec<Classifier>,
 }
 
-/// Reads all switches into `network`. What their ports' cables lead to is given back: hosts are not known yet.
+/// Reads all switches into `network`. Returns the far ends of their cables, which can be resolved once the hosts are
+/// known.
 pub(super) fn read(keys: &mut Keys<'_>, network: &mut Network, problems: &mut Problems) -> Vec<CableEnd> {
     let shared = shared(keys, None, problems);
     let tables = keys.tables("switch", problems);
     if tables.is_empty() {
         problems.add(
             Span::default(),
-            "there is no switch in it; add [switch] with a name, and [[switch.port]] for each port"
-                .to_owned(),
+            "there is no switch; add [switch] with a name, and [[switch.port]] for each port".to_owned(),
         );
     }
     if tables.len() > SWITCHES_MAX {
@@ -73,7 +73,7 @@ fn switch(
     })
 }
 
-/// Classes, priority map and classifiers of the file, or of one switch, where `otherwise` has those of the file.
+/// Classes, priority map and classifiers of the file, or of one switch with those of the file in `otherwise`.
 fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Problems) -> Shared {
     let own: Vec<Class> = keys
         .tables("class", problems)
@@ -97,11 +97,11 @@ fn shared(keys: &mut Keys<'_>, otherwise: Option<&Shared>, problems: &mut Proble
     let priority_map = match (keys.take("priority_map"), otherwise) {
         (Some(map), _) => priority_map(&map, &classes, problems),
         (None, Some(shared)) => shared.priority_map.clone(),
-        // Absent: priority n is of class n, as far as there are classes; the rest of the lowest.
+        // By default priority n has class n; priorities beyond the classes have class 0.
         (None, None) => {
             let class = |priority: usize| if priority < classes.len() { priority as u8 } else { 0 };
-            let map = (0..CLASSES_MAX).map(|priority| Placed::new(class(priority), keys.span)).collect();
-            Placed::new(map, keys.span)
+            let map = (0..CLASSES_MAX).map(|priority| Located::new(class(priority), keys.span)).collect();
+            Located::new(map, keys.span)
         }
     };
     let rules: Vec<Classifier> = keys
@@ -124,13 +124,13 @@ fn classifier(mut keys: Keys<'_>, problems: &mut Problems) -> Option<Classifier>
         keys.missing("priority", "1", problems);
     }
     if matches.is_empty() {
-        problems.add(span, "a rule that asks for nothing matches every frame; say udp_port, tcp_port, pcp, vlan, dscp, ethertype, source_mac or destination_mac".to_owned());
+        problems.add(span, "a rule without conditions matches every frame; add udp_port, tcp_port, pcp, vlan, dscp, ethertype, source_mac or destination_mac".to_owned());
     }
     keys.finish(problems);
     Some(Classifier { matches, priority: priority?.map(|priority| priority as u8), span })
 }
 
-/// What a rule asks for.
+/// The conditions of a rule.
 fn marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
     let mut marks = carried_marks(keys, problems);
     marks.source_mac = keys.mac("source_mac", problems).map(|mac| mac.value);
@@ -138,7 +138,7 @@ fn marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
     marks
 }
 
-/// What a flow's frames carry by themselves.
+/// The fields that a flow's frames carry.
 pub(super) fn carried_marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Marks {
     let span = keys.span;
     let mut number = |key, most| keys.number(key, 0..=most, problems).map(|number| number.value);
@@ -157,8 +157,7 @@ pub(super) fn carried_marks(keys: &mut Keys<'_>, problems: &mut Problems) -> Mar
     if marks.ethertype.is_some()
         && (marks.udp_port.is_some() || marks.tcp_port.is_some() || marks.dscp.is_some())
     {
-        let why =
-            "udp_port, tcp_port and dscp are of IP alone, whose EtherType they imply; leave ethertype out";
+        let why = "udp_port, tcp_port and dscp imply the EtherType of IP; remove ethertype";
         problems.add(span, why.to_owned());
     }
     marks

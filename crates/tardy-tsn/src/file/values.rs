@@ -1,11 +1,11 @@
-//! Numbers and names as people write them: rates, Ethernet addresses, gate times before zero.
+//! Numbers and names as people write them: rates, Ethernet addresses, times relative to a clock's zero.
 
 use tardy_record::units::parse_duration_ns;
 
 const RATES: [(&str, u64); 4] =
     [("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)];
 
-/// Reads `100Mbit/s`, `2.5 Gbit/s` as bits per second.
+/// Parses `100Mbit/s`, `2.5 Gbit/s` into bits per second.
 pub(super) fn rate(text: &str) -> Result<u64, String> {
     let wrong =
         || format!("'{text}' is not a rate; write a number with a unit, such as 100Mbit/s or 2.5Gbit/s");
@@ -27,13 +27,13 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
         rate = rate.checked_add(u64::from(digit - b'0') * place).ok_or_else(wrong)?;
     }
     if rate == 0 {
-        return Err(format!("'{text}' is no rate at which anything is sent"));
+        return Err(format!("'{text}' is not a rate above 0"));
     }
     Ok(rate)
 }
 
-/// Writes a rate in bits per second as a file has it, such as `2.5Gbit/s`; a file reads the same number back.
-pub fn rate_in_words(bits_per_second: u64) -> String {
+/// Formats a rate in bits per second as in a file, such as `2.5Gbit/s`; parsing returns the same number.
+pub fn format_rate(bits_per_second: u64) -> String {
     let (unit, factor) =
         RATES.into_iter().find(|(_, factor)| bits_per_second >= *factor).unwrap_or(("bit/s", 1));
     let (whole, rest) = (bits_per_second / factor, bits_per_second % factor);
@@ -44,19 +44,19 @@ pub fn rate_in_words(bits_per_second: u64) -> String {
     format!("{whole}.{}{unit}", format!("{rest:0width$}").trim_end_matches('0'))
 }
 
-/// Reads a port's speed in bits per second: whole Mbit/s, the unit in which ethtool and the kernel count. They would cut
-/// the rest off, and take less than one for an unknown speed.
+/// Parses a port's speed into bits per second: whole Mbit/s, the unit of ethtool and the kernel. They truncate
+/// fractions, and treat less than one as an unknown speed.
 pub(super) fn port_speed(text: &str) -> Result<u64, String> {
     let rate = rate(text)?;
     if rate == 0 || rate % 1_000_000 != 0 {
         return Err(format!(
-            "'{text}' is no whole number of Mbit/s, in which the kernel counts a port's speed"
+            "'{text}' is not a whole number of Mbit/s, the kernel's unit for a port's speed"
         ));
     }
     Ok(rate)
 }
 
-/// Reads `10ms`, `-3s` as nanoseconds from the clock's zero.
+/// Parses `10ms`, `-3s` into nanoseconds from the clock's zero.
 pub(super) fn instant(text: &str) -> Result<i64, String> {
     let (negative, length) = match text.trim().strip_prefix('-') {
         Some(length) => (true, length),
@@ -68,7 +68,7 @@ pub(super) fn instant(text: &str) -> Result<i64, String> {
     Ok(if negative { -ns } else { ns })
 }
 
-/// Reads `02:00:00:00:00:01`.
+/// Parses `02:00:00:00:00:01`.
 pub(super) fn mac(text: &str) -> Result<[u8; 6], String> {
     let wrong = || format!("'{text}' is not an Ethernet address; write six bytes, such as 02:00:00:00:00:01");
     let mut mac = [0; 6];
@@ -83,14 +83,15 @@ pub(super) fn mac(text: &str) -> Result<[u8; 6], String> {
     if parts.next().is_some() { Err(wrong()) } else { Ok(mac) }
 }
 
-/// Whether `name` may be a network interface's. The kernel takes more (`dev_valid_name` in `net/core/dev.c`), but names stand
-/// in scripts and rules that people run as root, where none may mean anything else.
+/// Whether `name` can be the name of a network interface. The kernel accepts more (`dev_valid_name` in
+/// `net/core/dev.c`), but names are written into scripts and rules that run as root, where other characters could
+/// have a meaning.
 pub(super) fn is_interface_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@');
     (1..16).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with(['-', '.'])
 }
 
-/// That of `known` which was probably meant by `word`, if one is near.
+/// The entry of `known` that was probably meant by `word`; `None` if none is similar.
 pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word: String = word.chars().take(64).collect();
     known
@@ -107,7 +108,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn people_write_rates_like_this() {
+    fn rates_are_read_as_people_write_them() {
         for (text, bits) in [
             ("100Mbit/s", 100_000_000),
             ("2.5 Gbit/s", 2_500_000_000),
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_word_is_offered_and_a_strange_one_is_not() {
+    fn a_similar_word_is_suggested_and_a_different_one_is_not() {
         assert_eq!(nearest("bsae_time", ["base_time", "cycle_time"]), Some("base_time"));
         assert_eq!(nearest("colour", ["base_time", "gates"]), None);
     }
@@ -148,7 +149,7 @@ mod tests {
     proptest! {
         #[test]
         fn written_rates_read_back_the_same(bits in 1u64..) {
-            prop_assert_eq!(rate(&rate_in_words(bits)), Ok(bits));
+            prop_assert_eq!(rate(&format_rate(bits)), Ok(bits));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A switch as a shell script: ip, bridge, nft or its stand-ins, and tc. What is printed can be run as root, but for a
-//! gate control list that tc has no room for.
+//! A switch as a shell script with ip, bridge, nft or its replacements, and tc. The script can be run as root, except
+//! for a gate control list that is too long for tc.
 
 use std::fmt::Write;
 
@@ -9,26 +9,26 @@ use crate::classify;
 use crate::network::{Bridge, Clock};
 use crate::settings::{PortSettings, Settings, Taprio};
 
-/// The handle that tardy's own shapers have; another's would be replaced by it all the same.
+/// The handle of tardy's shapers; the script replaces another program's shaper as well.
 const HANDLE: &str = "7514:";
 
-/// What gives frames their priority.
+/// The program that gives frames their priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Classifying {
-    /// nft; its bridge family, which Open vSwitch's ports never pass, or tc there.
+    /// nft's bridge family. Ports of Open vSwitch never pass it and use tc.
     #[default]
     Nft,
-    /// tc's flower and skbedit on the way out of each port.
+    /// tc's flower and skbedit on the egress of each port.
     Tc,
-    /// iptables by way of br_netfilter: untagged and tagged IPv4 by port and DSCP alone.
+    /// iptables by way of br_netfilter: only untagged and tagged IPv4, by port and DSCP.
     Iptables,
 }
 
-/// The whole script, with the way back at its end. `warnings` are told first: who reads it should know that the kernel
-/// will refuse some of it.
+/// The whole script, with the commands that undo it at its end. `warnings` come first, as the kernel will refuse what
+/// they describe.
 ///
 /// # Errors
-/// A rule that the chosen program cannot say, in words.
+/// A message about a rule that the chosen program cannot express.
 pub fn script(settings: &Settings, classifying: Classifying, warnings: &[String]) -> Result<String, String> {
     let mut script = "#!/bin/sh\n".to_owned();
     for line in warnings.iter().flat_map(|warning| warning.lines()) {
@@ -44,7 +44,7 @@ pub fn script(settings: &Settings, classifying: Classifying, warnings: &[String]
             shaped.push(port);
         }
     }
-    script.push_str("\n# The way back:\n");
+    script.push_str("\n# To undo:\n");
     for port in shaped {
         let _ = writeln!(script, "#   tc qdisc del dev {} root", port.interface);
     }
@@ -64,10 +64,10 @@ pub fn script(settings: &Settings, classifying: Classifying, warnings: &[String]
 
 fn bridge(settings: &Settings, script: &mut String) {
     let name = &settings.bridge.name;
-    let _ = writeln!(script, "\n# The bridge and its ports. A bridge makes its ports promiscuous by itself.");
+    let _ = writeln!(script, "\n# The bridge and its ports. A bridge makes its ports promiscuous.");
     match settings.bridge.kind {
         Bridge::Kernel => {
-            // With filtering every membership is written out, none left to the bridge's default.
+            // With VLAN filtering every membership is written out, without the bridge's defaults.
             let filtering =
                 if settings.bridge.vlan_filtering { " vlan_filtering 1 vlan_default_pvid 0" } else { "" };
             let _ = writeln!(script, "ip link add name {name} type bridge mcast_snooping 0{filtering}");
@@ -78,8 +78,7 @@ fn bridge(settings: &Settings, script: &mut String) {
         }
         Bridge::OpenVSwitch => {
             let _ = writeln!(script, "ovs-vsctl add-br {name}");
-            // Without a record that says otherwise ovs-vswitchd takes other programs' queueing disciplines away when it
-            // starts.
+            // Without such a record ovs-vswitchd removes other programs' qdiscs when it starts.
             for port in &settings.ports {
                 let _ = writeln!(
                     script,
@@ -104,22 +103,22 @@ fn vlans(port: &PortSettings, script: &mut String) {
 }
 
 fn ovs_vlans(port: &PortSettings) -> String {
-    let mut words = String::new();
+    let mut options = String::new();
     let trunks: Vec<String> =
         port.vlans.iter().filter(|vlan| !vlan.untagged).map(|vlan| vlan.id.to_string()).collect();
     if let Some(vlan) = port.vlans.iter().find(|vlan| vlan.pvid) {
         if !trunks.is_empty() {
-            words.push_str(" vlan_mode=native-untagged");
+            options.push_str(" vlan_mode=native-untagged");
         }
-        let _ = write!(words, " tag={}", vlan.id);
+        let _ = write!(options, " tag={}", vlan.id);
     }
     if !trunks.is_empty() {
-        let _ = write!(words, " trunks={}", trunks.join(","));
+        let _ = write!(options, " trunks={}", trunks.join(","));
     }
-    words
+    options
 }
 
-/// Writes the classifier, and tells how it is taken back.
+/// Writes the classifier. Returns the commands that remove it.
 fn classifier(
     settings: &Settings,
     classifying: Classifying,
@@ -133,28 +132,25 @@ fn classifier(
         Classifying::Nft if bridged => Ok(nft(settings, script)),
         Classifying::Nft | Classifying::Tc => Ok(flower(settings, script)),
         Classifying::Iptables if bridged => iptables(settings, script),
-        Classifying::Iptables => Err("iptables sees no frame of Open vSwitch; take tc".to_owned()),
+        Classifying::Iptables => Err("iptables does not see frames of Open vSwitch; use tc".to_owned()),
     }
 }
 
 fn nft(settings: &Settings, script: &mut String) -> Vec<String> {
-    script.push_str(
-        "\n# Which priority a frame has on its way out: the first rule that matches.\nnft -f - <<'NFT'\n",
-    );
+    script.push_str("\n# The priority of a frame at egress: the first match decides.\nnft -f - <<'NFT'\n");
     script.push_str(&classify::nft(settings));
     script.push_str("NFT\n");
     vec![format!("nft delete table bridge {}", classify::nft_table(&settings.bridge.name))]
 }
 
 fn flower(settings: &Settings, script: &mut String) -> Vec<String> {
-    script
-        .push_str("\n# Which priority a frame has on its way out of a port: the first rule that matches.\n");
+    script.push_str("\n# The priority of a frame at the egress of a port: the first match decides.\n");
     let shaped = || settings.ports.iter().filter(|port| port.taprio.is_some());
     for port in shaped() {
         let _ = writeln!(script, "tc qdisc add dev {} clsact", port.interface);
     }
-    for words in classify::flower(settings) {
-        let _ = writeln!(script, "tc {}", words.join(" "));
+    for options in classify::flower(settings) {
+        let _ = writeln!(script, "tc {}", options.join(" "));
     }
     shaped().map(|port| format!("tc qdisc del dev {} clsact", port.interface)).collect()
 }
@@ -162,14 +158,14 @@ fn flower(settings: &Settings, script: &mut String) -> Vec<String> {
 fn iptables(settings: &Settings, script: &mut String) -> Result<Vec<String>, String> {
     let rules = classify::iptables(settings)?;
     script.push_str(
-        "\n# Which priority a frame has: the last rule that matches, so that the first of the file stands last.\n\
-         # iptables sees what is bridged because of these two settings, and tagged frames because of the second.\n\
+        "\n# The priority of a frame: the last match decides, so the rules are in reverse order.\n\
+         # These two settings let iptables see bridged frames, the second one tagged frames.\n\
          modprobe br_netfilter\n\
          sysctl -w net.bridge.bridge-nf-call-iptables=1 net.bridge.bridge-nf-filter-vlan-tagged=1\n",
     );
     let mut undo = Vec::new();
-    for words in rules {
-        let rule = words.join(" ");
+    for options in rules {
+        let rule = options.join(" ");
         let _ = writeln!(script, "iptables -t mangle -A {rule}");
         undo.push(format!("iptables -t mangle -D {rule}"));
     }
@@ -182,14 +178,14 @@ fn shaper(port: &PortSettings, taprio: &Taprio, script: &mut String) {
     let _ = writeln!(
         script,
         "\n# The gates of {interface}. It needs {} transmit queues (`ethtool -l {interface}`), and a speed that the kernel\n\
-         # knows (`ethtool {interface}`): it takes an unknown one for 10 Mbit/s.",
+         # knows (`ethtool {interface}`): for an unknown one it assumes 10 Mbit/s.",
         queues.unwrap_or(0)
     );
     let (entries, most) = (taprio.entries.len(), taprio.entries_max_of_tc());
     if entries > most {
         let _ = writeln!(
             script,
-            "# tc cannot send these {entries} gate entries: its message has 1,024 bytes, which is room for {most} here.\n\
+            "# tc cannot send these {entries} gate entries: its message of 1,024 bytes holds {most} here.\n\
              # `tardy tsn apply` sends them by netlink; `tardy tsn plan --as netlink` shows the message.\n\
              exit 1"
         );
@@ -200,48 +196,48 @@ fn shaper(port: &PortSettings, taprio: &Taprio, script: &mut String) {
 
 /// `tc qdisc replace … taprio …`, over several lines.
 pub fn tc(interface: &str, taprio: &Taprio) -> String {
-    let mut words = format!("tc qdisc replace dev {interface} parent root handle {HANDLE}");
+    let mut options = format!("tc qdisc replace dev {interface} parent root handle {HANDLE}");
     if taprio.overhead > 0 {
-        let _ = write!(words, " stab overhead {}", taprio.overhead);
+        let _ = write!(options, " stab overhead {}", taprio.overhead);
     }
     let classes = usize::from(taprio.num_tc);
     let map: Vec<String> = taprio.prio_tc_map.iter().map(ToString::to_string).collect();
     let queues: Vec<String> =
         taprio.queues.iter().map(|range| format!("{}@{}", range.count, range.offset)).collect();
     let _ = write!(
-        words,
+        options,
         " taprio num_tc {classes} \\\n  map {} \\\n  queues {}",
         map.join(" "),
         queues.join(" ")
     );
-    let _ = write!(words, " \\\n  base-time {}", taprio.base_time_ns);
+    let _ = write!(options, " \\\n  base-time {}", taprio.base_time_ns);
     for entry in &taprio.entries {
         let operation = match entry.operation {
             GateOperation::Set => "S",
             GateOperation::SetAndHold => "H",
             GateOperation::SetAndRelease => "R",
         };
-        let _ = write!(words, " \\\n  sched-entry {operation} {:02x} {}", entry.gates, entry.interval_ns);
+        let _ = write!(options, " \\\n  sched-entry {operation} {:02x} {}", entry.gates, entry.interval_ns);
     }
     if let Some(cycle) = taprio.cycle_time_ns.filter(|cycle| *cycle != 0) {
-        let _ = write!(words, " \\\n  cycle-time {cycle}");
+        let _ = write!(options, " \\\n  cycle-time {cycle}");
     }
     if let Some(extension) = taprio.cycle_time_extension_ns.filter(|extension| *extension != 0) {
-        let _ = write!(words, " \\\n  cycle-time-extension {extension}");
+        let _ = write!(options, " \\\n  cycle-time-extension {extension}");
     }
     if taprio.flags != 0 {
-        let _ = write!(words, " \\\n  flags {:#x}", taprio.flags);
+        let _ = write!(options, " \\\n  flags {:#x}", taprio.flags);
     }
     if let Some(delay) = taprio.txtime_delay_ns {
-        let _ = write!(words, " \\\n  txtime-delay {delay}");
+        let _ = write!(options, " \\\n  txtime-delay {delay}");
     }
     if taprio.max_sdu.iter().any(|bytes| *bytes > 0) {
         let limits: Vec<String> = taprio.max_sdu[..classes].iter().map(ToString::to_string).collect();
-        let _ = write!(words, " \\\n  max-sdu {}", limits.join(" "));
+        let _ = write!(options, " \\\n  max-sdu {}", limits.join(" "));
     }
     if let Some(id) = taprio.clockid {
         let name = Clock::ALL.into_iter().find(|clock| clock.id() == id).map_or("CLOCK_TAI", Clock::name);
-        let _ = write!(words, " \\\n  clockid {name}");
+        let _ = write!(options, " \\\n  clockid {name}");
     }
-    words
+    options
 }

@@ -1,4 +1,4 @@
-//! The message that tardy sends for a port's shaper, field by field in the order in which it is sent.
+//! The message that tardy sends for a port's shaper, field by field in the order of sending.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use tardy_record::gates::GateOperation;
 use crate::network::Clock;
 use crate::settings::{PortSettings, Settings, Taprio};
 
-/// Where the value of a field begins.
+/// The column of a field's value.
 const VALUE_COLUMN: usize = 48;
 
 /// The messages for all ports that have a schedule.

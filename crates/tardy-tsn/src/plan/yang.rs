@@ -1,8 +1,8 @@
-//! A switch's gate control lists as IEEE 802.1Q's YANG has them: module `ieee802-dot1q-sched`, at each interface's bridge
-//! port (`ieee802-dot1q-sched-bridge`), in the JSON of RFC 7951 (numbers of 64 bits are texts, identities have their module's
-//! name).
+//! A switch's gate control lists in the YANG model of IEEE 802.1Q: module `ieee802-dot1q-sched`, at each interface's
+//! bridge port (`ieee802-dot1q-sched-bridge`), in the JSON of RFC 7951 (64-bit numbers are strings, identities have a
+//! module prefix).
 //!
-//! The standard has eight classes, a base time that is not negative, and cycles as fractions of a second. It knows nothing of
+//! The standard has eight classes, a base time that is not negative, and cycles as fractions of a second. It has no
 //! queues, clocks and frame overhead, which are Linux's; the priority map and the VLANs belong to other modules.
 
 use serde::Serialize;
@@ -85,7 +85,7 @@ struct Rational {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct PtpTime {
-    /// 64 bits, and so a text (RFC 7951, section 6.1).
+    /// 64 bits, and therefore a string (RFC 7951, section 6.1).
     seconds: String,
     nanoseconds: u32,
 }
@@ -93,7 +93,7 @@ struct PtpTime {
 /// The document for all ports that have a schedule.
 ///
 /// # Errors
-/// What the standard's model has no words for.
+/// What the standard's model cannot express.
 pub fn document(settings: &Settings) -> Result<Document, String> {
     let shaped = settings.ports.iter().filter_map(|port| port.taprio.as_ref().map(|taprio| (port, taprio)));
     let interface = shaped.map(|(port, taprio)| interface(port, taprio)).collect::<Result<_, _>>()?;
@@ -119,7 +119,7 @@ fn gates(taprio: &Taprio) -> Result<GateParameterTable, String> {
         .ok()
         .filter(|cycle| *cycle > 0)
         .ok_or_else(|| format!("a cycle of {cycle} ns; write one from 1 ns to 2.147483647 s"))?;
-    // A base time stands for its phase; one before the clock's zero is moved by whole cycles.
+    // A base time stands for its phase; a negative one is moved by whole cycles.
     let base =
         if taprio.base_time_ns < 0 { taprio.base_time_ns.rem_euclid(cycle) } else { taprio.base_time_ns };
     let extension = taprio.cycle_time_extension_ns.map(u32::try_from).transpose();

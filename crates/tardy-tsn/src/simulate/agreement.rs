@@ -1,4 +1,4 @@
-//! Whether a simulation and what was observed agree, frame by frame.
+//! Compares a simulation with an observation, frame by frame.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use tardy_record::flow::{FlowSeries, PhaseClock, Window};
 
 use super::engine::Arrival;
 
-/// By what a flow's frames are held against each other.
+/// How a flow's frames are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRule {
-    /// Where its phases count from, and its cycle.
+    /// The base of its phases, and its cycle.
     pub clock: PhaseClock,
-    /// Its windows, as [`PortSchedule::windows`](tardy_record::switch::PortSchedule::windows) has them.
+    /// Its windows, from [`PortSchedule::windows`](tardy_record::switch::PortSchedule::windows).
     pub windows: Vec<Window>,
-    /// How much an arrival's time may differ, in ns: one frame's time and what was measured of the gates' latency.
+    /// The tolerance of an arrival time, in ns: the time of one frame and the measured latency of the gates.
     pub tolerance_ns: u64,
 }
 
-/// The rules for the flows of a phase of `run`, in their order there: times may differ by a frame's time on the wire and
-/// `latency_ns`.
+/// The rules for the flows of a phase of `run`, in the order of the run: the tolerance is a frame's time on the wire
+/// and `latency_ns`.
 pub fn rules(run: &Run, phase: usize, latency_ns: u64) -> Vec<FlowRule> {
     let ports = run.switch.as_ref().map_or(&[][..], |switch| &switch.ports);
     let flows = run.series.iter().filter(|series| series.phase == phase).filter_map(|series| series.flow());
@@ -39,31 +39,31 @@ pub fn rules(run: &Run, phase: usize, latency_ns: u64) -> Vec<FlowRule> {
     flows.map(rule).collect()
 }
 
-/// What became of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Agreement {
     /// Frames that arrived in both.
     pub frames: u64,
-    /// Frames that only the simulator had arrive.
+    /// Frames that arrived only in the simulation.
     pub only_simulated: u64,
-    /// Frames that were only observed.
+    /// Frames that arrived only in the observation.
     pub only_observed: u64,
-    /// Frames that came before another in one and after it in the other, by more than the times' tolerance explains.
+    /// Frames that came before another in one and after it in the other, by more than the tolerance explains.
     pub out_of_order: u64,
-    /// Frames that came in another window, or in another cycle's.
+    /// Frames that came in another window or cycle.
     pub other_slot: u64,
     /// Frames whose time differs by more than the tolerance.
     pub other_time: u64,
-    /// The greatest difference of a time, observed less simulated, in ns.
+    /// The largest difference of an arrival time, observed minus simulated, in ns.
     pub latest_ns: i64,
-    /// The least.
+    /// The smallest difference, in ns.
     pub earliest_ns: i64,
-    /// The first few frames that do not agree, in words.
+    /// Messages about the first frames that disagree.
     pub examples: Vec<String>,
 }
 
 impl Agreement {
-    /// Whether all frames agree in everything.
+    /// Whether all frames agree.
     pub fn is_whole(&self) -> bool {
         let wrong =
             [self.only_simulated, self.only_observed, self.out_of_order, self.other_slot, self.other_time];
@@ -71,11 +71,11 @@ impl Agreement {
     }
 }
 
-/// How many examples are told.
+/// The most examples in messages.
 const EXAMPLES: usize = 8;
 
-/// Holds what was observed against the simulation. Both are of the same talkers' frames, by flow and sequence number, with
-/// times on the schedules' clock; each flow of either has its rule in `rules`, in the order of the flows.
+/// Compares what was observed with the simulation. Both hold the frames of the same talkers, by flow and sequence
+/// number, with times on the schedules' clock. `rules` has a rule for each flow, in the order of the flows.
 pub fn agreement(simulated: &[Arrival], observed: &[Arrival], rules: &[FlowRule]) -> Agreement {
     let key = |arrival: &Arrival| (arrival.flow, arrival.sequence);
     let expected: BTreeMap<(u32, u64), &Arrival> =
@@ -110,15 +110,15 @@ impl Agreement {
         let tolerance_ns = rule.map_or(0, |rule| rule.tolerance_ns);
         if late_ns.unsigned_abs() > tolerance_ns {
             self.other_time += 1;
-            self.tell(simulated, &format!("{late_ns} ns after the simulator's time"));
+            self.add_example(simulated, &format!("{late_ns} ns after the simulator's time"));
         }
         let Some(rule) = rule else { return };
-        // What leaves at the end of its window is received a little later: the slot is where the frame left.
+        // A frame that leaves at the end of its window is received a little later: its slot is that of its departure.
         let slot = |at_ns: i64, slack_ns: u64| slot_of(rule, at_ns.saturating_sub_unsigned(slack_ns));
         let expected = slot(simulated.arrived_ns, 0);
         if expected != slot(observed.arrived_ns, 0) && expected != slot(observed.arrived_ns, tolerance_ns) {
             self.other_slot += 1;
-            self.tell(simulated, "in another slot");
+            self.add_example(simulated, "in another slot");
         }
     }
 
@@ -133,11 +133,11 @@ impl Agreement {
                 let tolerance = |flow: u32| rules.get(flow as usize).map_or(0, |rule| rule.tolerance_ns);
                 let apart_ns = pair.0.arrived_ns - before.0.arrived_ns;
                 let same_flow = pair.0.flow == before.0.flow;
-                // Frames of two flows that come nearly at once may come either way round.
+                // Frames of two flows that arrive nearly at once may come in either order.
                 if same_flow || apart_ns.unsigned_abs() > tolerance(pair.0.flow).max(tolerance(before.0.flow))
                 {
                     self.out_of_order += 1;
-                    self.tell(pair.0, "before a frame that it came after");
+                    self.add_example(pair.0, "before a frame that it came after");
                 }
             }
             if latest.is_none_or(|before| pair.1.arrived_ns >= before.1.arrived_ns) {
@@ -146,20 +146,20 @@ impl Agreement {
         }
     }
 
-    fn tell(&mut self, arrival: &Arrival, what: &str) {
+    fn add_example(&mut self, arrival: &Arrival, what: &str) {
         if self.examples.len() < EXAMPLES {
             self.examples.push(format!("flow {} frame {}: {what}", arrival.flow, arrival.sequence));
         }
     }
 }
 
-/// The window in which a moment lies, counted over all cycles, or before which it lies; `None` where there are none.
+/// The window of a time, or the one before which it lies, counted over all cycles; `None` without windows.
 fn slot_of(rule: &FlowRule, at_ns: i64) -> Option<(i128, usize)> {
     let cycle_ns = i128::from(rule.clock.cycle_ns.max(1));
     let since_ns = i128::from(at_ns) - i128::from(rule.clock.base_ns);
     let mut cycle = since_ns.div_euclid(cycle_ns);
     let phase_ns = rule.clock.phase_ns(at_ns);
-    // A window that goes on over the end of the cycle belongs to the cycle in which it opened.
+    // A window that continues past the end of the cycle belongs to the cycle in which it opens.
     if rule
         .windows
         .last()
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_little_late_agrees() {
+    fn a_small_delay_agrees() {
         let simulated = [(0, 0, 100), (0, 1, 800_000), (1, 0, 800_500), (0, 2, 1_000_100)];
         let observed = [(0, 0, 900), (0, 1, 800_700), (1, 0, 800_600), (0, 2, 1_000_100)];
         let agreed = compare(&simulated, &observed);
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_round_the_end_of_the_cycle_is_one_slot() {
+    fn a_window_across_the_end_of_the_cycle_is_one_slot() {
         let rules = [rule(900_000, 1_100_000)];
         let compare = |simulated: i64, observed: i64| {
             agreement(&arrivals(&[(0, 0, simulated)]), &arrivals(&[(0, 0, observed)]), &rules).other_slot

@@ -1,37 +1,39 @@
-//! The simulation itself: events in the order of time, until the talkers stop and what they sent has arrived.
+//! The event loop of the simulation: events in order of time, until the talkers have stopped and their frames have
+//! arrived.
 
+use super::event_queue::{EventQueue, NEVER};
 use super::talker::Talker;
-use super::tournament::{NEVER, Tournament};
 use super::transmitter::{Choice, Enqueued, Frame, Sender};
 use super::wiring::{Hop, Release, Stream, Wiring};
 
 /// A frame that reached its listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival {
-    /// The flow, by its place in [`Wiring::streams`].
+    /// The flow, by its index in [`Wiring::streams`].
     pub flow: u32,
-    /// Its number, from 0 for the talker's first.
+    /// Its sequence number, from 0 for the talker's first frame.
     pub sequence: u64,
     /// When its talker sent it, in ns on the schedules' clock.
     pub sent_ns: i64,
-    /// When its last bit was there, in ns on the same clock.
+    /// When its last bit arrived, in ns on the same clock.
     pub arrived_ns: i64,
-    /// Bytes that it took on the wire.
+    /// Bytes on the wire.
     pub bytes: u32,
 }
 
-/// Who hears of frames, one by one. Nothing of what was heard is kept by the simulator.
+/// Receives each event of a frame. The simulator stores none of them.
 pub trait Listener {
-    /// A frame arrived; in the order of time.
+    /// A frame arrived; calls are in order of time.
     fn arrived(&mut self, arrival: &Arrival);
 
-    /// A frame of `flow` and `class` is sent by a transmitter from `start_ns` to `end_ns`, in ns of the simulation.
+    /// A transmitter sends a frame of `flow` and `class` from `start_ns` to `end_ns`, in ns of the simulation.
     #[inline]
     fn sent(&mut self, transmitter: u32, flow: u32, class: u8, start_ns: u64, end_ns: u64) {
         let _ = (transmitter, flow, class, start_ns, end_ns);
     }
 
-    /// A frame that was sent does not arrive: told when it is dropped, or at the end of what still is on its way.
+    /// A frame that was sent does not arrive: reported when it is dropped, or at the end for frames still in the
+    /// network.
     #[inline]
     fn lost(&mut self, lost: &Lost) {
         let _ = lost;
@@ -41,15 +43,15 @@ pub trait Listener {
 /// A frame that does not reach its listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// The flow, by its place in [`Wiring::streams`].
+    /// The flow, by its index in [`Wiring::streams`].
     pub flow: u32,
-    /// Its number, from 0 for the talker's first.
+    /// Its sequence number, from 0 for the talker's first frame.
     pub sequence: u64,
     /// When its talker sent it, in ns on the schedules' clock.
     pub sent_ns: i64,
-    /// Bytes that it would have taken on the last wire.
+    /// Bytes that it would have on the last wire.
     pub bytes: u32,
-    /// Why.
+    /// The reason.
     pub fate: Fate,
 }
 
@@ -58,24 +60,24 @@ pub struct Lost {
 pub enum Fate {
     /// A queue was full.
     QueueFull,
-    /// It is longer than its class allows, or than its class ever has time for.
+    /// It is longer than its class permits, or than any window of its class.
     TooLong,
-    /// Its way ends at a switch.
+    /// Its route ends at a switch.
     Astray,
-    /// At the end it still waited at a port with gates: they did not open for long enough, or others went before it.
+    /// At the end it waited at a port with gates, which did not open for long enough or were used by other frames.
     AtGates,
-    /// At the end it still waited in a queue without gates, behind others.
+    /// At the end it waited in a queue without gates, behind other frames.
     InQueue,
-    /// At the end it was on a cable, or in the device before it.
+    /// At the end it was on a cable or in its device.
     OnCable,
 }
 
 impl Fate {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 6] =
         [Self::QueueFull, Self::TooLong, Self::Astray, Self::AtGates, Self::InQueue, Self::OnCable];
 
-    /// One word for a list.
+    /// A single word for lists.
     pub fn word(self) -> &'static str {
         match self {
             Self::QueueFull => "queue-full",
@@ -87,67 +89,69 @@ impl Fate {
         }
     }
 
-    /// What became of such frames, for people.
-    pub fn in_words(self) -> &'static str {
+    /// A message for the user.
+    pub fn describe(self) -> &'static str {
         match self {
             Self::QueueFull => "were dropped at a full queue",
-            Self::TooLong => "were dropped for being longer than their class ever has time for, or may be",
-            Self::Astray => "ended at a switch that does not forward them",
-            Self::AtGates => {
-                "still waited at a port with gates at the end: these did not open for long enough, or other frames went first"
+            Self::TooLong => {
+                "were dropped because they exceed the longest window or the maximum SDU of their class"
             }
-            Self::InQueue => "still waited at the end for frames before them to be sent",
+            Self::Astray => "were not forwarded by a switch",
+            Self::AtGates => {
+                "waited at a port with gates at the end: the gates did not open for long enough, or other frames were sent first"
+            }
+            Self::InQueue => "waited in a queue behind other frames at the end",
             Self::OnCable => "were still on a cable at the end",
         }
     }
 }
 
-/// What became of a flow's frames: `sent` is `received` and all that is lost.
+/// What happened to a flow's frames: `sent` is the sum of `received` and all lost frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Sent by the talker.
     pub sent: u64,
     /// Received by the listener.
     pub received: u64,
-    /// Not received, for each [`Fate`] in the order of [`Fate::ALL`].
+    /// Lost frames, for each [`Fate`] in the order of [`Fate::ALL`].
     pub lost: [u64; Fate::ALL.len()],
 }
 
 impl Tally {
-    /// How many frames had this fate.
+    /// The number of frames with this fate.
     pub fn of(&self, fate: Fate) -> u64 {
         self.lost[fate as usize]
     }
 }
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// For each flow, in the order of [`Wiring::streams`].
     pub flows: Vec<Tally>,
-    /// Frames sent, counted once for each transmitter that sent them.
+    /// Frames sent, counted once for each transmitter.
     pub frame_hops: u64,
-    /// When the last event was, in ns of the simulation.
+    /// The time of the last event, in ns of the simulation.
     pub ended_ns: u64,
 }
 
-/// How long to simulate.
+/// The duration of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duration {
-    /// Talkers send from 0 to here, in ns.
+    /// When talkers stop sending, in ns; they start at 0.
     pub talk_ns: u64,
-    /// How long after that frames may still arrive, in ns.
+    /// How long frames can arrive after that, in ns.
     pub drain_ns: u64,
 }
 
-/// Runs `wiring`. The same wiring and seed come to the same, whatever the listener does.
+/// Runs `wiring`. The result depends only on the wiring and the seed, not on the listener.
 pub fn run(wiring: &Wiring, duration: Duration, seed: u64, listener: &mut impl Listener) -> Outcome {
     let mut engine = Engine::of(wiring, duration, seed);
     engine.begin(listener);
     let end_ns = duration.talk_ns.saturating_add(duration.drain_ns).min(NEVER - 1);
     let mut now_ns = 0;
     loop {
-        let (at_ns, source) = engine.tournament.next();
+        let (at_ns, source) = engine.queue.next();
         if at_ns > end_ns {
             break;
         }
@@ -166,8 +170,8 @@ struct Engine<'a> {
     talkers: Vec<Talker>,
     tallies: Vec<Tally>,
     frame_hops: u64,
-    /// Sources: twice the transmitters (first sending, then arriving), then the talkers.
-    tournament: Tournament,
+    /// Event sources: each transmitter twice (sending, then arriving), then the talkers.
+    queue: EventQueue,
 }
 
 impl<'a> Engine<'a> {
@@ -184,7 +188,7 @@ impl<'a> Engine<'a> {
             wiring,
             hops: &wiring.hops,
             talk_ns: duration.talk_ns,
-            tournament: Tournament::of(2 * senders.len() + wiring.streams.len()),
+            queue: EventQueue::of(2 * senders.len() + wiring.streams.len()),
             senders,
             talkers: wiring.streams.iter().enumerate().map(talker).collect(),
             tallies: vec![Tally::default(); wiring.streams.len()],
@@ -195,7 +199,7 @@ impl<'a> Engine<'a> {
     fn begin(&mut self, listener: &mut impl Listener) {
         for flow in 0..self.talkers.len() {
             let at_ns = self.talkers[flow].next_ns();
-            self.tournament.set(2 * self.senders.len() + flow, self.within(at_ns));
+            self.queue.set(2 * self.senders.len() + flow, self.within(at_ns));
         }
         for sender in 0..self.senders.len() {
             self.transmit(sender, 0, listener);
@@ -214,7 +218,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A talker's time has come.
+    /// A talker sends.
     fn talk(&mut self, flow: usize, now_ns: u64, listener: &mut impl Listener) {
         let stream = &self.wiring.streams[flow];
         for _ in 0..self.talkers[flow].frames() {
@@ -227,17 +231,17 @@ impl<'a> Engine<'a> {
         }
         self.talkers[flow].went_at();
         let next_ns = self.within(self.talkers[flow].next_ns());
-        self.tournament.set(2 * self.senders.len() + flow, next_ns);
+        self.queue.set(2 * self.senders.len() + flow, next_ns);
         if stream.hops > 0 {
             self.transmit(self.hops[stream.first_hop as usize].transmitter as usize, now_ns, listener);
         }
     }
 
-    /// A frame is at the other end of a cable.
+    /// A frame arrives at the other end of a cable.
     #[inline]
     fn arrive(&mut self, sender: usize, now_ns: u64, listener: &mut impl Listener) {
         let Some(mut frame) = self.senders[sender].arrived() else { return };
-        self.tournament.set(2 * sender + 1, self.senders[sender].arrives_ns());
+        self.queue.set(2 * sender + 1, self.senders[sender].arrives_ns());
         if self.hops[frame.hop as usize].last {
             self.receive(&frame, now_ns, listener);
             return;
@@ -252,7 +256,7 @@ impl<'a> Engine<'a> {
         self.transmit(self.hops[frame.hop as usize].transmitter as usize, now_ns, listener);
     }
 
-    /// A transmitter sends what it may, and notes when to try again.
+    /// A transmitter sends what it can, and stores when to try again.
     #[inline]
     fn transmit(&mut self, sender: usize, now_ns: u64, listener: &mut impl Listener) {
         let idle = self.senders[sender].arrives_ns() == NEVER;
@@ -282,9 +286,9 @@ impl<'a> Engine<'a> {
             self.frame_hops += 1;
             listener.sent(sender as u32, frame.flow, hop.class, start_ns, end_ns);
         };
-        self.tournament.set(2 * sender, again_ns);
+        self.queue.set(2 * sender, again_ns);
         if idle {
-            self.tournament.set(2 * sender + 1, self.senders[sender].arrives_ns());
+            self.queue.set(2 * sender + 1, self.senders[sender].arrives_ns());
         }
     }
 
@@ -298,7 +302,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What is still on its way is lost.
+    /// Frames that are still in the network are lost.
     fn end(&mut self, listener: &mut impl Listener) {
         for sender in std::mem::take(&mut self.senders) {
             let waiting = if sender.has_gates() { Fate::AtGates } else { Fate::InQueue };
@@ -337,13 +341,13 @@ impl<'a> Engine<'a> {
         Frame { sent_ns: now_ns, sequence, flow, hop: self.wiring.streams[flow as usize].first_hop }
     }
 
-    /// The time, or never if talkers have stopped by then.
+    /// The time, or [`NEVER`] if talkers have stopped by then.
     fn within(&self, at_ns: u64) -> u64 {
         if at_ns < self.talk_ns { at_ns } else { NEVER }
     }
 }
 
-/// The wire's time of the next frame of a sender with one class.
+/// The transmission time of the next frame of a sender with one class.
 fn next_ps(sender: &Sender, hops: &[Hop], streams: &[Stream]) -> u64 {
     let of_flow = |flow: u32| streams[flow as usize].first_hop;
     let hop = sender.first_waiting().or_else(|| sender.coming_flat_out().map(of_flow));

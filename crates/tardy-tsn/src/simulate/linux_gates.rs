@@ -1,52 +1,52 @@
-//! Gates as the kernel's software TAPRIO has them (net/sched/sch_taprio.c, Linux 6.12 and 6.18).
+//! The gates of the kernel's software TAPRIO (net/sched/sch_taprio.c, Linux 6.12 and 6.18).
 //!
-//! The kernel walks its list with one timer. Each time the timer fires, the next entry becomes the current one, the end
-//! of the opening of each class's gate is noted, and each class gets a budget of bytes anew: what the link carries from
-//! here to that end. All that the kernel does otherwise than the standard follows from this, and so it is done here in
-//! the same steps: entries that let the same gate open twice let out twice as much; what a frame that was then
-//! refused has cost stays charged; a cycle longer than the list is never waited for; and while there is no current entry,
-//! before the base time and from a replacement to the next time the timer fires, all is open.
+//! The kernel walks its list with one timer. When the timer fires, the next entry becomes current, the end of the
+//! opening of each class's gate is stored, and each class gets a new budget of bytes: what the link carries from now
+//! to that end. All deviations of the kernel from the standard follow from this, so the simulation takes the same
+//! steps. Entries that open the same gate twice pass twice as many frames. The cost of a frame that is then refused
+//! stays charged. A cycle longer than the list is not waited for. And while there is no current entry (before the
+//! base time, and from a replacement until the timer fires) all gates are open.
 
 use tardy_record::gates::{self, GateEntry};
 
 use crate::network::CLASSES_MAX;
 use crate::transmission_time;
 
-/// The mask that the kernel itself uses for "there is no entry": such an entry knows neither guard band nor budget.
+/// The kernel's mask for "no entry", which has neither guard band nor budget.
 const ALL_OPEN: u32 = u32::MAX;
 /// A gate that does not close (`KTIME_MAX`).
 const NEVER_NS: i64 = i64::MAX;
 /// A budget that is not charged (`INT_MAX`).
 const UNLIMITED: i64 = i32::MAX as i64;
-/// What was seen to fire later after a timer's time, in ns, was another.
+/// An observation later than this after a timer's time, in ns, belongs to another timer.
 const SEEN_WITHIN_NS: i64 = 1_000_000;
 /// `ETH_HLEN`.
 const HEADER_BYTES: u32 = 14;
 /// Longest service data unit that a virtual device takes (`ETH_MAX_MTU`).
 const MTU_MAX: u32 = 65_535;
 
-/// What the kernel is told of a schedule.
+/// The parameters of a schedule, as sent to the kernel.
 #[derive(Clone, Debug)]
 pub struct KernelOrder {
     /// The gate control list; at least one entry, none of 0 ns.
     pub entries: Vec<GateEntry>,
-    /// `cycle_time`; 0 or absent: the sum of the entries.
+    /// `cycle_time`; 0 or `None`: the sum of the entries.
     pub cycle_ns: Option<u64>,
     /// `cycle_time_extension`.
     pub extension_ns: u64,
     /// `base_time`, in ns of the simulation.
     pub base_ns: i64,
-    /// How many traffic classes.
+    /// The number of traffic classes.
     pub classes: u8,
-    /// The link's speed in Mbit/s as ethtool has it; absent: unknown, which the kernel takes for 10.
+    /// The link's speed in Mbit/s, from ethtool; `None`: unknown, for which the kernel assumes 10.
     pub speed_mbps: Option<u64>,
-    /// `overhead` of the size table; 0: there is none.
+    /// `overhead` of the size table; 0: no size table.
     pub overhead: u32,
     /// `max_sdu` of each class; 0: no limit.
     pub max_sdu: [u32; CLASSES_MAX],
 }
 
-/// Whether a frame may go now.
+/// Whether a frame can be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
@@ -61,13 +61,13 @@ pub struct KernelSchedule {
     operating: Option<List>,
     administrative: Option<List>,
     current: Option<usize>,
-    /// What is to take its place, and when.
+    /// The schedule that replaces this one, and when.
     replacement: Option<(i64, List)>,
-    /// When the timer is to fire, and how much later it does.
+    /// When the timer expires, and its latency.
     expires_ns: i64,
     latency_ns: i64,
     fired_ns: i64,
-    /// When a real one was seen to fire, in order.
+    /// Observed times of the timer, in ascending order.
     seen_ns: Vec<i64>,
 }
 
@@ -75,7 +75,7 @@ pub struct KernelSchedule {
 #[derive(Clone, Debug)]
 struct List {
     entries: Vec<Entry>,
-    /// For each entry and class: how long the gate stays open from the entry's start on.
+    /// For each entry and class: how long the gate stays open from the start of the entry.
     open_for_ns: Vec<u64>,
     /// For each entry and class, as of the last time that the entry became current.
     closes_ns: Vec<i64>,
@@ -95,8 +95,8 @@ struct Entry {
 }
 
 impl KernelSchedule {
-    /// A schedule that was installed before the simulation begins: if its base time is past, it has been running since the
-    /// last start of a cycle. `latency_ns` is how late the timer fires. `None` for a list without length.
+    /// A schedule that was installed before the simulation starts. If its base time is past, it has run since the
+    /// last start of a cycle. `latency_ns` is the latency of the timer. `None` for a list without length.
     pub fn installed(order: &KernelOrder, latency_ns: u64) -> Option<Self> {
         let picos_per_byte =
             transmission_time::picos_per_byte(order.speed_mbps.unwrap_or(0).saturating_mul(1_000_000));
@@ -121,18 +121,18 @@ impl KernelSchedule {
         Some(schedule)
     }
 
-    /// Has the timer fire when a real one was seen to, where that was within a millisecond of its time.
+    /// Makes the timer fire at observed times that are within a millisecond after its own.
     pub fn fires_as_seen(&mut self, seen_ns: Vec<i64>) {
         self.seen_ns = seen_ns;
     }
 
-    /// Has the same schedule take this one's place at `at_ns`, by `RTM_NEWQDISC` with `NLM_F_REPLACE`.
+    /// Replaces this schedule by an equal one at `at_ns`, as `RTM_NEWQDISC` with `NLM_F_REPLACE` does.
     pub fn replaced_at(&mut self, at_ns: u64) {
         let list = self.operating.as_ref().or(self.administrative.as_ref()).cloned();
         self.replacement = list.map(|list| (at_ns as i64, list));
     }
 
-    /// `taprio_change`: all is open until the timer fires that the schedule before has set.
+    /// `taprio_change`: all gates are open until the timer of the previous schedule fires.
     fn replace(&mut self, mut list: List, now_ns: i64) {
         let start_ns = if list.base_ns > now_ns {
             list.base_ns
@@ -145,7 +145,7 @@ impl KernelSchedule {
         self.administrative = Some(list);
     }
 
-    /// Lets the timer fire as often as it has to until `now_ns`.
+    /// Fires the timer as often as it is due until `now_ns`.
     #[inline]
     pub(super) fn advance(&mut self, now_ns: u64) {
         let now_ns = now_ns as i64;
@@ -185,7 +185,7 @@ impl KernelSchedule {
         seen_ns.filter(|seen_ns| seen_ns - self.expires_ns < SEEN_WITHIN_NS).unwrap_or(late_ns)
     }
 
-    /// The gates that are open, one bit a class.
+    /// The open gates, one bit per class.
     #[inline]
     pub(super) fn mask(&self) -> u32 {
         match (&self.operating, self.current) {
@@ -194,7 +194,7 @@ impl KernelSchedule {
         }
     }
 
-    /// Whether a frame of an open class may go at `now_ns`: what it costs is charged even where it may not for want of it.
+    /// Whether a frame of an open class can be sent at `now_ns`. Its cost is charged even if the budget is too small.
     #[inline]
     pub(super) fn ask(&mut self, class: u8, charged_bytes: u32, now_ns: u64) -> Verdict {
         let (Some(list), Some(current)) = (&mut self.operating, self.current) else { return Verdict::Pass };
@@ -213,13 +213,13 @@ impl KernelSchedule {
         if budgets[usize::from(class)] < 0 { Verdict::Refused } else { Verdict::Pass }
     }
 
-    /// The longest frame of a class that is queued at all, in bytes with the Ethernet header.
+    /// The longest frame of a class that is queued, in bytes with the Ethernet header.
     #[inline]
     pub(super) fn longest_bytes(&self, class: u8) -> u32 {
         self.operating.as_ref().map_or(u32::MAX, |list| list.longest_bytes[usize::from(class)])
     }
 
-    /// `advance_sched`: what the timer does.
+    /// `advance_sched`: the timer's handler.
     fn fire(&mut self) {
         if self.operating.is_none() {
             self.operating = self.administrative.take();
@@ -231,8 +231,8 @@ impl KernelSchedule {
         };
         let current = self.current.filter(|&current| list.entries[current].end_ns != list.base_ns);
         let Some(current) = current else {
-            // The first entry's end, closings and budgets are as they were left: of a schedule that just begins set
-            // beforehand, of one that is being replaced of the cycle before.
+            // The end, closings and budgets of the first entry keep their values: set beforehand for a schedule that
+            // starts, from the previous cycle for one that is being replaced.
             self.current = Some(0);
             self.expires_ns = list.entries[0].end_ns;
             return;
@@ -248,7 +248,7 @@ impl KernelSchedule {
         list.note_closings(next, classes, start_ns);
         let latest_ns = end_ns.saturating_add(list.extension_ns);
         if let Some(new) = self.administrative.take_if(|new| new.base_ns <= latest_ns) {
-            // The new list's first entry runs from now on, even where its proper start is yet to come.
+            // The first entry of the new list runs from now on, even before its own start.
             (next, end_ns) = (0, new.entries[0].end_ns);
             self.operating = Some(new);
         }
@@ -259,7 +259,7 @@ impl KernelSchedule {
         self.expires_ns = end_ns;
     }
 
-    /// Over whole cycles in which nobody asked.
+    /// Skips whole cycles in which no frame was sent.
     fn leap(&mut self, now_ns: i64) {
         let (Some(list), Some(_), None) = (&mut self.operating, self.current, &self.administrative) else {
             return;
@@ -310,12 +310,13 @@ impl List {
         Some(list)
     }
 
-    /// Whether the cycle is exactly the list.
+    /// Whether the cycle equals the length of the list.
     fn whole(&self) -> bool {
         self.entries.iter().map(|entry| entry.interval_ns).sum::<i64>() == self.cycle_ns
     }
 
-    /// `taprio_calculate_gate_durations`: from each entry to the one in which the gate is shut, round the end of the list.
+    /// `taprio_calculate_gate_durations`: from each entry to the one that closes the gate, across the end of the
+    /// list.
     fn measure_openings(&mut self, class: usize, classes: usize) {
         let open = |entry: &Entry| entry.gates.checked_shr(class as u32).unwrap_or(0) & 1 == 1;
         let count = self.entries.len();
@@ -324,7 +325,7 @@ impl List {
             (0..count).for_each(|entry| self.open_for_ns[entry * classes + class] = sum as u64);
             return;
         }
-        // Twice backwards, so that what goes on at the beginning of the list is known at its end.
+        // Twice backwards, so that openings that continue at the start of the list are known at its end.
         let mut behind_ns = 0;
         for entry in (0..2 * count).rev().map(|index| index % count) {
             let Entry { interval_ns, .. } = self.entries[entry];
@@ -346,7 +347,7 @@ impl List {
             u32::MAX
         } else {
             let bytes = (longest_ns * 1000 / picos_per_byte) as u32;
-            // With a size table never less than one byte of payload; without one the kernel's subtraction wraps.
+            // With a size table at least one byte of payload; without one the kernel's subtraction wraps.
             let bytes = match order.overhead {
                 0 => bytes,
                 overhead => (bytes.wrapping_sub(overhead) as i32).max(HEADER_BYTES as i32 + 1) as u32,

@@ -1,4 +1,4 @@
-//! From a network as its file has it to a wiring.
+//! Converts a network into a wiring.
 
 use super::linux_gates::{KernelOrder, KernelSchedule};
 use super::path::{Passage, Path};
@@ -9,44 +9,44 @@ use super::wiring::{
 };
 use super::{Mode, Options, Ports};
 use crate::check::kernel;
-use crate::check::{Device as ToldDevice, DeviceSpeed};
+use crate::check::{Device as KnownDevice, DeviceSpeed};
 use crate::network::{End, Flow, Network, Pace, Port, PortId, Schedule, Speed, Switch, VirtualPorts};
-use crate::placed::Span;
 use crate::random::Random;
 use crate::settings;
+use crate::span::Span;
 
-/// The rate of a cable of which nobody says anything: what a veth pair says of itself.
+/// The rate of a cable without a stated speed: that of a veth pair.
 const UNSAID_BITS_PER_SECOND: u64 = 10_000_000_000;
-/// Frames that a tap device's reader holds until it is their turn on the wire: it takes whatever is there.
+/// The capacity of a tap device's reader, in frames: it reads all frames and holds them until they are sent.
 const TAP_FRAMES: u32 = u32::MAX;
-/// What a talker's bucket holds at least, in bytes: a full frame.
+/// The least size of a talker's bucket, in bytes: a full frame.
 const BUCKET_BYTES_MIN: u32 = 1514;
-/// The most queues of one class that are told apart.
+/// The most queues of one class that are simulated separately.
 const QUEUES_MAX: u16 = 64;
-/// Longest gate control list: what a run can hold with a few more to fill its cycle.
+/// The longest gate control list: what a run can hold, with a few more to fill its cycle.
 const ENTRIES_MAX: usize = 8000;
-/// Longest cycle and period, in ns: a day.
+/// The longest cycle and period, in ns: a day.
 const TIME_MAX_NS: u64 = 86_400_000_000_000;
 
 /// A network that is ready to be simulated. Its streams are in the order of the network's flows.
 #[derive(Clone, Debug)]
 pub struct Wired {
-    /// What the engine runs.
+    /// The input of the engine.
     pub wiring: Wiring,
-    /// What was taken for granted, for people to know.
+    /// Assumptions, as messages for the user.
     pub remarks: Vec<String>,
 }
 
-/// Makes `network` ready to be simulated, with its schedules or, as long as `shaped` is false, without.
+/// Prepares `network` for simulation, with its schedules or, if `shaped` is false, without.
 ///
 /// # Errors
 ///
-/// What the kernel refuses (in [`Mode::Linux`]), a schedule that has no length, a flow whose hosts no cables join.
+/// What the kernel refuses (in [`Mode::Linux`]), a schedule without length, a flow without a route.
 pub fn wire(network: &Network, options: &Options, shaped: bool) -> Result<Wired, WiringError> {
     wire_from(network, options, shaped, zero_ns(network, options))
 }
 
-/// As [`wire`], for a simulation that starts at `zero_ns` of the schedules' clock.
+/// Like [`wire`], for a simulation that starts at `zero_ns` of the schedules' clock.
 pub(super) fn wire_from(
     network: &Network,
     options: &Options,
@@ -71,7 +71,7 @@ pub(super) fn wire_from(
     Ok(Wired { wiring, remarks })
 }
 
-/// The place of a port's transmitter.
+/// The index of a port's transmitter.
 fn transmitter_of(network: &Network, id: PortId) -> u32 {
     let before: usize = network.switches[..id.switch].iter().map(|switch| switch.ports.len()).sum();
     (before + id.port) as u32
@@ -82,14 +82,14 @@ fn transmitter_of_host(network: &Network, host: usize) -> u32 {
     (ports + host) as u32
 }
 
-/// When the simulation starts: at the latest base time, so that all schedules run, or so much before as is asked for.
+/// When the simulation starts: at the latest base time, so that all schedules run, or the requested lead earlier.
 pub(super) fn zero_ns(network: &Network, options: &Options) -> i64 {
     let ports = network.switches.iter().flat_map(|switch| &switch.ports);
     let bases = ports.filter_map(|port| Some(port.schedule.as_ref()?.base_time_ns.value));
     bases.max().unwrap_or(0).saturating_sub_unsigned(options.lead_ns)
 }
 
-/// What a cable carries at most, as the port at either end says.
+/// The rate of a cable, from the port at either end.
 fn cable_rate(network: &Network, end: End) -> u64 {
     let link = network.links.iter().find(|link| link.a == end || link.b == end);
     link.and_then(|link| link.bits_per_second).unwrap_or(UNSAID_BITS_PER_SECOND)
@@ -106,7 +106,7 @@ fn cable_delay_ns(network: &Network, end: End) -> u64 {
     link.propagation_ns.saturating_add(forwarding_ns)
 }
 
-/// A port on its way to being a transmitter.
+/// Builds the transmitter of a port.
 struct PortBuilder<'a> {
     network: &'a Network,
     options: &'a Options,
@@ -128,12 +128,12 @@ impl PortBuilder<'_> {
             Some(schedule) => match (self.options.mode, schedule.flags.value) {
                 (Mode::Linux, 0) => self.linux(schedule)?,
                 (Mode::Linux, flags) if flags & 2 == 0 => {
-                    let what = "flags = 1 leaves the times to ETF, which is not simulated; use flags 0, or --mode standard";
+                    let what = "flags = 1 uses ETF, which is not simulated; use flags 0, or --mode standard";
                     return Err(self.wrong(schedule.flags.span, what));
                 }
                 (Mode::Linux, _) => {
                     remarks.push(format!(
-                        "{}: with flags 2 the device has the gates, as the standard has them",
+                        "{}: with flags 2 the gates are in hardware, simulated by the standard",
                         self.name()
                     ));
                     self.standard(schedule)?
@@ -167,13 +167,13 @@ impl PortBuilder<'_> {
         let rate = cable_rate(self.network, End::Port(self.id)) / 1_000_000;
         match self.kernel_mbps() {
             None => format!(
-                "nobody knows its speed: the kernel computes with 10 Mbit/s, its cable has {rate} Mbit/s here"
+                "its speed is unknown: the kernel computes with 10 Mbit/s, its cable is simulated with {rate} Mbit/s"
             ),
-            Some(told) => format!("the file does not say its speed: {told} Mbit/s here"),
+            Some(known) => format!("the file does not state its speed: simulated with {known} Mbit/s"),
         }
     }
 
-    /// Whether the port is a tap device: it is one, or what is at the other end of its cable.
+    /// Whether the port or the other end of its cable is a tap device.
     fn is_tap(&self) -> bool {
         let far = match self.network.far_end(self.id) {
             Some(End::Port(id)) => Some(&self.network.switches[id.switch].ports[id.port]),
@@ -193,7 +193,7 @@ impl PortBuilder<'_> {
         }
     }
 
-    /// What ethtool says to the kernel.
+    /// The speed that ethtool reports to the kernel.
     fn kernel_mbps(&self) -> Option<u64> {
         let is_virtual = self.options.ports == Ports::Virtual;
         match self.port.speed.value {
@@ -235,10 +235,10 @@ impl PortBuilder<'_> {
         let mbps = self.kernel_mbps();
         let speed =
             mbps.map_or(DeviceSpeed::Unknown, |mbps| DeviceSpeed::BitsPerSecond(mbps.max(1) * 1_000_000));
-        let told = ToldDevice { speed: Some(speed), ..ToldDevice::default() };
-        if let Some(refusal) = taprio.and_then(|taprio| kernel::refusals(&taprio, &told).into_iter().next()) {
-            let what =
-                format!("the kernel refuses this schedule ({}): tardy tsn check says more", refusal.message);
+        let known = KnownDevice { speed: Some(speed), ..KnownDevice::default() };
+        if let Some(refusal) = taprio.and_then(|taprio| kernel::refusals(&taprio, &known).into_iter().next())
+        {
+            let what = format!("the kernel refuses this schedule ({}); see tardy tsn check", refusal.message);
             return Err(self.wrong(schedule.gates_span, &what));
         }
         let mut max_sdu = [0; crate::network::CLASSES_MAX];
@@ -251,7 +251,7 @@ impl PortBuilder<'_> {
             cycle_ns: schedule.cycle_time_ns.as_ref().map(|cycle| cycle.value),
             extension_ns: schedule.cycle_time_extension_ns.as_ref().map_or(0, |time| time.value),
             base_ns: i64::try_from(base_ns).map_err(|_| {
-                self.wrong(schedule.base_time_ns.span, "its base time is centuries from the others'")
+                self.wrong(schedule.base_time_ns.span, "its base time is too far from the others")
             })?,
             classes: self.switch.classes.len() as u8,
             speed_mbps: mbps,
@@ -269,7 +269,8 @@ impl PortBuilder<'_> {
     }
 }
 
-/// Whether `--netns` makes a tap device of a port: one that has a schedule and a speed of its own reckons and sends by it.
+/// Whether `--netns` creates a tap device for a port: one with a schedule and a stated speed computes and sends at
+/// that speed.
 fn wants_tap(network: &Network, port: &Port) -> bool {
     match network.netns.ports {
         VirtualPorts::Tap => true,
@@ -278,7 +279,7 @@ fn wants_tap(network: &Network, port: &Port) -> bool {
     }
 }
 
-/// The rate to which `--netns` holds a host's way into its switch, if it does.
+/// The rate to which `--netns` limits a host's frames into its switch, if it does.
 fn held_to(network: &Network, host: usize) -> Option<u64> {
     let port = || {
         let (id, _) = network.port_of_host(host)?;
@@ -297,7 +298,7 @@ fn host_transmitter(network: &Network, options: &Options, host: usize) -> Transm
             Device::Bucket(wire_ps(longest.saturating_add(WIRE_OVERHEAD_BYTES), rate))
         }
     };
-    // Without a cost and a rate a talker that is flat out would send for ever at once.
+    // Without a cost and a rate, a talker that sends as fast as it can would send for ever at time 0.
     let device = if device == Device::Instant(0) { Device::Mac } else { device };
     Transmitter {
         name: network.hosts[host].name.value.clone(),
@@ -366,13 +367,13 @@ fn hop_of(
     let transmitter = transmitter_of(network, passage.out);
     let known = &transmitters[transmitter as usize];
     let without_schedule = matches!(known.discipline, Discipline::Priority);
-    // Where no schedule is, the kernel's own default queue takes all frames as they come.
+    // Without a schedule the kernel's default queue sends all frames in order of arrival.
     let class =
         if without_schedule && options.mode == Mode::Linux { 0 } else { switch.class_of(&passage.marks) };
     let queues = known.classes.get(usize::from(class)).ok_or_else(|| WiringError {
         span: flow.span,
         what: format!(
-            "flow '{}' is of class {class}, which {} does not have",
+            "flow '{}' has class {class}, which {} does not have",
             flow.name.value, switch.name.value
         ),
     })?;
@@ -411,7 +412,7 @@ fn release(network: &Network, options: &Options, flow: &Flow, zero_ns: i64) -> R
     })
 }
 
-/// The schedule by which a flow's times are told: that of its last port, or else any; and whose it is.
+/// The schedule that a flow's times refer to, and its port: that of its last port, or otherwise any.
 pub(super) fn schedule_of<'n>(network: &'n Network, flow: &Flow) -> Option<(PortId, &'n Schedule)> {
     let last = network.way_out(flow).and_then(|ports| ports.last().copied());
     let ports = network.switches.iter().enumerate();

@@ -1,4 +1,4 @@
-//! What a flow's frames are like at each port that they leave by: VLANs put tags on and take them off.
+//! A flow's frames at each port on their route: VLANs add and remove tags.
 
 use super::wiring::WiringError;
 use crate::network::{End, Flow, Marks, Network, PortId, PortVlans, Switch};
@@ -6,22 +6,22 @@ use crate::network::{End, Flow, Marks, Network, PortId, PortVlans, Switch};
 /// Bytes of a VLAN tag.
 const TAG_BYTES: u32 = 4;
 
-/// The way of a flow's frames.
+/// The route of a flow's frames.
 pub(super) struct Path {
-    /// The ports that they leave by.
+    /// The ports by which they leave.
     pub(super) passages: Vec<Passage>,
-    /// Why they get no further, where they do not arrive.
+    /// Why they do not arrive; `None` if they do.
     pub(super) astray: Option<String>,
 }
 
-/// A port that frames leave by.
+/// A port by which frames leave.
 pub(super) struct Passage {
     pub(super) out: PortId,
-    /// What the classifier sees.
+    /// The header fields that the classifier sees.
     pub(super) marks: Marks,
-    /// Bytes on the wire behind the port, without overhead.
+    /// Bytes on the wire after the port, without overhead.
     pub(super) bytes: u32,
-    /// Bytes as the kernel counts them there: it keeps a tag beside the frame (`skb->vlan_tci`), not in it.
+    /// Bytes as counted by the kernel there: it stores a tag outside the frame (`skb->vlan_tci`).
     pub(super) kernel_bytes: u32,
 }
 
@@ -30,7 +30,7 @@ impl Path {
         let ports = network.way_out(flow).ok_or_else(|| WiringError {
             span: flow.span,
             what: format!(
-                "flow '{}': no cables lead from its talker to its listener; ports say with to = \"…\" where theirs goes",
+                "flow '{}': no cables lead from its talker to its listener; write to = \"…\" at the ports",
                 flow.name.value
             ),
         })?;
@@ -67,7 +67,7 @@ impl Path {
     }
 }
 
-/// The VLAN tag with which a frame leaves by `out` that came with `tag`; why it does not leave.
+/// The VLAN tag with which a frame that arrived with `tag` leaves by `out`; an error if it does not leave.
 fn leaves_with(
     switch: &Switch,
     into: Option<PortId>,
@@ -87,7 +87,7 @@ fn leaves_with(
         Some(vlan) => return Err(format!("{into_name} is not in its VLAN {vlan}")),
         None => match &into_vlans.untagged {
             Some(vlan) => vlan.value,
-            None => return Err(format!("{into_name} takes no frames without a VLAN tag (it has no pvid)")),
+            None => return Err(format!("{into_name} accepts no frames without a VLAN tag (it has no pvid)")),
         },
     };
     let out_vlans = &port(out).vlans;

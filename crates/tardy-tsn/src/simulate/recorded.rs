@@ -1,4 +1,5 @@
-//! A simulation as a run: the same series as a test of a real switch has, so that the same report shows both.
+//! Records a simulation as a run, with the same series as a test of a real switch, so that the same report shows
+//! both.
 
 use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
 use tardy_record::flow_recorder::{self, FlowRecorder};
@@ -14,10 +15,10 @@ use super::wiring::{Wiring, WiringError};
 use super::{Mode, Options};
 use crate::network::{Flow, Network, Pace, Port, PortId, Schedule};
 
-/// How long frames may still arrive after the talkers have stopped, in cycles and at least in ns.
+/// How long frames can arrive after the talkers have stopped, in cycles and at least in ns.
 const DRAIN_CYCLES: u64 = 10;
 const DRAIN_NS_MIN: u64 = 1_000_000_000;
-/// The cycle of a flow that has neither a schedule nor a period, in ns.
+/// The cycle of a flow with neither a schedule nor a period, in ns.
 const CYCLE_NS: u64 = 1_000_000;
 
 /// What to simulate.
@@ -31,46 +32,46 @@ pub struct Request<'a> {
     pub talk_ns: u64,
     /// The phases: with the schedules (true) or without.
     pub phases: &'a [bool],
-    /// The file's name and its text.
+    /// The file's name and text.
     pub file: (&'a str, &'a str),
-    /// The command that asks; what it writes to is no part of it.
+    /// The command line, without its output options.
     pub command: &'a [String],
-    /// The tardy that simulates.
+    /// The version of tardy.
     pub version: &'a str,
 }
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// The run.
     pub run: Run,
-    /// What became of each flow's frames, in each phase.
+    /// Counts of each flow's frames, in each phase.
     pub tallies: Vec<Vec<Tally>>,
-    /// Frames sent, counted once for each port that sent them.
+    /// Frames sent, counted once for each port.
     pub frame_hops: u64,
 }
 
-/// Who hears of every frame, beside the run.
+/// Receives each event of a frame, in addition to the run.
 pub trait Audience {
-    /// A frame of a phase, with the schedules or without, arrived.
+    /// A frame arrived in a phase with or without the schedules.
     fn arrived(&mut self, shaped: bool, arrival: &Arrival);
 
     /// A frame of such a phase will not arrive.
     fn lost(&mut self, shaped: bool, lost: &Lost);
 }
 
-/// Nobody.
+/// Ignores all events.
 impl Audience for () {
     fn arrived(&mut self, _shaped: bool, _arrival: &Arrival) {}
 
     fn lost(&mut self, _shaped: bool, _lost: &Lost) {}
 }
 
-/// Simulates, and records it as a run: the same request gives the same bytes. `audience` hears of every frame too.
+/// Simulates and records a run: the same request gives the same bytes. `audience` receives each event of a frame.
 ///
 /// # Errors
 ///
-/// What [`wire`] does not take.
+/// What [`wire`] refuses.
 pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<Simulated, WiringError> {
     let mut run = empty_run(request);
     let (mut tallies, mut frame_hops, mut start_ns) = (Vec::new(), 0, 0);
@@ -107,21 +108,21 @@ pub fn simulate(request: &Request<'_>, audience: &mut impl Audience) -> Result<S
     Ok(Simulated { run, tallies, frame_hops })
 }
 
-/// What a person should know of frames that did not arrive.
+/// Messages for the user about frames that did not arrive.
 fn fates(network: &Network, tallies: &[Tally]) -> Vec<String> {
     let mut fates = Vec::new();
     for (flow, tally) in network.flows.iter().zip(tallies) {
         for fate in Fate::ALL {
             let frames = tally.of(fate);
             if frames > 0 {
-                fates.push(format!("flow '{}': {frames} frames {}", flow.name.value, fate.in_words()));
+                fates.push(format!("flow '{}': {frames} frames {}", flow.name.value, fate.describe()));
             }
         }
     }
     fates
 }
 
-/// How long frames may still arrive after the talkers have stopped, in ns.
+/// How long frames can arrive after the talkers have stopped, in ns.
 pub(super) fn drain_ns(network: &Network) -> u64 {
     let ports = network.switches.iter().flat_map(|switch| &switch.ports);
     let longest = ports.filter_map(|port| Some(port.schedule.as_ref()?.cycle_ns())).max().unwrap_or(0);
@@ -199,15 +200,15 @@ fn switch_record(request: &Request<'_>, remarks: Vec<String>) -> SwitchRecord {
     }
 }
 
-/// The port's name: with that of its switch where there are several.
+/// The port's name, with that of its switch if there are several.
 fn port_name(network: &Network, id: PortId) -> String {
     let switch = &network.switches[id.switch];
     let interface = &switch.ports[id.port].interface.value;
     if network.switches.len() == 1 { interface.clone() } else { format!("{}/{interface}", switch.name.value) }
 }
 
-/// The schedule as it operates in this mode: Linux ignores what a cycle has beyond its list, and the standard fills it with
-/// the last state.
+/// The schedule as it operates in this mode: Linux ignores the part of a cycle after its list, the standard fills it
+/// with the last state.
 fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Schedule) -> PortSchedule {
     let mut entries = schedule.gate_entries();
     let (sum_ns, written_ns) = (schedule.sum_ns(), schedule.cycle_ns());
@@ -221,7 +222,7 @@ fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Sche
     }
     let zero_ns = zero_ns(request.network, request.options);
     let base_ns = schedule.base_time_ns.value;
-    // Where Linux repeats the list and not the cycle, the first list counts; see KernelSchedule::installed.
+    // Linux repeats the list and not the cycle, so the first list counts; see KernelSchedule::installed.
     let base_ns = if base_ns > zero_ns || request.options.mode == Mode::Standard {
         base_ns
     } else {
@@ -240,7 +241,7 @@ fn port_schedule(request: &Request<'_>, id: PortId, port: &Port, schedule: &Sche
     }
 }
 
-/// One recorder a flow.
+/// One recorder for each flow.
 struct Recorders<'f, A> {
     flows: Vec<FlowRecorder>,
     start_ns: u64,
@@ -292,7 +293,7 @@ fn recorder(
     let schedule = known.map(|(id, schedule)| {
         port_schedule(request, id, &network.switches[id.switch].ports[id.port], schedule)
     });
-    // Windows are those of the port that the flow leaves by, if it has any.
+    // Windows are those of the port by which the flow leaves, if it has any.
     let keeps_slots = shaped && known.map(|(id, _)| id) == last;
     let stream = &wiring.streams[number];
     let end = (stream.first_hop + u32::from(stream.hops)).saturating_sub(1);
@@ -302,7 +303,7 @@ fn recorder(
         Pace::Periodic { period_ns, .. } => period_ns,
         Pace::FlatOut => CYCLE_NS,
     };
-    // A frame's phase is that at the port: what the last cable takes is no lateness.
+    // A frame's phase is that at the port, without the propagation on the last cable.
     let cable_ns = last.and_then(|id| network.links.iter().find(|link| ends_at(link, id)));
     let cable_ns = cable_ns.map_or(0, |link| link.propagation_ns);
     let base_ns = schedule.as_ref().map_or(wiring.zero_ns, |schedule| schedule.base_ns);

@@ -1,7 +1,7 @@
-//! The simulation of frames that were observed: each enters the network when its talker really sent it.
+//! Simulates observed frames: each enters the network when its talker actually sent it.
 //!
-//! A real talker is a little late, by another bit each time, and one that is flat out sends when its socket takes a frame. A
-//! simulation that shall agree with a test frame by frame begins where the test did, at the talkers.
+//! A real talker is late by a varying time, and one without a period sends when its socket accepts a frame. A
+//! simulation that is to agree with a test frame by frame must start from the observed send times.
 
 use super::Options;
 use super::engine::{self, Arrival, Duration, Listener};
@@ -14,18 +14,18 @@ use crate::network::Network;
 /// Where frames enter the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
-    /// At their talkers, and `sent_ns` is when these sent them.
+    /// At their talkers; `sent_ns` is when they were sent.
     Talker,
-    /// In the queues of the last port of their way, and `sent_ns` is when they were put there.
+    /// In the queues of the last port of their route; `sent_ns` is when they were queued.
     LastPort,
 }
 
-/// Has the observed frames sent again, with the schedules: when each arrives in the simulation, in order, by the flow and
-/// number that it was observed with. A frame that the switch dropped was never observed to arrive, and is not sent again.
+/// Simulates the observed frames with the schedules. Returns the simulated arrivals in order, with the observed flow
+/// and sequence number. A frame that the switch dropped has no observed arrival, and is not sent again.
 ///
 /// # Errors
 ///
-/// What [`wire`](super::of_network::wire) does not take.
+/// What [`wire`](super::of_network::wire) refuses.
 pub fn replay(
     network: &Network,
     options: &Options,
@@ -34,7 +34,7 @@ pub fn replay(
 ) -> Result<Vec<Arrival>, WiringError> {
     let Some(first_ns) = observed.iter().map(|arrival| arrival.sent_ns).min() else { return Ok(Vec::new()) };
     let last_ns = observed.iter().map(|arrival| arrival.sent_ns).max().unwrap_or(first_ns);
-    // Times of the engine are counted in ps as well, so that it begins with the frames and not with the clock.
+    // The engine counts in ps as well, so the simulation starts at the first frame and not at the clock's zero.
     let mut wired = wire_from(network, options, true, first_ns)?;
     let mut numbers = Vec::with_capacity(wired.wiring.streams.len());
     for (flow, stream) in wired.wiring.streams.iter_mut().enumerate() {
@@ -55,7 +55,7 @@ pub fn replay(
     Ok(kept.arrivals)
 }
 
-/// Keeps what arrives, by the numbers of the frames that were observed.
+/// Collects arrivals, with the sequence numbers of the observed frames.
 struct Kept {
     numbers: Vec<Vec<u64>>,
     arrivals: Vec<Arrival>,
@@ -88,7 +88,7 @@ mod tests {
         Options { ports: Ports::Virtual, ..Options::default() }
     }
 
-    /// What arrives of a file's flows while they talk for 50 ms.
+    /// The arrivals of a file's flows with talkers that send for 50 ms.
     fn simulated(network: &Network) -> Vec<Arrival> {
         let wired = wire(network, &options(), true).unwrap();
         let mut all = All(Vec::new());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_simulated_comes_again_when_it_is_replayed() {
+    fn a_replay_of_a_simulation_gives_the_same_arrivals() {
         let mut frames = 0;
         for seed in 0..40 {
             let network = parse(&crate::generate::file(seed)).unwrap();

@@ -1,30 +1,30 @@
-//! Gates as IEEE 802.1Q has them.
+//! The gates of IEEE 802.1Q.
 //!
-//! A frame may be sent while its class's gate is open, if all of it is sent before the gate closes (8.6.8.4). A list
-//! that ends before its cycle leaves the gates as its last entry set them until the next cycle, and a cycle that ends
+//! A frame can be sent while its class's gate is open, if all of it is sent before the gate closes (8.6.8.4). After a
+//! list that ends before its cycle, the gates stay as the last entry set them until the next cycle; a cycle that ends
 //! before its list cuts the list (list execute state machine, 8.6.9.2). Before the base time the gates are as
-//! AdminGateStates has them, by default all open (8.6.9.4.5), and what they are then is not known to close.
+//! AdminGateStates sets them, by default all open (8.6.9.4.5), and their closing is not known.
 
 use tardy_record::gates::{self, AfterLast, GateEntry, Openings};
 
-use super::tournament::NEVER;
+use super::event_queue::NEVER;
 
 /// A stretch in which a gate is open: `[open_ns, close_ns)`, in ns of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// When it opens; [`u64::MAX`] for a gate that never does.
+    /// When it opens; [`u64::MAX`] for a gate that never opens.
     pub open_ns: u64,
-    /// When it closes; [`u64::MAX`] for a gate that never does.
+    /// When it closes; [`u64::MAX`] for a gate that never closes.
     pub close_ns: u64,
 }
 
-/// A gate control list as each class sees it.
+/// The windows of each class under a gate control list.
 #[derive(Clone, Debug)]
 pub struct Windows {
     cycle_ns: u64,
     /// When the first cycle starts, in ns of the simulation; before it all gates are open.
     start_ns: u64,
-    /// How far into a cycle the first cycle is: a schedule that has long been running.
+    /// The phase at the start of the first cycle, for a schedule that is already running.
     ahead_ns: u64,
     classes: Vec<ClassWindows>,
 }
@@ -33,7 +33,7 @@ pub struct Windows {
 enum ClassWindows {
     AlwaysOpen,
     NeverOpen,
-    /// Windows within a cycle, in ascending order; the last may go on into the next cycle.
+    /// Windows within a cycle, in ascending order; the last may continue in the next cycle.
     Some {
         windows: Vec<(u64, u64)>,
         longest_ns: u64,
@@ -41,7 +41,7 @@ enum ClassWindows {
     },
 }
 
-/// The window that was asked for last: the next is mostly it or the one behind.
+/// The last window that was found; the next lookup usually finds it or its successor.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
     window: usize,
@@ -50,11 +50,11 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// To the first window that closes after `since_ns`.
+    /// Moves to the first window that closes after `since_ns`.
     #[inline]
     fn seek(&mut self, windows: &[(u64, u64)], cycle_ns: u64, since_ns: u64) {
         if since_ns < self.since_ns || since_ns.saturating_sub(self.cycle_start_ns) > 2 * cycle_ns {
-            // A cycle early, for a window that goes on from there.
+            // A cycle early, for a window that continues from there.
             (self.window, self.cycle_start_ns) = (0, (since_ns / cycle_ns).saturating_sub(1) * cycle_ns);
         }
         while windows[self.window].1 + self.cycle_start_ns <= since_ns {
@@ -81,7 +81,7 @@ impl Windows {
         Some(Self { cycle_ns, start_ns: u64::try_from(base_ns.max(0)).unwrap_or(NEVER), ahead_ns, classes })
     }
 
-    /// The opening of a class's gate that is now, or else the next. Cheapest where times do not go back.
+    /// The current opening of a class's gate, or otherwise the next. Fastest if times do not decrease.
     #[inline]
     pub fn at(&mut self, class: u8, now_ns: u64) -> Opening {
         if now_ns < self.start_ns {
@@ -91,21 +91,22 @@ impl Windows {
             ClassWindows::AlwaysOpen => Opening { open_ns: 0, close_ns: NEVER },
             ClassWindows::NeverOpen => Opening { open_ns: NEVER, close_ns: NEVER },
             ClassWindows::Some { windows, cursor, .. } => {
-                // Counted from the start of the cycle before the first, so that a window that goes on from it is seen.
+                // Counted from the start of the cycle before the first, so that a window that continues from it is
+                // found.
                 let zero_ns = self.start_ns.wrapping_sub(self.ahead_ns).wrapping_sub(self.cycle_ns);
                 let since_ns = now_ns.wrapping_sub(zero_ns);
                 cursor.seek(windows, self.cycle_ns, since_ns);
                 let (open_ns, close_ns) = windows[cursor.window];
                 let at = |ns: u64| zero_ns.wrapping_add(cursor.cycle_start_ns + ns);
-                // A window that opened before the simulation began has a time before 0.
+                // A window that opened before the start of the simulation has time 0.
                 let is_open = cursor.cycle_start_ns + open_ns <= since_ns;
                 Opening { open_ns: if is_open { 0 } else { at(open_ns) }, close_ns: at(close_ns) }
             }
         }
     }
 
-    /// When a class's gate opens again after the opening that [`Windows::at`] has just answered; [`u64::MAX`] where
-    /// it does not close.
+    /// When a class's gate opens again after the opening that [`Windows::at`] last returned; [`u64::MAX`] if it does
+    /// not close.
     pub fn opens_again_ns(&self, class: u8) -> u64 {
         let ClassWindows::Some { windows, cursor, .. } = &self.classes[usize::from(class)] else {
             return NEVER;
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_one_opening_also_round_the_end_of_the_cycle() {
+    fn neighbours_are_one_opening_also_across_the_end_of_the_cycle() {
         let mut gates = windows(&[(1, 100), (3, 200), (2, 300), (1, 400)], None, 0);
         assert_eq!(gates.at(0, 0), opening(0, 300));
         assert_eq!(gates.at(0, 300), opening(600, 1300));
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_open_before_the_base_time() {
+    fn all_gates_are_open_before_the_base_time() {
         let mut gates = windows(&[(1, 100), (2, 100)], None, 1_000);
         assert_eq!(gates.at(1, 999), opening(0, NEVER));
         assert_eq!(gates.at(1, 1_000), opening(1_100, 1_200));
@@ -189,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_no_length_is_none() {
+    fn a_list_without_length_is_refused() {
         assert!(Windows::of(&[], Some(5), 0, 1).is_none());
         assert!(Windows::of(&[GateEntry::set(1, 0)], None, 0, 1).is_none());
     }
 
     proptest! {
         #[test]
-        fn an_opening_is_what_the_list_says(
+        fn openings_follow_from_the_list(
             entries in prop::collection::vec((0u32..8, 1u32..60), 1..7),
             cycle in prop::option::of(20u64..400),
             base in -500i128..500,

@@ -1,6 +1,6 @@
-//! When a talker with a period sends, or one that was recorded.
+//! The send times of a talker with a period, or of one that was observed.
 
-use super::tournament::NEVER;
+use super::event_queue::NEVER;
 use super::wiring::{Release, Stream};
 use crate::random::Random;
 
@@ -11,17 +11,17 @@ pub(super) struct Talker {
     offsets_ns: Vec<u64>,
     frames: u32,
     jitter_ns: u64,
-    /// The next: which of the offsets, when its period starts, and when the talker sends.
+    /// The next burst: the index of its offset, the start of its period, and when the talker sends.
     next: usize,
     period_start_ns: u64,
     next_ns: u64,
     random: Random,
-    /// What a recorded talker has yet to send, the next last.
+    /// The remaining times of an observed talker, the next one last.
     recorded: Vec<u64>,
 }
 
 impl Talker {
-    /// The talker of a flow; one that is flat out never sends by the clock.
+    /// The talker of a flow. One without a period never sends by the clock.
     pub(super) fn of(stream: &Stream, seed: u64, flow: u64) -> Self {
         let random = Random::of(seed ^ flow.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut talker = Self {
@@ -55,12 +55,12 @@ impl Talker {
         self.next_ns
     }
 
-    /// How many frames.
+    /// The number of frames in the burst.
     pub(super) fn frames(&self) -> u32 {
         self.frames
     }
 
-    /// It has sent: on to the next.
+    /// Advances to the next burst.
     pub(super) fn went_at(&mut self) {
         if self.offsets_ns.is_empty() {
             self.next_ns = self.recorded.pop().unwrap_or(NEVER);
@@ -76,7 +76,8 @@ impl Talker {
         self.next_ns = self.late(due_ns, before_ns);
     }
 
-    /// What is due at `due_ns`, as late as chance has it, but not before what went at `before_ns`.
+    /// When the burst due at `due_ns` is sent: with a random delay, but not before `before_ns`, the time of the
+    /// previous one.
     fn late(&mut self, due_ns: u64, before_ns: u64) -> u64 {
         let late_ns =
             if self.jitter_ns == 0 { 0 } else { self.random.below(self.jitter_ns.saturating_add(1)) };
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_talker_sends_when_it_did_and_then_no_more() {
+    fn an_observed_talker_sends_at_its_observed_times() {
         let release = Release::Recorded(vec![5, 5, 90]);
         let talker = Talker::of(&Stream { first_hop: 0, hops: 1, wire_bytes: 64, release }, 1, 0);
         assert_eq!(talker.frames(), 1);

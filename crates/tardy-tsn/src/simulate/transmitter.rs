@@ -1,32 +1,32 @@
-//! A transmitter while the simulation runs: its queues, its device and its cable.
+//! The state of a transmitter: its queues, its device and its cable.
 
 use std::collections::VecDeque;
 
+use super::event_queue::NEVER;
 use super::linux_gates::{KernelSchedule, Verdict};
 use super::standard_gates::Windows;
-use super::tournament::NEVER;
 use super::wiring::{ClassQueues, Device, Discipline, Hop, Transmitter};
 
-/// A frame on its way.
+/// A frame in the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) sent_ns: u64,
     pub(super) sequence: u64,
     pub(super) flow: u32,
-    /// Where it is: a place in [`Wiring::hops`](super::wiring::Wiring::hops).
+    /// Its hop, by the index in [`Wiring::hops`](super::wiring::Wiring::hops).
     pub(super) hop: u32,
 }
 
-/// What a transmitter can do now.
+/// What a transmitter can do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// Send the first frame of this queue of this class.
     Send { class: u8, queue: u16 },
-    /// Nothing before this time, unless another frame comes.
+    /// Wait until this time, unless another frame arrives.
     Wait(u64),
 }
 
-/// Whether there was room.
+/// Whether the queue had room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Enqueued {
     Queued,
@@ -43,19 +43,20 @@ pub(super) struct Sender {
     classes: Vec<ClassQueues>,
     queue_frames: usize,
     queues: Vec<VecDeque<Frame>>,
-    /// One bit for each class that has a frame.
+    /// One bit for each class with a queued frame.
     waiting: u32,
-    /// The queue of each class whose turn it is, counted from its first.
+    /// The queue of each class that is next, counted from the class's first.
     turns: Vec<u16>,
-    /// What the kernel has taken out of one queue and not yet handed over: the queue, and how many more it may take.
+    /// A batch that the kernel has taken out of one queue and not yet passed on: the queue, and how many more frames
+    /// it can take.
     chain: Option<(u16, u8)>,
-    /// When the device is done with its last frame.
+    /// When the device has sent its last frame.
     free_ps: u64,
-    /// When the device will be done with each frame that it has taken into its ring.
+    /// When the device will have sent each frame in its ring.
     ring: VecDeque<u64>,
-    /// Frames on the cable, and when each is at its other end.
+    /// Frames on the cable, and when each arrives.
     cable: VecDeque<(u64, Frame)>,
-    /// Flows that always have a frame, and whose turn it is.
+    /// Flows that always have a frame, and the next of them.
     pub(super) flat_out: Vec<u32>,
     flat_out_turn: usize,
 }
@@ -81,7 +82,7 @@ impl Sender {
         }
     }
 
-    /// Puts a frame into its queue.
+    /// Queues a frame.
     #[inline]
     pub(super) fn enqueue(&mut self, frame: Frame, hop: &Hop, now_ns: u64) -> Enqueued {
         let too_long = match &mut self.discipline {
@@ -110,23 +111,23 @@ impl Sender {
         self.waiting != 0
     }
 
-    /// Whether gates say when its frames go.
+    /// Whether gates decide when its frames are sent.
     pub(super) fn has_gates(&self) -> bool {
         !matches!(self.discipline, Discipline::Priority)
     }
 
-    /// The frames that wait.
+    /// The queued frames.
     pub(super) fn queued(&self) -> impl Iterator<Item = &Frame> {
         self.queues.iter().flatten()
     }
 
-    /// The frames that are in the device or on the cable.
+    /// The frames in the device or on the cable.
     pub(super) fn on_cable(&self) -> impl Iterator<Item = &Frame> {
         self.cable.iter().map(|(_, frame)| frame)
     }
 
-    /// When the device takes a frame again; nothing if it does now. `next_ps` is the wire's time of the frame that would
-    /// be next, where there is only one class.
+    /// When the device accepts a frame again; `None` if it does now. `next_ps` is the transmission time of the next
+    /// frame, if there is only one class.
     #[inline]
     pub(super) fn busy_until_ns(&mut self, now_ns: u64, next_ps: impl Fn(&Self) -> u64) -> Option<u64> {
         let free_ns = match self.device {
@@ -136,7 +137,7 @@ impl Sender {
                 }
                 return self.ring.front().copied().filter(|_| self.ring.len() >= frames.max(1) as usize);
             }
-            // The bucket is full at `free_ps`: what is missing to the next frame is there so much earlier.
+            // The bucket is full at `free_ps`: the amount for the next frame is available earlier by what is missing.
             Device::Bucket(burst_ps) => {
                 let next_ps = next_ps(self).min(burst_ps);
                 (self.free_ps + next_ps).saturating_sub(burst_ps).div_ceil(1000)
@@ -146,17 +147,17 @@ impl Sender {
         Some(free_ns).filter(|free_ns| *free_ns > now_ns)
     }
 
-    /// The hop of the frame that is first in the first queue.
+    /// The hop of the first frame in the first queue.
     pub(super) fn first_waiting(&self) -> Option<u32> {
         Some(self.queues.first()?.front()?.hop)
     }
 
-    /// The flow that is next of those that always have a frame.
+    /// The next of the flows that always have a frame.
     pub(super) fn coming_flat_out(&self) -> Option<u32> {
         self.flat_out.get(self.flat_out_turn).copied()
     }
 
-    /// What the discipline says, of a device that takes a frame.
+    /// What the discipline decides for a device that accepts a frame.
     #[inline]
     pub(super) fn choose(&mut self, hops: &[Hop], now_ns: u64) -> Choice {
         let start_ps = self.start_ps(now_ns);
@@ -194,13 +195,13 @@ impl Sender {
         }
     }
 
-    /// Forgets what was handed over before: another attempt to send begins.
+    /// Forgets the current batch: a new attempt to send starts.
     #[inline]
     pub(super) fn begin_attempt(&mut self) {
         self.chain = None;
     }
 
-    /// The next frame of those that always have one; `None` where there are none.
+    /// The next frame of the flows that always have one; `None` if there are none.
     pub(super) fn next_flat_out(&mut self) -> Option<u32> {
         let flow = *self.flat_out.get(self.flat_out_turn)?;
         self.flat_out_turn = (self.flat_out_turn + 1) % self.flat_out.len();
@@ -219,7 +220,7 @@ impl Sender {
         Some(frame)
     }
 
-    /// Gives the device a frame. Returns when its transmission starts and ends.
+    /// Gives a frame to the device. Returns when its transmission starts and ends.
     #[inline]
     pub(super) fn send(&mut self, frame: Frame, wire_ps: u64, now_ns: u64) -> (u64, u64) {
         if let Device::Bucket(_) = self.device {
@@ -241,7 +242,7 @@ impl Sender {
         (start_ps / 1000, end_ns)
     }
 
-    /// When the first frame on the cable is at its other end; [`NEVER`] where there is none.
+    /// When the first frame on the cable arrives; [`NEVER`] if there is none.
     #[inline]
     pub(super) fn arrives_ns(&self) -> u64 {
         self.cable.front().map_or(NEVER, |first| first.0)
@@ -253,8 +254,8 @@ impl Sender {
         self.cable.pop_front().map(|(_, frame)| frame)
     }
 
-    /// When a frame that is given to the device now starts. One that follows another starts where that ended, within the
-    /// same ns: a cable's rate is kept to the ps however long it is busy.
+    /// When the transmission of a frame starts that is given to the device now. A frame that follows another starts
+    /// where that ended, within the same ns: a cable's rate is exact to the ps however long it is busy.
     #[inline]
     fn start_ps(&self, now_ns: u64) -> u64 {
         let now_ps = now_ns.saturating_mul(1000);
@@ -281,7 +282,7 @@ fn choose_by_standard<'a>(
         let wire_ps = hops[frame.hop as usize].wire_ps;
         let opening = windows.at(class, now_ns);
         if opening.open_ns > now_ns {
-            // A frame that no window is long enough for waits for ever.
+            // A frame that fits into no window waits for ever.
             if wire_ps.div_ceil(1000) <= windows.longest_ns(class) {
                 wait_ns = wait_ns.min(opening.open_ns);
             }
@@ -297,12 +298,12 @@ fn choose_by_standard<'a>(
     Choice::Wait(wait_ns)
 }
 
-/// The kernel takes up to nine frames of one queue before it hands them over (try_bulk_dequeue_skb_slow() in
-/// net/sched/sch_generic.c). If there is no further frame that may go, it has asked for one in vain, and asks again once
-/// those are handed over: whatever is refused then is charged twice.
+/// The kernel takes up to nine frames out of one queue before it passes them on (try_bulk_dequeue_skb_slow() in
+/// net/sched/sch_generic.c). If no further frame can be sent, it has tried in vain, and tries again once the batch is
+/// passed on: a frame refused then is charged twice.
 const CHAIN_FRAMES_MORE: u8 = 8;
 
-/// The chain as it is after `choice`.
+/// The batch after `choice`.
 #[inline]
 fn following(chain: Option<(u16, u8)>, choice: Choice) -> Option<(u16, u8)> {
     let Choice::Send { queue, .. } = choice else { return None };
@@ -312,7 +313,7 @@ fn following(chain: Option<(u16, u8)>, choice: Choice) -> Option<(u16, u8)> {
     }
 }
 
-/// The first frame that the kernel lets out: higher classes first, in a class each queue in its turn
+/// The first frame that the kernel passes: higher classes first, within a class the queues in turn
 /// (`taprio_dequeue_tc_priority`).
 #[inline]
 fn choose_by_kernel(
@@ -330,7 +331,7 @@ fn choose_by_kernel(
         let class = left.ilog2() as u8;
         left &= !(1 << class);
         let ClassQueues { first, count } = classes[usize::from(class)];
-        // As often as there are queues the turn moves on, and so is back where it was if none has a frame that may go.
+        // The turn advances once per queue, so it is unchanged if no queue has a frame that can be sent.
         for _ in 0..count {
             let turn = &mut turns[usize::from(class)];
             let queue = first + *turn;

@@ -1,18 +1,18 @@
-//! What the simulator runs: transmitters joined by cables, and flows with their ways through them.
+//! The input of the simulator: transmitters connected by cables, and flows with their routes.
 //!
-//! One step below a [`Network`](crate::network::Network): every frame of a flow takes the same way, and all that can be
-//! known of a frame before the simulation starts is in its [`Hop`]s.
+//! It is one step below a [`Network`](crate::network::Network): every frame of a flow takes the same route, and
+//! everything that is known of a frame before the simulation starts is in its [`Hop`]s.
 
 use std::fmt;
 
 use super::linux_gates::KernelSchedule;
 use super::standard_gates::Windows;
-use crate::placed::Span;
+use crate::span::Span;
 
 /// Why a network cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WiringError {
-    /// Where in the file.
+    /// The place in the file.
     pub span: Span,
     /// What is wrong, and what to do.
     pub what: String,
@@ -26,52 +26,52 @@ impl fmt::Display for WiringError {
 
 impl std::error::Error for WiringError {}
 
-/// Preamble and start delimiter, frame check sequence and gap: what a frame takes on a wire beyond its own bytes.
+/// Preamble and start delimiter, frame check sequence and gap: bytes on the wire in addition to a frame's own.
 pub const WIRE_OVERHEAD_BYTES: u32 = 24;
 
-/// All of it.
+/// The whole input.
 #[derive(Clone, Debug, Default)]
 pub struct Wiring {
-    /// What sends: ports of switches, and hosts' interfaces.
+    /// Ports of switches, and hosts' interfaces.
     pub transmitters: Vec<Transmitter>,
-    /// The hops of all flows, each flow's one behind another.
+    /// The hops of all flows, flow after flow.
     pub hops: Vec<Hop>,
     /// The flows.
     pub streams: Vec<Stream>,
-    /// What time 0 of the simulation is, in ns on the schedules' clock.
+    /// The time of the schedules' clock at time 0 of the simulation, in ns.
     pub zero_ns: i64,
 }
 
-/// What sends into a cable.
+/// A sender into a cable.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
-    /// Its name, for people: `switch/interface`, or the host's.
+    /// Its name in messages: `switch/interface`, or the host's.
     pub name: String,
-    /// Time from a frame's last bit on this side of the cable to its place in the queue on the other.
+    /// Time from a frame's last bit at this end of the cable to its arrival in the queue at the other end.
     pub delay_ns: u64,
     /// How frames are chosen.
     pub discipline: Discipline,
-    /// What becomes of a chosen frame.
+    /// How the device sends a chosen frame.
     pub device: Device,
     /// The queues of each class. A class that flows use has at least one.
     pub classes: Vec<ClassQueues>,
-    /// Frames that a queue holds; more are dropped.
+    /// The capacity of a queue, in frames; further frames are dropped.
     pub queue_frames: u32,
 }
 
-/// Where a class's queues are among a transmitter's.
+/// The queues of a class, among those of its transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassQueues {
-    /// The first.
+    /// The first queue.
     pub first: u16,
-    /// How many.
+    /// How many queues.
     pub count: u16,
 }
 
 /// How a transmitter chooses the next frame.
 #[derive(Clone, Debug)]
 pub enum Discipline {
-    /// The highest class that has one.
+    /// The highest class with a frame.
     Priority,
     /// The standard's gates.
     Standard(Windows),
@@ -79,49 +79,49 @@ pub enum Discipline {
     Linux(Box<KernelSchedule>),
 }
 
-/// What a transmitter's device does with a frame that it is given.
+/// How a transmitter's device sends frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
-    /// Sends one frame at a time at the cable's rate, and is given the next when it is done.
+    /// Sends one frame at a time at the cable's rate, and accepts the next when it has finished.
     Mac,
-    /// Takes up to so many frames into a ring, and sends them at the cable's rate.
+    /// Accepts frames into a ring of this size, and sends them at the cable's rate.
     Ring(u32),
-    /// Hands frames over at once, as veth does, and takes so many ns for each.
+    /// Delivers frames at once, as veth does, and takes this many ns for each.
     Instant(u64),
-    /// Hands frames over at once, as long as a bucket of so many ps holds the time that each would take at the cable's
-    /// rate: tc-tbf(8). Only for a transmitter of one class with one queue.
+    /// Delivers frames at once while a bucket of this many ps holds their transmission time at the cable's rate:
+    /// tc-tbf(8). Only for a transmitter of one class with one queue.
     Bucket(u64),
 }
 
-/// A transmitter on a flow's way.
+/// A transmitter on a flow's route.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
-    /// [`Wiring::transmitters`], by its place there.
+    /// Index in [`Wiring::transmitters`].
     pub transmitter: u32,
-    /// The class that the flow's frames come into there.
+    /// The class of the flow's frames there.
     pub class: u8,
-    /// The queue, among the transmitter's.
+    /// The queue, among those of the transmitter.
     pub queue: u16,
     /// Whether the listener is at the other end.
     pub last: bool,
-    /// How long a frame takes on the wire, in ps.
+    /// Transmission time of a frame, in ps.
     pub wire_ps: u64,
-    /// The bytes that the kernel holds against a class's longest frame (`skb->len`).
+    /// The bytes that the kernel compares with a class's longest frame (`skb->len`).
     pub kernel_bytes: u32,
-    /// The bytes that the kernel charges (`qdisc_pkt_len`): with the size table's overhead.
+    /// The bytes that the kernel charges (`qdisc_pkt_len`), with the size table's overhead.
     pub charged_bytes: u32,
-    /// The longest service data unit of its class, in bytes with the Ethernet header; the standard's.
+    /// The longest service data unit of its class, in bytes with the Ethernet header; for the standard's gates.
     pub longest_bytes: u32,
 }
 
 /// A flow.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Its first hop in [`Wiring::hops`].
+    /// Index of its first hop in [`Wiring::hops`].
     pub first_hop: u32,
-    /// How many hops; 0 for a flow that gets nowhere.
+    /// The number of hops; 0 for a flow without a route.
     pub hops: u16,
-    /// Bytes of a frame on the wire where it is received, overhead included.
+    /// Bytes of a frame on the wire at the listener, with overhead.
     pub wire_bytes: u32,
     /// When its talker sends.
     pub release: Release,
@@ -132,22 +132,22 @@ pub struct Stream {
 pub enum Release {
     /// Whenever its cable is free.
     FlatOut,
-    /// In every period at each of `offsets_ns`, which are in ascending order and below the period.
+    /// At each of `offsets_ns` in every period.
     Periodic {
         /// The period; not 0.
         period_ns: u64,
-        /// When in the period, counted from time 0.
+        /// Offsets in the period, from time 0, in ascending order and below the period.
         offsets_ns: Vec<u64>,
-        /// Frames at each, back to back.
+        /// Frames in each burst, back to back.
         frames: u32,
-        /// Each burst comes later by up to so much, at random.
+        /// The largest random delay of a burst.
         jitter_ns: u64,
     },
-    /// One frame at each of these times, in ascending order: a talker that was observed.
+    /// One frame at each of these times, in ascending order: an observed talker.
     Recorded(Vec<u64>),
 }
 
-/// How long so many bytes take at so many bit/s, in ps, rounded up.
+/// The transmission time of so many bytes at so many bit/s, in ps, rounded up.
 pub fn wire_ps(bytes: u32, bits_per_second: u64) -> u64 {
     let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(bits_per_second.max(1)));
     u64::try_from(ps).unwrap_or(u64::MAX)

@@ -7,6 +7,7 @@ mod lab;
 pub(crate) mod options;
 mod results;
 mod run;
+mod switch_file;
 mod tsn;
 mod tsn_simulate;
 pub(crate) mod values;

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use tardy_tsn::plan::commands::Classifying;
 
+use super::switch_file::SwitchFileArgs;
 use super::tsn_simulate::{TsnGenerateArgs, TsnSimulateArgs};
 use super::values::PositiveDuration;
 
@@ -28,13 +29,6 @@ pub(crate) enum TsnCommand {
     Watch(TsnWatchArgs),
     /// Send the flows through the switch and record their arrivals, with and without the shaper.
     Test(TsnTestArgs),
-}
-
-/// The file that every command reads.
-#[derive(Debug, Args)]
-pub(crate) struct SwitchFileArgs {
-    /// Switch file (docs/tsn.md), by path, or by name: tsn-two-flows
-    pub(crate) file: String,
 }
 
 /// `tardy tsn check`.

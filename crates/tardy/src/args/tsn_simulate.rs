@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::tsn::SwitchFileArgs;
+use super::switch_file::SwitchFileArgs;
 use super::values::{Duration, PositiveDuration};
 
 /// `tardy tsn simulate`.

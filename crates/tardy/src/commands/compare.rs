@@ -98,7 +98,7 @@ pub(super) fn print(runs: &[&Run], comparison: &Comparison, json: bool) -> Resul
     }
     for run in runs {
         let findings = findings::of(run, &published::options()?);
-        if let Some(slots) = summary::slots(run, &findings, output::width(), output::colour()) {
+        if let Some(slots) = summary::before_comparison(run, &findings, output::width(), output::colour()) {
             output::print(&(slots + "\n"))?;
         }
     }

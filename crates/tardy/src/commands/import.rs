@@ -224,7 +224,7 @@ impl Import {
     fn keep(&mut self, imported: ImportedRun, name: &str, named: bool) -> Result<()> {
         self.used.add(imported.used);
         if self.named_time_unit.is_none() {
-            self.named_time_unit = imported.time_unit_said.as_ref().map(|unit| format!("{name}: {unit}"));
+            self.named_time_unit = imported.time_unit_stated.as_ref().map(|unit| format!("{name}: {unit}"));
         }
         if named && matches!(self.place, Place::File(_)) {
             self.refuse_unused()?;

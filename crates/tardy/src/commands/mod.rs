@@ -14,6 +14,7 @@ pub(crate) mod load;
 pub(crate) mod origin;
 pub(crate) mod output;
 pub(crate) mod plot;
+mod progress;
 mod published;
 pub(crate) mod report;
 pub(crate) mod restore;

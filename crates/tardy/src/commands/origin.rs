@@ -4,6 +4,8 @@ use std::time::SystemTime;
 
 use tardy_record::run::Origin;
 use tardy_sys::kernel_files::KernelFiles;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// The origin of a run that this command makes. A file that cannot be read leaves its field empty.
 pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin {
@@ -14,13 +16,17 @@ pub(crate) fn of_this_command(started: SystemTime, fake: Option<u64>) -> Origin 
         id: format!("{}-{unique:08x}", stamp(started)),
         host: if fake.is_some() { "fake".to_owned() } else { read("/proc/sys/kernel/hostname") },
         boot_id: read("/proc/sys/kernel/random/boot_id"),
-        started_at: humantime::format_rfc3339_seconds(started).to_string(),
+        started_at: rfc3339(started),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     }
 }
 
 /// `20261121-093000`.
 pub(crate) fn stamp(time: SystemTime) -> String {
-    let text = humantime::format_rfc3339_seconds(time).to_string();
-    text.replace(['-', ':', 'Z'], "").replace('T', "-")
+    rfc3339(time).replace(['-', ':', 'Z'], "").replace('T', "-")
+}
+
+/// `2026-11-21T09:30:00Z`: whole seconds, UTC.
+fn rfc3339(time: SystemTime) -> String {
+    OffsetDateTime::from(time).truncate_to_second().format(&Rfc3339).unwrap_or_default()
 }

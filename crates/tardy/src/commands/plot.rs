@@ -1,7 +1,8 @@
 //! `tardy plot`: the latency plot as SVG.
 
 use anyhow::{Result, bail};
-use tardy_present::plot::{self, Options, curve};
+use tardy_present::latency_plot;
+use tardy_present::plot::{Options, curve};
 use tardy_record::Run;
 
 use super::output;
@@ -20,7 +21,7 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
     let undrawn = curve::undrawn(&runs);
     if curve::curves(&runs).is_empty() && !undrawn.is_empty() {
         bail!(
-            "nothing to draw: {} has counts and extremes but no distribution; 'tardy show' prints them",
+            "nothing to draw: no distribution of {}, only counts and extremes; 'tardy show' prints them",
             undrawn.join(", ")
         );
     }
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &PlotArgs) -> Result<Exit> {
         output::report(&format!("{name} is not drawn: it has no distribution"));
     }
     let file = output::claim(&arguments.output, &arguments.runs, arguments.force)?;
-    file.write(plot::latency_svg(&runs, &options).as_bytes())?;
+    file.write(latency_plot::svg(&runs, &options).as_bytes())?;
     output::report(&format!("plot {}", arguments.output.display()));
     Ok(Exit::Done)
 }

@@ -11,17 +11,17 @@ use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
 use tardy_measure::run::result_file::{ResultFile, is_same_place};
 use tardy_measure::run::{Outcome, Request, conduct};
-use tardy_present::noise;
+use tardy_present::sections::phase_lock as shown;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 
+use super::progress::Progress;
 use super::{origin, output, report, show};
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::plan::{Extras, Machine, Pins, pin_notices, refuse_unused, resolve};
-use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::usage_error::{UsageError, wrong};
 
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         plan,
     };
     pin_notices(&request.plan, &request.facts).iter().for_each(|line| output::report(line));
-    for warning in noise::in_step(&phase_lock::beforehand(&request.plan, &request.facts)) {
+    for warning in shown::warnings(&phase_lock::beforehand(&request.plan, &request.facts)) {
         output::report(&warning);
     }
     let report = arguments.report.as_ref().map(|report| report_path(report.as_deref(), &request.output));

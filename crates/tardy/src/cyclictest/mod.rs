@@ -28,6 +28,8 @@ use tardy_record::plan::Plan;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::signals::remember_requests;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
 
 use crate::commands::{origin, output};
 use crate::exit::Exit;
@@ -194,10 +196,7 @@ fn can_set_dma_latency() -> bool {
 fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circumstances {
     let arguments: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let date = |at: SystemTime| {
-        let text = humantime::format_rfc3339_seconds(at).to_string();
-        tardy_formats::rfc2822_of(&text).unwrap_or(text)
-    };
+    let date = |at: SystemTime| OffsetDateTime::from(at).format(&Rfc2822).unwrap_or_default();
     let text = |fact: &Fact<String>| fact.get().cloned().unwrap_or_default();
     Circumstances {
         command_line: arguments.join(" "),

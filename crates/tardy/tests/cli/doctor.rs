@@ -195,7 +195,7 @@ fn the_run_of_each_trial_can_be_kept_and_tells_of_its_change() {
     let arguments =
         ["--fake", "7", "--duration", "1s", "--rounds", "2", "--only", "governor,idle", "-o", "kept"];
     let printed = tree.check(&arguments).exits(0);
-    let few = "too few to tell anything from chance, 8 at least";
+    let few = "at least 8 are needed to distinguish an effect from chance";
     assert!(unfolded(&printed.out).contains(few), "{}", printed.out);
     let governor = |name: &str| {
         let run = tree.bench.json(&format!("kept/round-002-{name}.run.json"));
@@ -234,7 +234,7 @@ fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
         assert!(told.contains(line), "{line} in {told}");
     }
     let nothing = tree.check(&["--fake", "1", "--only", "timer-migration"]).exits(1);
-    assert!(nothing.err.contains("nothing can be tried here"), "{}", nothing.err);
+    assert!(nothing.err.contains("no change can be tried here"), "{}", nothing.err);
     tree.may_do_anything(true);
     tree.write("proc/sys/kernel/timer_migration", "1\n");
     fs::remove_file(tree.root().join("proc/sys/kernel/osrelease")).unwrap();
@@ -295,7 +295,7 @@ fn ctrl_c_puts_everything_back_and_tells_what_there_is() {
     let status = Command::new("kill").args(["-INT", &doctor.id().to_string()]).status().unwrap();
     assert!(status.success());
     let printed = Printed::from(doctor.wait_with_output().unwrap()).exits(0);
-    assert!(unfolded(&printed.out).contains("It was ended before its time."), "{}", printed.out);
+    assert!(unfolded(&printed.out).contains("The trials were interrupted."), "{}", printed.out);
     assert_eq!(tree.files(), before);
     assert_eq!(tree.journal(), [] as [PathBuf; 0]);
 }
@@ -319,7 +319,7 @@ fn what_somebody_else_changes_meanwhile_is_left_as_they_want_it() {
     let map = tree.map().unwrap();
     tree.write("proc/sys/kernel/timer_migration", "7\n");
     let restored = tree.restore().exits(0);
-    assert!(restored.err.contains("left alone: ") && restored.err.contains("'7'"), "{}", restored.err);
+    assert!(restored.err.contains("not restored: ") && restored.err.contains("'7'"), "{}", restored.err);
     assert_eq!(tree.files()[&tree.root().join("proc/sys/kernel/timer_migration")], "7");
     assert_eq!(tree.journal(), [] as [PathBuf; 0]);
     wait_until("its map is let go of", || !tardy_sys::shared_map::is_in_use(&map).unwrap());

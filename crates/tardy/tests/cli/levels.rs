@@ -106,7 +106,7 @@ fn what_a_kill_left_is_restored() {
         fs::read_to_string(format!("{instance}/tracing_on")).is_ok_and(|on| on.trim() == "1")
     });
     let alive = bench.run(&["restore"]).exits(0);
-    assert!(alive.err.contains(&format!("left alone: trace instance {instance}")), "{}", alive.err);
+    assert!(alive.err.contains(&format!("not restored: trace instance {instance}")), "{}", alive.err);
     assert!(Path::new(&instance).exists());
     house.kill().unwrap();
     house.wait().unwrap();
@@ -147,7 +147,7 @@ fn noise_is_shown_as_noise() {
     let bench = Bench::new();
     let printed = bench.run(&fake("osnoise", "a.run.json")).exits(0).out;
     assert!(printed.contains("osnoise every 1s"), "{printed}");
-    assert!(printed.contains("the noisiest took"), "{printed}");
+    assert!(printed.contains("the noisiest lost"), "{printed}");
     assert!(printed.contains("No verdict on the limit of 100us: noise is"), "{printed}");
 }
 

@@ -12,7 +12,7 @@ fn seconds_under_load_add_up() {
         ["run", "--duration", "4s", "--load", "doload", "--limit", "1ms", "-o", "a.run.json", "--report"];
     let printed = bench.run(&arguments);
     assert!(matches!(printed.code, Some(0 | 5)), "{}\n{}", printed.out, printed.err);
-    assert!(printed.out.contains("This is no guarantee"), "{}", printed.out);
+    assert!(printed.out.contains("This is not a guarantee"), "{}", printed.out);
     let run = bench.json("a.run.json");
     assert_eq!(run["progress"]["state"], "complete");
     assert_eq!(run["progress"]["planned_ns"], 4_000_000_000u64);

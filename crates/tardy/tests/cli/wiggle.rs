@@ -104,7 +104,7 @@ fn parts_of_a_recipe_have_timers_of_their_own() {
     fs::write(bench.path("parts.toml"), recipe).unwrap();
     let printed = bench.run(&fake("a.run.json", &["./parts.toml"])).exits(0).out;
     for told in [
-        "Phase 1: busy, gpiochip0:17 through chardev, as fast as it can, SCHED_OTHER",
+        "Phase 1: busy, gpiochip0:17 through chardev, as fast as possible, SCHED_OTHER",
         "Phase 2: 30 us, gpiochip0:17 through chardev, clock_nanosleep every 30us, SCHED_FIFO 90",
         "Phase 4: 25 us, round 2, gpiochip0:17 through chardev, clock_nanosleep every 25us",
         "The timer of 25us is in step with periodic noise: 5 intervals for 1 period of 125.00 us",
@@ -129,7 +129,7 @@ fn a_dry_run_says_which_pin_will_be_driven() {
     let dry = fake("a.run.json", &["--probe", "gpio-wiggle", "--out", "WLAN_ON", "--dry-run"]);
     let printed = bench.run(&dry).exits(0);
     assert!(printed.err.contains("out: gpiochip0:28 (WLAN_ON)"), "{}", printed.err);
-    assert!(printed.err.contains("warning: the line that will be driven"), "{}", printed.err);
+    assert!(printed.err.contains("warning: gpiochip0:28 is named WLAN_ON"), "{}", printed.err);
     assert!(!bench.path("a.run.json").exists());
 }
 

@@ -85,7 +85,7 @@ fn what_is_missing_is_told_beforehand() {
     let shown = bench.run(&[&words[..], &[bare.to_str().unwrap()]].concat()).exits(2);
     assert!(shown.err.contains("/proc/xenomai") && shown.err.contains("--probe kernel"), "{}", shown.err);
     let shown = bench.run(&["run", "--probe", "xenomai", "--fake", "1"]).exits(2);
-    assert!(shown.err.contains("not made up"), "{}", shown.err);
+    assert!(shown.err.contains("not simulated"), "{}", shown.err);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::sync::OnceLock;
 
 use tardy_lab::arch::Arch;
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
 use tardy_lab::packages::PackageStore;
 
@@ -42,7 +43,7 @@ pub(crate) fn are_there() -> bool {
 fn can_be_built(spec: &str) -> bool {
     let spec = KernelSpec::parse(spec).unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut |text: &str| eprintln!("{text}")).unwrap();
-    match in_place(&kernel) {
+    match build(&kernel) {
         Ok(_) => true,
         Err(error) if error.is_of_the_machine() => {
             eprintln!("skipped: {error}");
@@ -54,12 +55,13 @@ fn can_be_built(spec: &str) -> bool {
 
 /// The files of both, built for `kernel`, by name.
 pub(crate) fn images(kernel: &Kernel) -> Result<Vec<(String, Vec<u8>)>, own_modules::OwnModuleError> {
-    let paths = in_place(kernel)?;
-    let modules = kernel::modules::resolve(kernel, &paths, &[]).unwrap();
+    let files = build(kernel)?;
+    let modules = kernel::modules::resolve(kernel, &files, &[]).unwrap();
     Ok(modules.into_iter().map(|module| (module.name, module.image)).collect())
 }
 
-fn in_place(kernel: &Kernel) -> Result<Vec<String>, own_modules::OwnModuleError> {
+fn build(kernel: &Kernel) -> Result<Vec<ModuleRequest>, own_modules::OwnModuleError> {
     let store = PackageStore::of_this_user().unwrap();
-    own_modules::in_place(&store, kernel, &NAMES.map(str::to_owned), &mut |text: &str| eprintln!("{text}"))
+    let wanted = NAMES.map(ModuleRequest::parse);
+    own_modules::build_wanted(&store, kernel, &wanted, &mut |text: &str| eprintln!("{text}"))
 }

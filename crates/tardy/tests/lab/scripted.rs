@@ -13,8 +13,9 @@ use tardy_lab::experiment::{Experiment, Host};
 use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::initramfs::Parts;
 use tardy_lab::guest::libraries;
+use tardy_lab::guest::messages::Message;
 use tardy_lab::guest::orders::Orders;
-use tardy_lab::guest::words::Word;
+use tardy_lab::kernel::module_request::ModuleRequest;
 use tardy_lab::kernel::{self, Kernel, KernelSpec};
 use tardy_lab::machine::{Machine, Pace};
 use tardy_lab::packages::PackageStore;
@@ -166,20 +167,20 @@ pub(crate) fn boot(
 ) -> Result<Booted, String> {
     let spec = KernelSpec::parse(kernel).unwrap();
     let kernel = kernel::find(&spec, Arch::X86_64, false, &mut notice).map_err(|error| error.to_string())?;
-    let wanted: Vec<String> =
-        scenes.iter().flat_map(|scene| &scene.modules).map(|name| (*name).to_owned()).collect();
+    let wanted: Vec<ModuleRequest> =
+        scenes.iter().flat_map(|scene| &scene.modules).map(|module| ModuleRequest::parse(module)).collect();
     let modules = kernel::modules::resolve(&kernel, &wanted, &[]).map_err(|error| error.to_string())?;
     let experiment = experiment(scenes, pace.unwrap_or_default(), &kernel, guests)?;
     let mut lines: Vec<(Instant, String)> = Vec::new();
-    let mut hear = |word: &Word| {
-        if let Word::Say { text } = word {
+    let mut receive = |message: &Message| {
+        if let Message::Output { text } = message {
             lines.push((Instant::now(), text.clone()));
         }
     };
     let turn = Turn::on_one();
     let host = Host { core: Some(turn.core()), cancel: None };
     let begin = Instant::now();
-    let outcome = experiment.run(&kernel, modules, host, &mut hear).map_err(|error| error.to_string())?;
+    let outcome = experiment.run(&kernel, modules, host, &mut receive).map_err(|error| error.to_string())?;
     let booted = Booted::of(&lines, outcome.files, outcome.lab.identity, begin);
     println!("{}: {}", kernel.release, booted.times);
     Ok(booted)

@@ -1,4 +1,4 @@
-//! Module files as they lie in a package: `.ko`, `.ko.xz`, `.ko.gz`, `.ko.zst`.
+//! Compressed module files: `.ko`, `.ko.xz`, `.ko.gz`, `.ko.zst`.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-/// No module is longer unpacked, in bytes (a debug build's amdgpu is about half of it); a file that claims more is
+/// The longest uncompressed module in bytes; a debug build of amdgpu has about half of it. A file that would be longer is
 /// hostile.
 const SIZE_LIMIT: u64 = 1 << 30;
 
-/// Unpacks by the ending of the file's name.
+/// Uncompresses a file by the extension of its name.
 pub(super) fn unpack(path: &Path, packed: Vec<u8>) -> io::Result<Vec<u8>> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending {
@@ -43,7 +43,7 @@ fn too_long() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "longer than any module")
 }
 
-/// Takes no more than a module can be long.
+/// A buffer that accepts at most the length of the longest module.
 struct Limited(Vec<u8>);
 
 impl Write for Limited {
@@ -68,7 +68,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A file's bytes, packed as its name says.
+    /// A file's bytes, compressed by the extension of its name.
     pub(crate) fn pack(name: &str, bytes: &[u8]) -> Vec<u8> {
         match name.rsplit_once('.').unwrap().1 {
             "xz" => {
@@ -87,7 +87,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_packing_is_undone() {
+    fn every_compression_is_undone() {
         let bytes: Vec<u8> = (0..100_000_u32).flat_map(|n| (n / 7).to_le_bytes()).collect();
         for name in ["a.ko", "a.ko.xz", "a.ko.gz", "a.ko.zst"] {
             assert!(unpack(Path::new(name), pack(name, &bytes)).unwrap() == bytes, "{name}");
@@ -95,7 +95,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn half_a_file_is_an_error() {
+    fn a_truncated_file_is_an_error() {
         for name in ["a.ko.xz", "a.ko.gz", "a.ko.zst"] {
             let mut packed = pack(name, &[7; 5000]);
             packed.truncate(packed.len() / 2);

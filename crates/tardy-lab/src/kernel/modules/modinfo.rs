@@ -1,29 +1,29 @@
-//! What a module says of itself, from the `.modinfo` section of its ELF file.
+//! A module's description of itself, from the `.modinfo` section of its ELF file.
 //!
 //! Layouts: `Elf64_Ehdr` and `Elf64_Shdr` of the System V ABI's gABI; the section holds `key=value` texts, each ended by
 //! a zero byte (include/linux/moduleparam.h).
 
 use thiserror::Error;
 
-/// What the lab needs to know of a module.
+/// What the lab needs from a module's description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Modinfo {
-    /// Modules that must be loaded before it.
+    /// Modules that must be loaded before this one.
     pub(super) depends: Vec<String>,
-    /// Modules or aliases that should be.
+    /// Modules or aliases that should be loaded before this one.
     pub(super) soft_before: Vec<String>,
-    /// Other names.
+    /// Its other names.
     pub(super) aliases: Vec<String>,
-    /// The release of the kernel that it was built for.
+    /// The release of the kernel for which it was built.
     pub(super) release: Option<String>,
 }
 
-/// Why bytes are no module.
+/// Why a file is not a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum ModinfoError {
-    #[error("it is no 64-bit little-endian ELF file")]
+    #[error("not a 64-bit little-endian ELF file")]
     NotElf,
-    #[error("its section headers lead out of the file")]
+    #[error("its section headers point outside the file")]
     Sections,
     #[error("it has no .modinfo section")]
     NoModinfo,
@@ -33,7 +33,7 @@ pub(super) enum ModinfoError {
 const SECTION_HEADER: usize = 64;
 
 impl Modinfo {
-    /// Reads it. Never panics, whatever the bytes are.
+    /// Reads a module's description. Does not panic on any bytes.
     pub(super) fn of(image: &[u8]) -> Result<Self, ModinfoError> {
         let section = section(image, b".modinfo")?;
         let mut info = Self::default();
@@ -56,7 +56,7 @@ impl Modinfo {
     }
 }
 
-/// The names behind `pre:` in `pre: a b post: c`.
+/// The names after `pre:` in `pre: a b post: c`.
 fn before(softdep: &str) -> Vec<String> {
     let mut is_before = false;
     let mut names = Vec::new();
@@ -113,7 +113,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// An ELF file with that `.modinfo` and nothing else.
+    /// An ELF file with a `.modinfo` section and no other content.
     pub(crate) fn module(info: &[&str]) -> Vec<u8> {
         let section: Vec<u8> = info.iter().flat_map(|text| text.bytes().chain([0])).collect();
         let names = b"\0.shstrtab\0.modinfo\0";
@@ -159,7 +159,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_module_is_refused() {
+    fn a_file_that_is_not_a_module_is_refused() {
         assert_eq!(Modinfo::of(b"\x7fELF\x01\x01"), Err(ModinfoError::NotElf));
         let whole = module(&["depends="]);
         assert_eq!(Modinfo::of(&whole[..whole.len() - 1]), Err(ModinfoError::Sections));

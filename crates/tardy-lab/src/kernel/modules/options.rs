@@ -1,5 +1,4 @@
-//! The options of the kernel's configuration that make the modules of an experiment, from the Kconfig files and
-//! Makefiles of Linux 6.12.
+//! The configuration options that build the modules of experiments, from the Kconfig files and Makefiles of Linux 6.12.
 
 const OPTIONS: &[(&str, &str)] = &[
     ("8021q", "VLAN_8021Q"),
@@ -52,7 +51,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("virtio_net", "VIRTIO_NET"),
 ];
 
-/// The option, without `CONFIG_`, that makes a module; absent for modules that are not listed.
+/// The option, without `CONFIG_`, that builds a module; `None` for modules that are not listed.
 pub(super) fn of_module(name: &str) -> Option<&'static str> {
     OPTIONS.iter().find(|(module, _)| *module == name).map(|(_, option)| *option)
 }

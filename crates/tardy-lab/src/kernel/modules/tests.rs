@@ -5,7 +5,7 @@ use crate::arch::Arch;
 
 const RELEASE: &str = "6.12.1-x";
 
-/// A modules directory with the files that are given by path and `.modinfo`.
+/// A directory of modules, each given by its path and its `.modinfo`.
 struct Tree(tempfile::TempDir);
 
 impl Tree {
@@ -37,8 +37,8 @@ impl Tree {
     }
 
     fn resolve(&self, names: &[&str]) -> Result<Vec<String>, String> {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        match resolve(&self.kernel(), &names, &[]) {
+        let wanted: Vec<ModuleRequest> = names.iter().map(|name| ModuleRequest::parse(name)).collect();
+        match resolve(&self.kernel(), &wanted, &[]) {
             Ok(modules) => Ok(modules.into_iter().map(|module| module.name).collect()),
             Err(error) => Err(error.to_string().replace(&self.0.path().display().to_string(), "@")),
         }
@@ -46,7 +46,7 @@ impl Tree {
 }
 
 #[test]
-fn dependencies_come_first_and_nothing_twice() {
+fn dependencies_come_first_and_no_module_twice() {
     let tree = Tree::new(&[
         ("kernel/net/bridge/bridge.ko.xz", &["depends=stp,llc"]),
         ("kernel/net/802/stp.ko.gz", &["depends=llc"]),
@@ -59,29 +59,31 @@ fn dependencies_come_first_and_nothing_twice() {
         ["llc", "stp", "bridge", "sch_mqprio_lib", "sch_taprio"]
     );
     assert_eq!(tree.resolve(&[]).unwrap(), [""; 0]);
-    let modules = resolve(&tree.kernel(), &["llc".into()], &[]).unwrap();
+    let modules = resolve(&tree.kernel(), &[ModuleRequest::parse("llc")], &[]).unwrap();
     assert!(modules[0].image.starts_with(b"\x7fELF"));
 }
 
 #[test]
-fn what_waits_until_the_boot_is_over_comes_last_with_what_only_it_needs() {
+fn modules_at_rest_come_last_with_their_own_dependencies() {
     let tree = Tree::new(&[
         ("kernel/shared.ko", &["depends="]),
         ("kernel/early.ko", &["depends=shared"]),
         ("kernel/own.ko", &["depends="]),
         ("kernel/late.ko", &["depends=shared,own"]),
     ]);
-    let modules = resolve(&tree.kernel(), &["early".into()], &["late hold_us=3".into()]).unwrap();
-    let told: Vec<(&str, &str, bool)> = (modules.iter())
+    let modules =
+        resolve(&tree.kernel(), &[ModuleRequest::parse("early")], &[ModuleRequest::parse("late hold_us=3")])
+            .unwrap();
+    let loaded: Vec<(&str, &str, bool)> = (modules.iter())
         .map(|module| (module.name.as_str(), module.parameters.as_str(), module.at_rest))
         .collect();
     let expected =
         [("shared", "", false), ("early", "", false), ("own", "", true), ("late", "hold_us=3", true)];
-    assert_eq!(told, expected);
+    assert_eq!(loaded, expected);
 }
 
 #[test]
-fn what_is_built_in_is_not_loaded() {
+fn built_in_modules_are_not_loaded() {
     let tree = Tree::new(&[("kernel/a.ko", &["depends=veth,b"])]);
     fs::write(tree.0.path().join("modules.builtin"), "kernel/drivers/b.ko\n").unwrap();
     fs::write(tree.0.path().join("config"), "CONFIG_VETH=y\n").unwrap();
@@ -89,7 +91,7 @@ fn what_is_built_in_is_not_loaded() {
 }
 
 #[test]
-fn a_soft_dependency_may_be_an_alias_or_nothing() {
+fn a_soft_dependency_may_be_an_alias_or_missing() {
     let tree = Tree::new(&[
         ("kernel/lib/libcrc32c.ko.xz", &["softdep=pre: crc32c", "softdep=pre: nothing post: later"]),
         ("kernel/arch/x86/crypto/crc32c-intel.ko.xz", &["alias=crc32c"]),
@@ -101,14 +103,14 @@ fn a_soft_dependency_may_be_an_alias_or_nothing() {
 }
 
 #[test]
-fn updates_come_before_the_kernels_own() {
+fn a_module_in_updates_replaces_the_kernels_own() {
     let tree =
         Tree::new(&[("kernel/a.ko", &["depends=old"]), ("updates/dkms/a.ko.xz", &[]), ("extra/b.ko", &[])]);
     assert_eq!(tree.resolve(&["a"]).unwrap(), ["a"]);
 }
 
 #[test]
-fn circles_end() {
+fn circular_dependencies_end_and_deep_ones_are_refused() {
     let tree = Tree::new(&[("a.ko", &["depends=b"]), ("b.ko", &["depends=a", "softdep=pre: b"])]);
     assert_eq!(tree.resolve(&["a"]).unwrap(), ["b", "a"]);
     let names: Vec<(String, String)> =
@@ -120,17 +122,17 @@ fn circles_end() {
 }
 
 #[test]
-fn mistakes_name_kernel_and_option() {
+fn errors_name_the_kernel_and_the_option() {
     let tree = Tree::new(&[("a.ko", &["depends=sch_taprio"]), ("other.ko", &[]), ("damaged.ko.xz", &[])]);
     fs::write(tree.0.path().join("other.ko"), module(&["vermagic=6.1.0 SMP"])).unwrap();
     fs::write(tree.0.path().join("damaged.ko.xz"), "x").unwrap();
-    let mut said: Vec<String> = ["a", "veth", "nothing", "other", "damaged", "../a"]
+    let mut errors: Vec<String> = ["a", "veth", "nothing", "other", "damaged", "../a"]
         .into_iter()
         .map(|name| tree.resolve(&[name]).unwrap_err())
         .collect();
     fs::write(tree.0.path().join("config"), "# CONFIG_NET_SCH_TAPRIO is not set\nCONFIG_VETH=m\n").unwrap();
-    said.extend(["a", "veth"].map(|name| tree.resolve(&[name]).unwrap_err()));
+    errors.extend(["a", "veth"].map(|name| tree.resolve(&[name]).unwrap_err()));
     let bare = Kernel { modules: None, ..tree.kernel() };
-    said.push(resolve(&bare, &["veth".into()], &[]).unwrap_err().to_string());
-    insta::assert_snapshot!(said.join("\n"));
+    errors.push(resolve(&bare, &[ModuleRequest::parse("veth")], &[]).unwrap_err().to_string());
+    insta::assert_snapshot!(errors.join("\n"));
 }

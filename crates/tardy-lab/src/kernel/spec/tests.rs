@@ -13,7 +13,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn debian_kernels_are_read() {
+fn debian_kernels_are_parsed() {
     let Source::Debian(kernel) = spec("debian:6.12").source else { panic!() };
     assert_eq!(kernel, DebianKernel { series: "6.12".into(), rt: false, exact: None });
     let Source::Debian(kernel) = spec("debian:6.1-rt=6.1.192-2").source else { panic!() };
@@ -21,7 +21,7 @@ fn debian_kernels_are_read() {
 }
 
 #[test]
-fn words_for_the_command_line_may_hold_anything() {
+fn append_may_contain_blanks_quotes_and_commas() {
     for (text, append) in [
         ("debian:6.12,append='preempt=none'", "preempt=none"),
         ("debian:6.12,append=preempt=none", "preempt=none"),
@@ -36,22 +36,22 @@ fn words_for_the_command_line_may_hold_anything() {
 }
 
 #[test]
-fn options_of_an_image_come_in_any_order() {
-    let own = |text| match spec(text).source {
-        Source::Own(own) => own,
+fn options_may_be_in_any_order() {
+    let by_path = |text| match spec(text).source {
+        Source::Path(files) => files,
         Source::Debian(_) => panic!(),
     };
-    let kernel = own("boot/vmlinuz-6.1,dtbs=dtbs,append=quiet,modules='a, b',config=.config");
+    let kernel = by_path("boot/vmlinuz-6.1,dtbs=dtbs,append=quiet,modules='a, b',config=.config");
     assert_eq!(kernel.image, Path::new("boot/vmlinuz-6.1"));
     assert_eq!(kernel.modules.as_deref(), Some(Path::new("a, b")));
     assert_eq!(kernel.config.as_deref(), Some(Path::new(".config")));
     assert_eq!(kernel.device_trees.as_deref(), Some(Path::new("dtbs")));
-    assert_eq!(own("a=b/Image").image, Path::new("a=b/Image"));
-    assert_eq!(own("'a,b/Image'").image, Path::new("a,b/Image"));
+    assert_eq!(by_path("a=b/Image").image, Path::new("a=b/Image"));
+    assert_eq!(by_path("'a,b/Image'").image, Path::new("a,b/Image"));
 }
 
 #[test]
-fn mistakes_say_what_would_be_right() {
+fn errors_show_what_is_expected() {
     let texts = [
         "",
         ",append=quiet",
@@ -73,12 +73,12 @@ fn mistakes_say_what_would_be_right() {
         "vmlinuz,",
         "vmlinuz,append=a\nb",
     ];
-    let said: Vec<String> = texts.iter().map(|text| format!("{text:?}\n  {}", error(text))).collect();
-    insta::assert_snapshot!(said.join("\n"));
+    let errors: Vec<String> = texts.iter().map(|text| format!("{text:?}\n  {}", error(text))).collect();
+    insta::assert_snapshot!(errors.join("\n"));
 }
 
 #[test]
-fn names_for_files_are_plain_where_they_can_be() {
+fn a_slug_has_a_hash_only_if_it_needs_one() {
     for (text, slug) in [
         ("debian:6.12", "debian-6.12"),
         ("debian:6.12-rt", "debian-6.12-rt"),
@@ -104,7 +104,7 @@ fn any_spec() -> impl Strategy<Value = KernelSpec> {
     let path = || proptest::option::of("[a-c/,=. ]{1,6}".prop_map(PathBuf::from));
     let own = ("[a-c/][a-c/,=.]{0,6}", path(), path(), path()).prop_map(
         |(image, modules, config, device_trees)| {
-            Source::Own(OwnKernel { image: image.into(), modules, config, device_trees })
+            Source::Path(KernelByPath { image: image.into(), modules, config, device_trees })
         },
     );
     (prop_oneof![debian, own], append).prop_map(|(source, append)| KernelSpec { source, append })
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn different_kernels_have_different_names(a in any_spec(), b in any_spec()) {
+    fn different_kernels_have_different_slugs(a in any_spec(), b in any_spec()) {
         prop_assert!(a.slug().chars().all(is_safe), "{}", a.slug());
         if a.to_string() != b.to_string() {
             prop_assert_ne!(a.slug(), b.slug());
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_read_is_written_so_that_it_reads_the_same(text in "(debian:6\\.12(-rt)?|[a-c/]{1,4})(,append=[a-c=. \"]{1,5}|,append='[a-c,\" ]{1,5}')?") {
+    fn a_displayed_spec_parses_to_the_same_spec(text in "(debian:6\\.12(-rt)?|[a-c/]{1,4})(,append=[a-c=. \"]{1,5}|,append='[a-c,\" ]{1,5}')?") {
         if let Ok(spec) = KernelSpec::parse(&text) {
             prop_assert_eq!(KernelSpec::parse(&spec.to_string()).unwrap(), spec);
         }

@@ -1,4 +1,4 @@
-//! The configuration that apt runs with.
+//! apt's configuration.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub struct Suite {
     pub is_security: bool,
 }
 
-/// The suites that packages come from; those that a mirror does not have are left out.
+/// The suites of packages. Suites that a mirror does not have are left out.
 pub const SUITES: [Suite; 6] = [
     Suite { name: "bookworm", is_security: false },
     Suite { name: "bookworm-backports", is_security: false },
@@ -24,8 +24,8 @@ pub const SUITES: [Suite; 6] = [
     Suite { name: "trixie-security", is_security: true },
 ];
 
-/// Tools and what they depend on come from one release where they can, not each package from whichever release has
-/// the highest version. A package that is asked for by its version is not affected.
+/// Prefers one release, so that a tool and its dependencies come from the same release where possible, and not from the one
+/// with the highest version. Packages that are requested with a version are not affected.
 pub(super) const PREFERENCES: &str = "\
 Package: *
 Pin: release n=trixie
@@ -36,14 +36,14 @@ Pin: release n=trixie-security
 Pin-Priority: 700
 ";
 
-/// Where the archive is, and what it is checked with.
+/// The archive's addresses and keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirrors {
-    /// The archive itself.
+    /// The address of the main archive.
     pub main: String,
-    /// That of security updates.
+    /// The address of the security updates.
     pub security: String,
-    /// The keys that it is signed with.
+    /// The keys that verify the archive.
     pub keyring: PathBuf,
 }
 
@@ -58,11 +58,11 @@ impl Default for Mirrors {
 }
 
 impl Mirrors {
-    /// Debian's own addresses, or those in TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR: another mirror, or a
-    /// day of snapshot.debian.org for a kernel that the archive no longer has.
+    /// Debian's addresses, or those in TARDY_DEBIAN_MIRROR and TARDY_DEBIAN_SECURITY_MIRROR: another mirror, or a day of
+    /// snapshot.debian.org for a kernel that the archive no longer has.
     ///
     /// # Errors
-    /// When one of them is no address.
+    /// If one of them is not an address.
     pub fn of_environment() -> Result<Self, PackageError> {
         let mut mirrors = Self::default();
         for (name, place) in [
@@ -77,7 +77,7 @@ impl Mirrors {
     }
 }
 
-/// What goes into a sources list must be one word, without the brackets of options.
+/// Checks an address for the sources list: one word, without the brackets of options.
 fn address(name: &'static str, value: &str) -> Result<String, PackageError> {
     let is_word =
         |text: &str| text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '[' | ']' | '"' | '#' | '\\'));
@@ -100,13 +100,13 @@ pub(super) fn sources(mirrors: &Mirrors) -> String {
         .collect()
 }
 
-/// apt.conf, with the inherited lines in it.
+/// The content of apt.conf, with the lines inherited from the host.
 pub(super) fn apt_conf(state: &Path, arch: Arch, inherited: &str) -> Result<String, PackageError> {
     let place =
         state.to_str().filter(|place| !place.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')));
     let place = place.ok_or_else(|| PackageError::CachePath(state.to_owned()))?;
     let arch = arch.debian_name();
-    // What follows stands behind what is inherited, so that it wins. Lists stay compressed: they are 110 MB otherwise.
+    // These lines follow the inherited ones and override them. Lists stay compressed, because they would have 110 MB.
     Ok(format!(
         "{inherited}\
 Dir::Etc::main \"/dev/null\";
@@ -136,8 +136,8 @@ Acquire::Languages {{ \"none\"; }};
     ))
 }
 
-/// The lines of `apt-config dump` that say how archives are reached, and which dates the host takes for right.
-/// Everything else, hooks and directories above all, stays the host's.
+/// The lines of `apt-config dump` about the way to archives and the validity of dates. All other settings of the host, such as
+/// hooks and directories, are left out.
 pub(super) fn inherited(dump: &str) -> String {
     let is_inherited = |name: &str| {
         let Some(name) = name.strip_prefix("Acquire::") else { return false };
@@ -159,7 +159,7 @@ pub(super) fn inherited(dump: &str) -> String {
         .filter_map(|line| {
             let (name, value) = line.split_once(" \"")?;
             let value = value.strip_suffix("\";")?;
-            // A name or value that would end its place early is left out.
+            // A name or value that could end the statement early is left out.
             let is_plain = |text: &str| !text.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'));
             let is_name = !name.contains([' ', ';', '{', '}', '"']);
             (is_inherited(name) && is_name && !value.is_empty() && is_plain(value))
@@ -200,7 +200,7 @@ Dir::Etc::parts "apt.conf.d";
     }
 
     #[test]
-    fn the_configuration_names_only_private_places() {
+    fn the_configuration_has_private_paths_only() {
         let text = apt_conf(
             Path::new("/home/a user/.cache/tardy/apt/arm64"),
             Arch::Aarch64,
@@ -211,7 +211,7 @@ Dir::Etc::parts "apt.conf.d";
     }
 
     #[test]
-    fn a_place_that_apt_cannot_read_is_refused() {
+    fn a_path_that_apt_cannot_read_is_refused() {
         for place in ["/a\"b", "/a\\b", "/a\nb"] {
             assert!(
                 matches!(apt_conf(Path::new(place), Arch::X86_64, ""), Err(PackageError::CachePath(_))),

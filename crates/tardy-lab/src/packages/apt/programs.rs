@@ -1,4 +1,4 @@
-//! apt's and dpkg's programs, and what they say.
+//! The programs of apt and dpkg.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,14 +10,14 @@ use tardy_sys::child;
 use super::super::PackageError;
 use super::configuration;
 
-/// The programs that packages are fetched and unpacked with.
+/// The programs that fetch and unpack packages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Programs {
-    /// The directory that they are in; absent for the search path.
+    /// Their directory; `None` for the search path.
     pub directory: Option<PathBuf>,
 }
 
-/// A program that ended.
+/// A program that has ended.
 #[derive(Debug)]
 pub(super) struct Finished {
     program: &'static str,
@@ -27,17 +27,25 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// What it wrote, if it succeeded.
+    /// The program's standard output.
+    ///
+    /// # Errors
+    /// If the program failed.
     pub(super) fn expect(self, what: &str) -> Result<String, PackageError> {
         if self.status.success() {
             return Ok(self.stdout);
         }
-        let said = self.complaints();
-        Err(PackageError::Failed { what: what.to_owned(), program: self.program, status: self.status, said })
+        let output = self.error_output();
+        Err(PackageError::Failed {
+            what: what.to_owned(),
+            program: self.program,
+            status: self.status,
+            output,
+        })
     }
 
-    /// What it wrote to the standard error, or where that is empty to the standard output, indented.
-    pub(super) fn complaints(&self) -> String {
+    /// The program's standard error, or if that is empty its standard output, indented.
+    pub(super) fn error_output(&self) -> String {
         let text = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
         let lines: Vec<String> = text
             .lines()
@@ -59,13 +67,13 @@ impl Programs {
         self.run("dpkg-deb", &arguments, None, None)?.expect(what).map(drop)
     }
 
-    /// What the host's configuration says about reaching archives, as lines of apt's configuration.
+    /// The host's settings for reaching archives, as lines of apt's configuration.
     pub(super) fn host_configuration(&self) -> Result<String, PackageError> {
         let dump = self.run::<&str>("apt-config", &["dump"], None, None)?;
         Ok(configuration::inherited(&dump.expect("reading the host's apt configuration")?))
     }
 
-    /// Runs a program to its end. With `configuration`, apt reads that file and nothing else.
+    /// Runs a program to its end. With `configuration`, apt reads that file only.
     pub(super) fn run<A: AsRef<OsStr>>(
         &self,
         program: &'static str,
@@ -84,7 +92,7 @@ impl Programs {
         if let Some(directory) = directory {
             command.current_dir(directory);
         }
-        // What it starts must not go on when a person ends tardy.
+        // The program ends when tardy ends.
         child::prepare(&mut command, &[]);
         let output = command.output().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -107,11 +115,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_not_there_is_named_with_its_package() {
+    fn a_missing_program_is_named_with_its_package() {
         let programs = Programs { directory: Some("/nowhere/at/all".into()) };
         let error = programs.host_configuration().unwrap_err().to_string();
         assert!(
-            error.contains("apt-config is not on this machine") && error.contains("install apt"),
+            error.contains("apt-config, which fetches Debian's packages, is not installed")
+                && error.contains("install apt"),
             "{error}"
         );
         let error = programs.dpkg_deb("unpacking", ["-x".as_ref()]).unwrap_err().to_string();

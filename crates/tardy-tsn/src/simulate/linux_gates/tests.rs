@@ -19,7 +19,8 @@ fn running(order: &KernelOrder) -> KernelSchedule {
     KernelSchedule::installed(order, 0).unwrap()
 }
 
-/// How many frames of `charged_bytes` a class gets out between `from_ns` and `to_ns` if the device takes them at once.
+/// The number of frames of `charged_bytes` that a class sends between `from_ns` and `to_ns` if the device takes them
+/// at once.
 fn let_out(schedule: &mut KernelSchedule, class: u8, charged_bytes: u32, from_ns: u64, to_ns: u64) -> u32 {
     let mut frames = 0;
     let mut now_ns = from_ns;
@@ -48,7 +49,7 @@ fn a_window_in_two_entries_lets_out_12() {
 }
 
 #[test]
-fn the_kernels_own_mask_knows_no_budget() {
+fn the_kernels_own_mask_has_no_budget() {
     let mut schedule = running(&order(&[(u32::MAX, MS), (2, MS)]));
     assert_eq!(let_out(&mut schedule, 0, 1538, 0, 1_000_000), 1000);
 }
@@ -84,7 +85,7 @@ fn the_guard_band_is_strict() {
 }
 
 #[test]
-fn a_refused_frame_burns_the_budget_of_all() {
+fn a_refused_frame_uses_up_the_budget_of_all_classes() {
     let mut schedule = running(&order(&[(3, MS), (1, MS)]));
     // Class 1 has 12,500 bytes, class 0 never closes; a class that closes with it would have as much.
     assert_eq!(schedule.ask(1, 12_000, 0), Verdict::Pass);
@@ -126,7 +127,7 @@ fn a_cycle_shorter_than_the_list_cuts_it() {
 }
 
 #[test]
-fn all_is_open_before_the_base_time() {
+fn all_gates_are_open_before_the_base_time() {
     let entries = [(1, MS), (2, MS)];
     let mut schedule = running(&KernelOrder { base_ns: 5_000_000, ..order(&entries) });
     schedule.advance(4_999_999);
@@ -170,7 +171,7 @@ fn a_late_timer_opens_late_and_guards_in_time() {
 }
 
 #[test]
-fn cycles_in_which_nobody_asks_are_leapt_over() {
+fn cycles_without_frames_are_skipped() {
     let mut leapt = running(&order(&[(1, MS), (2, 2 * MS)]));
     let mut walked = leapt.clone();
     leapt.advance(3_000_000_000_000);
@@ -182,9 +183,9 @@ fn cycles_in_which_nobody_asks_are_leapt_over() {
 }
 
 #[test]
-fn a_timer_that_was_seen_fires_when_it_did() {
+fn an_observed_timer_fires_at_its_observed_time() {
     let mut schedule = KernelSchedule::installed(&order(&[(1, MS), (2, MS)]), 5_000).unwrap();
-    // The second entry's timer was seen, the third's was not: what comes next is too late to be its own.
+    // The second entry's timer was observed, the third's was not: the next observation is too late to be its own.
     schedule.fires_as_seen(vec![1_020_000, 3_500_000]);
     assert_eq!(schedule.next_change_ns(), 1_020_000);
     schedule.advance(1_019_999);

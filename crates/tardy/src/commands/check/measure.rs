@@ -21,10 +21,10 @@ use tardy_sys::scheduling;
 use crate::args::options::{RunOptions, TimerOptions};
 use crate::args::values::{CpuSelection, DmaLatency, Duration, PositiveDuration};
 use crate::args::{CheckArgs, TrialFlags};
+use crate::commands::progress::Progress;
 use crate::commands::{origin, output};
 use crate::exit::Exit;
 use crate::plan::{Extras, Machine, Pins, resolve};
-use crate::progress::Progress;
 use crate::recipe::Recipe;
 use crate::usage_error::wrong;
 

@@ -6,7 +6,7 @@ use tardy_lab::kernel::listing::{self, Listing, OfferState};
 use tardy_lab::packages::PackageStore;
 use tardy_present::table::Table;
 
-use super::prepare::print_notices;
+use super::assemble::print_notices;
 use crate::args::LabKernelsArgs;
 use crate::commands::output;
 use crate::exit::Exit;

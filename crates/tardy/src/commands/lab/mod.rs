@@ -1,5 +1,6 @@
 //! `tardy lab`: finds kernels, prepares and boots guests, compares their runs.
 
+mod assemble;
 mod guest_tardy;
 mod kernels;
 mod prepare;

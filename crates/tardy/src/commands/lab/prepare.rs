@@ -1,67 +1,22 @@
-//! Guests that are ready to boot, from a recipe and its flags.
-
-use std::time::Duration;
+//! Prepares the guests of a recipe with its flags, or of a switch file.
 
 use anyhow::{Context, Result};
 use tardy_host::trace::tracefs::Offer;
-use tardy_lab::experiment::Experiment;
 use tardy_lab::guest::cpio::Entry;
-use tardy_lab::guest::initramfs::Parts;
-use tardy_lab::guest::libraries;
-use tardy_lab::guest::orders::{self, Orders, Settle};
-use tardy_lab::kernel::modules::Module;
-use tardy_lab::kernel::{self, Kernel, KernelSpec, own_modules};
-use tardy_lab::machine::{Machine, Pace};
-use tardy_lab::packages::PackageStore;
-use tardy_record::load_spec::{LoadSpec, LoadTask};
-use tardy_sys::scheduling;
+use tardy_lab::guest::orders::{self, Orders};
+use tardy_lab::machine::Pace;
+use tardy_record::load_spec::LoadTask;
 
-use super::{guest_tardy, switch};
-use crate::args::options::or;
-use crate::args::{ExperimentArgs, GuestFlags};
-use crate::commands::output;
+use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace, tasks};
+use super::switch;
+use crate::args::ExperimentArgs;
 use crate::commands::tsn::switch_file;
 use crate::plan::{self, Extras, resolve};
 use crate::recipe::Recipe;
-use crate::usage_error::{UsageError, wrong};
+use crate::usage_error::UsageError;
 
 /// The default recipe.
 const DEFAULT_RECIPE: &str = "lab-quick";
-/// The kernels if neither flags nor recipe name any: the most common question.
-const DEFAULT_KERNELS: [&str; 2] = ["debian:6.12", "debian:6.12-rt"];
-const DEFAULT_GUEST_CPUS: u32 = 2;
-/// The name of the run file in the guest.
-pub(super) const RUN_FILE: &str = "run.run.json";
-/// Names of busybox in the guest, for shell commands of recipes.
-const BUSYBOX_NAMES: [&str; 16] = [
-    "sh", "cat", "cp", "dd", "echo", "find", "ls", "nc", "ping", "rm", "seq", "sleep", "tar", "true", "yes",
-    "gzip",
-];
-
-/// Guests that are ready to boot.
-pub(super) struct Prepared {
-    /// The recipe's name.
-    pub(super) recipe: String,
-    /// What it measures, in one sentence.
-    pub(super) about: String,
-    /// The title of its chapter in the report of all articles.
-    pub(super) chapter: Option<String>,
-    /// The experiment in each guest.
-    pub(super) experiment: Experiment,
-    /// The guests, in the order of their kernels.
-    pub(super) guests: Vec<Guest>,
-    /// CPUs of the host that guests may be pinned to.
-    pub(super) cores: Vec<u32>,
-}
-
-/// A guest.
-pub(super) struct Guest {
-    /// Its name in file names.
-    pub(super) slug: String,
-    pub(super) kernel: Kernel,
-    /// Modules to load, in order.
-    pub(super) modules: Vec<Module>,
-}
 
 /// Prepares the guests of the recipe. `notice` receives messages about steps that take time.
 pub(super) fn prepare(arguments: &ExperimentArgs, notice: &mut dyn FnMut(&str)) -> Result<Prepared> {
@@ -101,39 +56,6 @@ fn prepare_recipe(
     assemble(recipe, orders, files, arguments, notice)
 }
 
-/// Finds kernels, tools and the guest's tardy, and combines them with the orders.
-pub(super) fn assemble(
-    mut recipe: Recipe,
-    orders: Orders,
-    mut files: Vec<(String, Entry)>,
-    arguments: &ExperimentArgs,
-    notice: &mut dyn FnMut(&str),
-) -> Result<Prepared> {
-    recipe.lab = or(&arguments.lab, &recipe.lab);
-    let flags = &arguments.guest;
-    let machine = recipe.lab.machine();
-    let specs = kernel_specs(&recipe)?;
-    files.extend(tools(&recipe, machine, notice)?);
-    let modules = modules_wanted(&recipe, &orders);
-    let guests = guests(&specs, machine, flags.refresh, [&modules, &recipe.lab.modules_at_rest], notice)?;
-    let tardy = guest_tardy::find(flags.guest_tardy.as_deref(), machine.arch())?;
-    Ok(Prepared {
-        recipe: recipe.name.clone().unwrap_or_default(),
-        about: recipe.about.clone().unwrap_or_default(),
-        chapter: recipe.lab.chapter.clone(),
-        experiment: Experiment {
-            machine,
-            pace: pace(flags)?,
-            memory_mib: recipe.lab.memory().mib(),
-            patience: Duration::from_nanos(flags.patience.ns()),
-            orders,
-            parts: Parts { tardy, files, ..Parts::default() },
-        },
-        guests,
-        cores: scheduling::affinity().context("cannot read which CPUs this process may use")?,
-    })
-}
-
 /// Finds every mistake that the guest would find, before anything boots. Only the guest knows what its kernel's trace
 /// offers.
 fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError> {
@@ -146,75 +68,31 @@ fn check_plan(recipe: &Recipe, scale: f64, pace: Pace) -> Result<(), UsageError>
     resolve(recipe, Extras { scale, ..Extras::NONE }, &machine).map(drop)
 }
 
-fn kernel_specs(recipe: &Recipe) -> Result<Vec<KernelSpec>, UsageError> {
-    let specs: Vec<KernelSpec> = match &recipe.lab.kernels {
-        Some(kernels) => kernels.iter().map(|kernel| kernel.spec().clone()).collect(),
-        None => {
-            let parse = |text: &str| KernelSpec::parse(text).map_err(|error| wrong("kernel", error));
-            DEFAULT_KERNELS.into_iter().map(parse).collect::<Result<_, _>>()?
-        }
-    };
-    if specs.is_empty() {
-        return Err(wrong("kernels", "the list is empty; name a kernel, or remove the key"));
-    }
-    for (number, spec) in specs.iter().enumerate() {
-        if specs[..number].iter().any(|other| other.slug() == spec.slug()) {
-            return Err(wrong("kernel", format!("'{spec}' is given twice")));
-        }
-    }
-    Ok(specs)
-}
-
-pub(super) fn pace(flags: &GuestFlags) -> Result<Pace, UsageError> {
-    let cpus = flags.guest_cpus.unwrap_or(DEFAULT_GUEST_CPUS);
-    match (flags.realtime, flags.kvm) {
-        (true, _) => Ok(Pace::Realtime { cpus }),
-        (_, true) => Ok(Pace::Kvm { cpus }),
-        _ if flags.guest_cpus.is_some_and(|cpus| cpus != 1) => Err(wrong(
-            "guest-cpus",
-            "a guest whose clock counts instructions has one CPU: the emulator would run several in turn on one counter, and \
-             latencies between them would be those of its turns; add --realtime for a functional test",
-        )),
-        _ => Ok(Pace::default()),
-    }
-}
-
 fn orders(recipe: &Recipe, scale: f64, pace: Pace) -> Result<Orders> {
     let mut run = vec![orders::PROGRAM.to_owned(), "run".to_owned(), recipe_path(recipe)];
     run.extend(["-o".to_owned(), format!("{}/{RUN_FILE}", orders::RESULTS)]);
     if scale != 1.0 {
         run.extend(["--scale".to_owned(), scale.to_string()]);
     }
-    let mut orders = Orders { settle: settle(pace), commands: vec![run], ..Orders::default() };
+    let mut orders = Orders { idle: idle_criterion(pace), commands: vec![run], ..Orders::default() };
     for line in &recipe.lab.outside {
         orders.peer = true;
-        orders.outside.push(line.split_whitespace().map(str::to_owned).collect());
+        orders.peer_commands.push(line.split_whitespace().map(str::to_owned).collect());
     }
     if sends(recipe) {
         orders.peer = true;
         orders
-            .outside
-            .push([orders::PROGRAM, "load", "sink", orders::BOARD_ADDRESS].map(str::to_owned).to_vec());
+            .peer_commands
+            .push([orders::PROGRAM, "load", "sink", orders::GUEST_ADDRESS].map(str::to_owned).to_vec());
     }
     Ok(orders)
 }
 
-/// With the host's time an emulated CPU is too slow to become idle, and latencies are meaningless anyway.
-pub(super) fn settle(pace: Pace) -> Settle {
-    match pace {
-        Pace::Realtime { .. } => Settle { limit_ns: 2_000_000_000, ..Settle::default() },
-        Pace::Instructions { .. } | Pace::Kvm { .. } => Settle::default(),
-    }
-}
-
-/// Whether any load of the recipe sends to another host.
+/// Whether any load of the recipe sends to another host, on the port of `tardy load sink`.
 fn sends(recipe: &Recipe) -> bool {
-    tasks(recipe).any(|task| matches!(task, LoadTask::Network | LoadTask::Tcp { .. } | LoadTask::Udp { .. }))
-}
-
-fn tasks(recipe: &Recipe) -> impl Iterator<Item = &LoadTask> {
-    let of_phases = recipe.phase.iter().filter_map(|phase| phase.load.as_deref()).flatten();
-    recipe.run.loads().iter().chain(of_phases).flat_map(LoadSpec::tasks)
+    tasks(recipe).any(|task| {
+        matches!(task, LoadTask::Network | LoadTask::Tcp { port: None } | LoadTask::Udp { port: None })
+    })
 }
 
 /// The path of the recipe in the guest. Its name is part of the run.
@@ -230,62 +108,4 @@ fn recipe_file(recipe: &Recipe) -> Result<(String, Entry)> {
     }
     let text = toml::to_string(&recipe_of_guest).context("cannot write the recipe for the guest")?;
     Ok((recipe_path(recipe), Entry::File { content: text.into_bytes(), executable: false }))
-}
-
-/// Programs that the recipe names, with their libraries, from the distribution's packages.
-fn tools(recipe: &Recipe, machine: Machine, notice: &mut dyn FnMut(&str)) -> Result<Vec<(String, Entry)>> {
-    let mut files = Vec::new();
-    for tool in recipe.lab.tools.iter().map(String::as_str).chain(shell_for_commands(recipe)) {
-        let (package, path) = tool.split_once(':').ok_or_else(|| {
-            wrong(
-                "tools",
-                format!("'{tool}': expected PACKAGE:PATH, for example rt-tests:/usr/bin/cyclictest"),
-            )
-        })?;
-        let root = PackageStore::of_this_user()?.fetch_tool_root(machine.arch(), &[package], notice)?;
-        files.extend(libraries::tool(&root.root, path)?);
-        if path.ends_with("/busybox") {
-            let link = |name: &str| (format!("bin/{name}"), Entry::Link { target: path.to_owned() });
-            files.extend(BUSYBOX_NAMES.map(link));
-        }
-    }
-    Ok(files)
-}
-
-/// The shell for commands of the recipe, unless the recipe has one.
-fn shell_for_commands(recipe: &Recipe) -> Option<&'static str> {
-    let runs_commands = tasks(recipe).any(|task| matches!(task, LoadTask::Command { .. }));
-    let has_a_shell = recipe.lab.tools.iter().any(|tool| tool.ends_with("/busybox") || tool.ends_with("/sh"));
-    (runs_commands && !has_a_shell).then_some("busybox-static:/bin/busybox")
-}
-
-fn modules_wanted(recipe: &Recipe, orders: &Orders) -> Vec<String> {
-    let mut modules = recipe.lab.modules.clone();
-    if orders.peer && !modules.iter().any(|module| module == "veth") {
-        modules.push("veth".to_owned());
-    }
-    modules
-}
-
-fn guests(
-    specs: &[KernelSpec],
-    machine: Machine,
-    refresh: bool,
-    [modules, at_rest]: [&[String]; 2],
-    notice: &mut dyn FnMut(&str),
-) -> Result<Vec<Guest>> {
-    let guest = |spec: &KernelSpec| -> Result<Guest> {
-        let kernel = kernel::find(spec, machine.arch(), refresh, notice)?;
-        let store = PackageStore::of_this_user()?;
-        let modules = own_modules::in_place(&store, &kernel, modules, notice)?;
-        let at_rest = own_modules::in_place(&store, &kernel, at_rest, notice)?;
-        let modules = kernel::modules::resolve(&kernel, &modules, &at_rest)?;
-        Ok(Guest { slug: spec.slug(), kernel, modules })
-    };
-    specs.iter().map(guest).collect()
-}
-
-/// Prints messages about steps that take time.
-pub(super) fn print_notices() -> impl FnMut(&str) {
-    |text: &str| output::report(text)
 }

@@ -9,13 +9,13 @@ use tardy_measure::run::result_file::ResultFile;
 use tardy_record::run::Origin;
 use tardy_record::{Run, file};
 
-use super::prepare::RUN_FILE;
+use super::assemble::RUN_FILE;
 use crate::commands::origin;
 
 /// The run among a guest's files, with the lab and with the host's origin. The guest's own origin is the same every time.
 pub(super) fn run_of(outcome: &Outcome) -> Result<Run> {
     let (_, content) = outcome.files.iter().find(|(name, _)| name == RUN_FILE).ok_or_else(|| {
-        anyhow!("the guest returned no run file; its messages:\n    {}", outcome.said.join("\n    "))
+        anyhow!("the guest returned no run file; its messages:\n    {}", outcome.output.join("\n    "))
     })?;
     let mut run = file::from_text(content).context("the run file of the guest")?;
     run.lab = Some(outcome.lab.clone());

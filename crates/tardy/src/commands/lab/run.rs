@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use tardy_analyse::compare;
-use tardy_lab::crew;
 use tardy_lab::experiment::{ExperimentError, Host, Outcome};
-use tardy_lab::guest::words::Word;
+use tardy_lab::guest::messages::Message;
 use tardy_lab::machine::Pace;
+use tardy_lab::parallel_guests;
 use tardy_measure::run::result_file::ResultFile;
 use tardy_present::report::Chapter;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Guest, Prepared, prepare, prepare_chapters, print_notices};
+use super::assemble::{Guest, Prepared, print_notices};
+use super::prepare::{prepare, prepare_chapters};
 use super::results::{Files, run_of};
 use crate::args::LabRunArgs;
 use crate::commands::{compare as compare_command, output, report, show};
@@ -116,7 +117,7 @@ fn boot(jobs: &[Job<'_>], quiet: bool) -> Result<Vec<Result<Outcome, ExperimentE
     let signals = EndSignals::catch().context("cannot catch signals")?;
     let cancel = Some(signals.as_raw_fd());
     let cores = jobs.first().map_or(&[][..], |job| &job.prepared.cores);
-    Ok(crew::run(
+    Ok(parallel_guests::run(
         jobs.len(),
         cores,
         |number, core, tell| {
@@ -152,19 +153,19 @@ fn write(outcome: &Outcome, files: &Files) -> Result<Run> {
 }
 
 /// A guest's message for the user; `None` if the summary repeats it.
-fn describe(word: &Word) -> Option<String> {
+fn describe(word: &Message) -> Option<String> {
     match word {
-        Word::Booted { at_ns } => Some(format!("booted after {} of guest time", seconds(*at_ns))),
-        Word::Settled(settled) if settled.quiet => {
+        Message::Booted { at_ns } => Some(format!("booted after {} of guest time", seconds(*at_ns))),
+        Message::Idle(settled) if settled.quiet => {
             Some(format!("idle after {}; measuring", seconds(settled.settled_at_ns)))
         }
-        Word::Settled(settled) => {
+        Message::Idle(settled) => {
             Some(format!("not idle after {}; measuring anyway", seconds(settled.settled_at_ns)))
         }
-        Word::Say { text } => {
+        Message::Output { text } => {
             text.strip_prefix("tardy: ").filter(|text| !text.starts_with("run file")).map(str::to_owned)
         }
-        Word::File { .. } | Word::End { .. } => None,
+        Message::File { .. } | Message::End { .. } => None,
     }
 }
 
@@ -190,7 +191,7 @@ fn directory(arguments: &LabRunArgs, recipe: &str) -> PathBuf {
 fn dry_run(prepared: &Prepared) -> Result<Exit> {
     let mut text = String::new();
     for guest in &prepared.guests {
-        let words = prepared.experiment.words(&guest.kernel);
+        let words = prepared.experiment.emulator_arguments(&guest.kernel);
         text += &format!("{}: {}\n", guest.kernel.spec, guest.kernel.image.display());
         text += &format!("  {} {}\n", prepared.experiment.machine.emulator(), shell_words(&words));
         for module in &guest.modules {

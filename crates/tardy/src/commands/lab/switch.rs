@@ -8,7 +8,7 @@ use tardy_lab::guest::cpio::Entry;
 use tardy_lab::guest::orders::{self, Orders};
 use tardy_tsn::kernel_modules::KERNEL_MODULES;
 
-use super::prepare::{Prepared, RUN_FILE, assemble, pace, settle};
+use super::assemble::{Prepared, RUN_FILE, assemble, idle_criterion, pace};
 use crate::args::ExperimentArgs;
 use crate::args::options::{LabOptions, RecipeFlags, RunOptions};
 use crate::commands::tsn::switch_file;
@@ -31,7 +31,7 @@ pub(super) fn prepare(
     test.push(format!("{}/{RUN_FILE}", orders::RESULTS));
     test.extend(duration(arguments)?);
     let orders =
-        Orders { settle: settle(pace(&arguments.guest)?), commands: vec![test], ..Orders::default() };
+        Orders { idle: idle_criterion(pace(&arguments.guest)?), commands: vec![test], ..Orders::default() };
     let recipe = Recipe {
         about: Some(file.network.about.clone()),
         name: Some(stem),

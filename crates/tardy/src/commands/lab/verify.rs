@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
-use tardy_lab::crew;
 use tardy_lab::experiment::Host;
 use tardy_lab::machine::Pace;
+use tardy_lab::parallel_guests;
 use tardy_measure::run::result_file::ResultFile;
 use tardy_record::{Run, file};
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;
 
-use super::prepare::{Guest, Prepared, prepare, print_notices};
+use super::assemble::{Guest, Prepared, print_notices};
+use super::prepare::prepare;
 use super::results::{comparable, run_file, run_of};
 use crate::args::LabVerifyArgs;
 use crate::commands::output;
@@ -124,7 +125,7 @@ fn verify(
         }
     }
     let verdict = match differing {
-        0 => "identical every time".to_owned(),
+        0 => "the same bytes every time".to_owned(),
         _ => format!("{differing} of them differ from the first"),
     };
     output::print(&format!("{}: {booted} boots in {rounds} rounds, {verdict}\n", guest.slug))?;
@@ -145,11 +146,11 @@ fn boot(
             let (core, stop) = (prepared.cores[0], &stop);
             scope.spawn(move || hog(core, stop));
         }
-        let job = |_, core, tell: crew::Tell<'_>| {
+        let job = |_, core, tell: parallel_guests::OnMessage<'_>| {
             let host = Host { core: Some(core), cancel: Some(signals.as_raw_fd()) };
             prepared.experiment.run(&guest.kernel, guest.modules.clone(), host, tell)
         };
-        let outcomes = crew::run(count, &prepared.cores, job, |_, _| {});
+        let outcomes = parallel_guests::run(count, &prepared.cores, job, |_, _| {});
         stop.store(true, Ordering::Relaxed);
         outcomes
     });

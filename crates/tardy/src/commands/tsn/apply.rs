@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow, bail};
 use tardy_host::journal::Place;
-use tardy_present::tsn::check as shown;
+use tardy_present::tsn_check as shown;
 use tardy_record::units::format_duration_ns;
 use tardy_switch::{
     self, Applied, Leak, OpenVSwitch, Request,
@@ -96,7 +96,7 @@ pub(super) fn remove_switch(shelf: &Shelf, name: &str) -> Result<Exit> {
     })?;
     let Some(undone) = undone else { bail!("no switch {name} of tardy is active here") };
     for what in undone {
-        output::report(&format!("restored: {what}"));
+        output::report(&format!("put back: {what}"));
     }
     Ok(Exit::Done)
 }

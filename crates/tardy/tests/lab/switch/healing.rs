@@ -68,7 +68,7 @@ fn the_watcher_restarts_gates_that_stand_still() {
     );
     assert_eq!(printed.part("whole").status(), 0, "{}", printed.part("whole").text());
     let no_port = printed.part("no port");
-    assert!(no_port.text().contains("it is no port of the bridge any more"), "{}", no_port.text());
+    assert!(no_port.text().contains("not a port of the bridge any more"), "{}", no_port.text());
     assert_eq!(no_port.status(), 3);
     assert_eq!(counts("healed after a flap before it was watched"), (1, FRAMES), "what had waited");
     for cause in ["a flap", "being set down", "another child"] {
@@ -77,7 +77,7 @@ fn the_watcher_restarts_gates_that_stand_still() {
     assert_eq!(printed.part("healed with frames lost").number("timers"), 1);
     let watched = printed.part("watched").text();
     assert!(watched.contains("gates stood still 5 times"), "{watched}");
-    assert!(watched.contains("mended 5, not mended 0"), "{watched}");
+    assert!(watched.contains("repaired 5, not repaired 0"), "{watched}");
     assert_eq!(watched.matches("its carrier went").count(), 3, "{watched}");
     assert_eq!(watched.matches("had been stopped before it was watched").count(), 1, "{watched}");
     assert_eq!(watched.matches("a queue below its shaper was changed").count(), 1, "{watched}");

@@ -70,7 +70,7 @@ fn lists_of_any_length_are_applied_whole() {
         if count == NOT_SHOWN {
             assert_eq!((&shaper["shaper"], &shaper["entries_sent"]), (&"too_long".into(), &count.into()));
             let told = part("told").text();
-            assert!(told.contains("the kernel shows none of more than about 880 entries: 2000"), "{told}");
+            assert!(told.contains("cannot show one with more than about 880 entries: 2000"), "{told}");
         } else {
             // One that has not begun yet is still to come.
             let runs =

@@ -1,0 +1,70 @@
+//! What each phase of a run measured: a row for each series, and one for all of them.
+
+use serde::Serialize;
+use tardy_record::load_spec::LoadSpec;
+use tardy_record::plan::{ProbeKind, Wake};
+use tardy_record::series::Quantity;
+use tardy_record::{Run, Series};
+
+use crate::name::Readings;
+use crate::row::{self, Row};
+
+/// The results of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseFindings {
+    /// Index of the phase.
+    pub phase: usize,
+    /// Its label.
+    pub label: String,
+    /// The probe; `None` if the run has no plan for the phase.
+    pub probe: Option<ProbeKind>,
+    /// What its numbers are.
+    pub quantity: Quantity,
+    /// What is counted.
+    pub readings: Readings,
+    /// The time between two readings in ns, the longest of all threads; `None` if readings have no period, or it is
+    /// unknown.
+    pub period_ns: Option<u64>,
+    /// How its threads waited; `None` if none of them waited for a timer.
+    pub wake: Option<Wake>,
+    /// The loads during the phase, as given on the command line.
+    pub loads: Vec<LoadSpec>,
+    /// How long it counted, in ns: the longest of its series; `None` if none has counted yet.
+    pub measured_ns: Option<u64>,
+    /// A row for each series.
+    pub rows: Vec<Row>,
+    /// All series together; `None` if their bins do not fit each other, or if they count different things.
+    pub all: Option<Row>,
+    /// Indices of its series. Series of lower levels of the same cycles are not in it.
+    pub series: Vec<usize>,
+}
+
+/// The phases of `run`, in its order.
+pub fn of(run: &Run) -> Vec<PhaseFindings> {
+    (0..run.phases.len()).map(|phase| of_phase(run, phase)).collect()
+}
+
+fn of_phase(run: &Run, index: usize) -> PhaseFindings {
+    let phase = &run.phases[index];
+    let plan = run.plan.phases.get(index);
+    let is_own = |i: &usize| run.series[*i].phase == index && !run.series[*i].stands_beside();
+    let indices: Vec<usize> = (0..run.series.len()).filter(is_own).collect();
+    let series: Vec<&Series> = indices.iter().map(|i| &run.series[*i]).collect();
+    // The widths and the periods of a signal must not be pooled.
+    let is_apart = |one: &&Series| one.capture().is_some() && one.quantity == Quantity::Spacing;
+    let pools = !series.is_empty() && !series.iter().any(is_apart);
+    PhaseFindings {
+        phase: index,
+        label: phase.label.clone(),
+        wake: plan.and_then(|plan| plan.probe.timer()).map(|timer| timer.wake),
+        probe: plan.map(|plan| plan.probe.kind()),
+        quantity: series.first().map_or(Quantity::Latency, |one| one.quantity),
+        readings: series.first().map_or(Readings::default(), |one| Readings::of(one)),
+        period_ns: plan.map(|plan| plan.probe.longest_interval_ns()).filter(|ns| *ns > 0),
+        loads: plan.map_or_else(Vec::new, |plan| plan.loads.clone()),
+        measured_ns: series.iter().map(|one| one.counted_ns).max().filter(|ns| *ns > 0),
+        rows: series.iter().map(|one| row::of_series(one)).collect(),
+        all: pools.then(|| row::of_several("all", &series).ok()).flatten(),
+        series: indices,
+    }
+}

@@ -1,0 +1,87 @@
+//! Plots for a page, each drawn for a screen and for a phone, and the latency plot on its own.
+
+use serde::Serialize;
+use tardy_analyse::causes::Cause;
+use tardy_analyse::flows::FlowPhase;
+use tardy_analyse::name::Readings;
+use tardy_analyse::noise::NoisePhase;
+use tardy_record::Run;
+
+use crate::plot::curve::Curve;
+use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline};
+use crate::words::Words;
+
+const WIDE: f64 = 860.0;
+const NARROW: f64 = 356.0;
+
+/// A plot in both widths, as SVG.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    wide: String,
+    narrow: String,
+}
+
+/// What goes into every plot of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks {
+    /// The limit in ns.
+    pub limit_ns: Option<u64>,
+    /// Text across the plot.
+    pub mark: Option<&'static str>,
+    /// What is counted.
+    pub readings: Readings,
+    /// Words for that.
+    pub words: &'static Words,
+}
+
+/// A figure of whatever `draw` draws for an id and options; `None` if it draws nothing.
+pub fn both(id: &str, marks: Marks, draw: impl Fn(&str, &Options) -> Option<String>) -> Option<Figure> {
+    let Marks { limit_ns, mark, readings, words } = marks;
+    let options =
+        |width| Options { width, limit_ns, mark, readings, words, latency_max_ns: None, standalone: false };
+    let wide = draw(&format!("{id}-wide"), &options(WIDE))?;
+    let narrow = draw(&format!("{id}-narrow"), &options(NARROW))?;
+    Some(Figure { wide, narrow })
+}
+
+pub(crate) fn latency(id: &str, title: &str, curves: &[Curve], marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| (!curves.is_empty()).then(|| latency::draw(id, title, curves, options)))
+}
+
+pub(crate) fn exceedance(id: &str, curves: &[Curve], marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| (!curves.is_empty()).then(|| exceedance::draw(id, curves, options)))
+}
+
+pub(crate) fn timeline(id: &str, run: &Run, peak: &str, marks: Marks) -> Option<Figure> {
+    let recorded = run.own_series().any(|series| !series.block_maxima.maxima_ns.is_empty());
+    let watched = !run.environment.series.is_empty();
+    both(id, marks, |id, options| (recorded || watched).then(|| timeline::draw(id, run, peak, options)))
+}
+
+pub(crate) fn heat(id: &str, run: &Run, marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| heat::draw(id, run, options))
+}
+
+pub(crate) fn gaps(id: &str, run: &Run, phase: &NoisePhase, marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| gaps::draw(id, run, phase, options))
+}
+
+pub(crate) fn strip(id: &str, run: &Run, phase: &NoisePhase, marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| strip::draw(id, run, phase, options))
+}
+
+pub(crate) fn cycle(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| cycle::draw(id, run, phases, options))
+}
+
+pub(crate) fn drift(id: &str, run: &Run, phases: &[FlowPhase], marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| drift::draw(id, run, phases, options))
+}
+
+pub(crate) fn scope(id: &str, reactions: &scope::Reactions<'_>, marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| scope::draw(id, reactions, options))
+}
+
+pub(crate) fn moment(id: &str, title: &str, cause: &Cause, marks: Marks) -> Option<Figure> {
+    both(id, marks, |id, options| Some(moment::draw(id, title, cause, options)))
+}

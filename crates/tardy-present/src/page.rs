@@ -1,0 +1,319 @@
+//! What a report shows of one run, as a list of elements: headings, paragraphs, tables, figures.
+//!
+//! Templates draw these elements and know nothing else, so a new section needs no template.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::figures::{Figure, Marks};
+use crate::table::Table;
+use crate::terminal_text::typographic;
+
+/// One element of a page. Classes are those of the page's style sheet.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum Element {
+    /// A heading; level 2 begins a section.
+    Heading {
+        /// From 1 to 3.
+        level: u8,
+        /// Class, or empty.
+        class: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// A paragraph.
+    Paragraph {
+        /// Class, or empty.
+        class: &'static str,
+        /// Whether it is emphasised.
+        strong: bool,
+        /// The text.
+        text: String,
+    },
+    /// A paragraph of spans, each with an emphasised beginning, which may be empty.
+    Spans {
+        /// Class, or empty.
+        class: &'static str,
+        /// The spans: emphasised, plain.
+        spans: Vec<[String; 2]>,
+    },
+    /// A list without an order.
+    List {
+        /// Class, or empty.
+        class: &'static str,
+        /// The items.
+        items: Vec<String>,
+    },
+    /// A judgement, marked at its side.
+    Judgement(Judgement),
+    /// Key numbers.
+    Numbers {
+        /// The numbers.
+        numbers: Vec<KeyNumber>,
+    },
+    /// A table.
+    Table(PageTable),
+    /// A plot with a caption, which may be empty.
+    Figure {
+        /// The plot.
+        plot: Figure,
+        /// The caption.
+        caption: String,
+    },
+    /// Elements that are folded away below a summary.
+    Fold {
+        /// The summary.
+        summary: String,
+        /// Whether it is unfolded at first.
+        open: bool,
+        /// What it holds.
+        elements: Vec<Element>,
+    },
+    /// A line of code.
+    Code {
+        /// The code.
+        text: String,
+    },
+}
+
+/// Whether a judgement is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tone {
+    /// What was required held.
+    Kept,
+    /// It did not.
+    Broken,
+    /// Neither is known.
+    Neutral,
+}
+
+/// A judgement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// Whether it is good.
+    pub tone: Tone,
+    /// Whether a screen reader announces it at once.
+    pub alert: bool,
+    /// Its first paragraph, emphasised; empty for none.
+    pub strong: String,
+    /// Its further paragraphs.
+    pub paragraphs: Vec<String>,
+    /// A list at its end.
+    pub items: Vec<String>,
+}
+
+/// A number in large print.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyNumber {
+    name: String,
+    value: String,
+    unit: String,
+    note: String,
+}
+
+impl KeyNumber {
+    /// A number whose unit, if any, follows a no-break space in `value`.
+    pub fn new(name: &str, value: &str, note: String) -> Self {
+        let (value, unit) = value.split_once('\u{a0}').unwrap_or((value, ""));
+        Self { name: name.to_owned(), value: value.to_owned(), unit: unit.to_owned(), note }
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PageTable {
+    /// Class, or empty.
+    pub class: &'static str,
+    /// Whether it scrolls within a limited height.
+    pub tall: bool,
+    /// Whether cells repeat the heads of their columns, for a layout without columns.
+    pub named: bool,
+    /// Heads of the columns; empty for a table without them.
+    pub heads: Vec<String>,
+    /// Groups of rows.
+    pub bodies: Vec<Vec<PageRow>>,
+    /// The last row, emphasised.
+    pub foot: Option<PageRow>,
+}
+
+/// A row of a table. The first cell is the row's head.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PageRow {
+    /// Class, or empty.
+    pub class: &'static str,
+    /// The cells.
+    pub cells: Vec<Cell>,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// One line.
+    Text(String),
+    /// Several lines.
+    Lines(Vec<String>),
+}
+
+impl From<Vec<String>> for PageRow {
+    fn from(cells: Vec<String>) -> Self {
+        Self { class: "", cells: cells.into_iter().map(Cell::Text).collect() }
+    }
+}
+
+impl PageTable {
+    /// A table of these rows.
+    pub fn new(class: &'static str, heads: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self {
+            class,
+            heads: heads.iter().map(|head| (*head).to_owned()).collect(),
+            bodies: vec![rows.into_iter().map(PageRow::from).collect()],
+            ..Self::default()
+        }
+    }
+
+    /// A table of the terminal, with the signs of print.
+    pub fn typeset(class: &'static str, table: &Table) -> Self {
+        let (heads, rows) = table.heads_and_rows();
+        let cell = |cell: &String| match cell.strip_prefix('-') {
+            Some("") => "–".to_owned(),
+            Some(rest) => format!("−{}", typographic(rest)),
+            None => typographic(cell),
+        };
+        let head = |head: &String| match head.as_str() {
+            "us" => "µs".to_owned(),
+            head => head.strip_suffix(", us").map_or_else(|| head.to_owned(), |name| format!("{name}, µs")),
+        };
+        Self {
+            class,
+            heads: heads.iter().map(head).collect(),
+            bodies: vec![rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().into()).collect()],
+            ..Self::default()
+        }
+    }
+
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.iter().all(Vec::is_empty)
+    }
+}
+
+/// A heading.
+pub fn heading(level: u8, text: impl Into<String>) -> Element {
+    Element::Heading { level, class: "", text: text.into() }
+}
+
+/// A paragraph.
+pub fn paragraph(class: &'static str, text: &str) -> Element {
+    Element::Paragraph { class, strong: false, text: typographic(text) }
+}
+
+/// A paragraph for each text.
+pub fn paragraphs(class: &'static str, texts: &[String]) -> Vec<Element> {
+    texts.iter().map(|text| paragraph(class, text)).collect()
+}
+
+/// A plot with its caption; nothing if there is no plot.
+pub fn figure(plot: Option<Figure>, caption: &str) -> Option<Element> {
+    plot.map(|plot| Element::Figure { plot, caption: caption.to_owned() })
+}
+
+/// A table, folded away below a summary; nothing if it has no row.
+pub fn folded_table(summary: &str, table: PageTable) -> Option<Element> {
+    let elements = |table| vec![Element::Table(table)];
+    (!table.is_empty()).then(|| Element::Fold {
+        summary: summary.to_owned(),
+        open: false,
+        elements: elements(table),
+    })
+}
+
+/// Where on a page elements go. Within a place they stay in the order of the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In the header: machine and date, then what the kernel is.
+    Title,
+    /// In the header: why the numbers must not be used.
+    Alarm,
+    /// In the header: what was measured, in one sentence.
+    Lead,
+    /// In the header: the verdict on the limit.
+    Verdict,
+    /// In the header: what limits the conclusions.
+    Limits,
+    /// In the header: key numbers.
+    Numbers,
+    /// A separate section before the distribution.
+    Before,
+    /// In the section of the distribution: its plot.
+    Plot,
+    /// In the section of the distribution: parts of the way, phases compared.
+    Breakdown,
+    /// In the section of the distribution: the table of each phase.
+    Rows,
+    /// In the section of the distribution: notes to its tables.
+    Notes,
+    /// A separate section after the distribution.
+    After,
+}
+
+/// The parts of a page, as sections fill it.
+#[derive(Debug)]
+pub struct Page {
+    id: String,
+    marks: Marks,
+    parts: BTreeMap<Place, Vec<Vec<Element>>>,
+}
+
+/// What the templates show of one run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunPage {
+    /// Its anchor.
+    pub id: String,
+    /// Elements of its header.
+    pub header: Vec<Element>,
+    /// Its sections.
+    pub sections: Vec<Vec<Element>>,
+}
+
+impl Page {
+    /// An empty page. `id` is its anchor; `marks` go into every plot.
+    pub fn new(id: String, marks: Marks) -> Self {
+        Self { id, marks, parts: BTreeMap::new() }
+    }
+
+    /// The id of a plot.
+    pub fn plot_id(&self, name: &str) -> String {
+        format!("{}-{name}", self.id)
+    }
+
+    /// What goes into every plot.
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    /// Adds elements; none adds nothing.
+    pub fn add(&mut self, place: Place, elements: impl IntoIterator<Item = Element>) {
+        let elements: Vec<Element> = elements.into_iter().collect();
+        if !elements.is_empty() {
+            self.parts.entry(place).or_default().push(elements);
+        }
+    }
+
+    /// The finished page; `distribution` is the heading of the section with the distribution.
+    pub fn finish(mut self, distribution: &str) -> RunPage {
+        let mut take = |place: Place| self.parts.remove(&place).unwrap_or_default();
+        let header = [Place::Title, Place::Alarm, Place::Lead, Place::Verdict, Place::Limits, Place::Numbers];
+        let header = header.into_iter().flat_map(&mut take).flatten().collect();
+        let mut sections = take(Place::Before);
+        let mut main = vec![heading(2, distribution)];
+        let places = [Place::Plot, Place::Breakdown, Place::Rows, Place::Notes];
+        main.extend(places.into_iter().flat_map(&mut take).flatten());
+        sections.push(main);
+        sections.extend(take(Place::After));
+        RunPage { id: self.id, header, sections }
+    }
+}

@@ -1,0 +1,29 @@
+//! What the report shows of one run: the elements of all sections.
+
+use tardy_analyse::Findings;
+use tardy_analyse::name::Readings;
+use tardy_record::Run;
+
+use crate::figures::Marks;
+use crate::page::{Page, Place, RunPage, paragraphs};
+use crate::plot;
+use crate::section::{Context, Section};
+use crate::sections;
+
+/// `id` is the run's anchor, and the beginning of all ids in its part of the page.
+pub(super) fn of(sections: &[&dyn Section], run: &Run, findings: &Findings, id: String) -> RunPage {
+    let context = Context { run, findings, sections };
+    let marks = marks(sections, &[run], findings.limit_ns);
+    let mut page = Page::new(id, marks);
+    for section in sections {
+        section.page(&context, &mut page);
+        page.add(Place::Notes, paragraphs("note", &section.notes(&context)));
+    }
+    page.finish(marks.words.distribution)
+}
+
+/// What goes into every plot of `runs`.
+pub(super) fn marks(sections: &[&dyn Section], runs: &[&Run], limit_ns: Option<u64>) -> Marks {
+    let readings = Readings::of_runs(runs);
+    Marks { limit_ns, mark: plot::mark(runs), readings, words: sections::words(sections, readings) }
+}

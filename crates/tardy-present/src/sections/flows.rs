@@ -1,0 +1,323 @@
+//! Whether the slots of a time-aware switch held.
+
+use tardy_analyse::flows::{FlowFindings, FlowPhase, SlotVerdict};
+use tardy_analyse::name::{self, Readings};
+use tardy_analyse::phases::PhaseFindings;
+use tardy_record::flow::StampSource;
+use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
+use tardy_record::switch::{ScheduleSource, SwitchPlace, SwitchRecord};
+use tardy_record::units::format_duration_ns;
+use tardy_record::{Knowable, Run};
+
+use super::phase_words::distinct;
+use crate::figures;
+use crate::latency::{count, harmless, microseconds, prefixed, short, three_digits, with_unit};
+use crate::page::{Element, Judgement, Page, PageTable, Place, Tone, figure, heading, paragraphs};
+use crate::section::{Context, Measurement, Part, Planned, Section, Text};
+use crate::table::Table;
+use crate::terminal_text::{Style, typographic};
+use crate::words::{LATENCY, Words};
+
+/// Longer names are shortened.
+const NAME_MAX: usize = 24;
+/// Longer labels of phases are shortened in the terminal.
+const LABEL_MAX: usize = 28;
+
+/// The heads of the table.
+const HEADS: [&str; 9] =
+    ["flow", "class", "received", "lost", "bit/s", "outside", "worst, us", "opens at", "slot"];
+
+const CYCLE_CAPTION: &str = "When in the cycle frames arrived: arrivals modulo the cycle, as a rate on the wire, one \
+                             panel for each phase of the test. Behind the curves are the slots of each flow’s class in \
+                             the operating schedule (without the shaper: of the tested schedule), with darker guard \
+                             bands. A red tick below the axis marks a frame outside its slot.";
+const DRIFT_CAPTION: &str = "For each interval, from the earliest to the latest phase of the cycle at which a flow’s \
+                             frames arrived, with a mark at the median. A cycle that is not the schedule’s, or a clock \
+                             that drifts, shows as a slope; a gate that stopped, as a gap.";
+
+/// Words for frames.
+const WORDS: Words = Words { pooled: "all flows", ..LATENCY };
+
+/// Flows through a switch.
+pub struct Flows;
+
+impl Section for Flows {
+    fn name(&self) -> &'static str {
+        "flows"
+    }
+
+    fn text(&self, context: &Context<'_>, text: &mut Text) {
+        let phases = &context.findings.flows;
+        if phases.is_empty() {
+            return;
+        }
+        add_tables(phases, text);
+        let mut notes_block = text.block();
+        notes_block.paragraphs(Style::Faint, &notes(context.run, phases));
+        text.add(Part::Results, notes_block);
+        let mut conclusion = text.block();
+        conclusion.paragraphs(Style::Bold, &sentences(phases));
+        text.add(Part::Conclusion, conclusion);
+    }
+
+    fn page(&self, context: &Context<'_>, page: &mut Page) {
+        let (run, phases) = (context.run, &context.findings.flows);
+        if phases.is_empty() {
+            return;
+        }
+        let mut elements = vec![heading(2, "Slots")];
+        let sentences: Vec<String> = sentences(phases).iter().map(|text| typographic(text)).collect();
+        if !sentences.is_empty() {
+            let tone = match all_held(phases) {
+                Some(true) => Tone::Kept,
+                Some(false) => Tone::Broken,
+                None => Tone::Neutral,
+            };
+            let strong = String::new();
+            let judgement =
+                Judgement { tone, alert: false, strong, paragraphs: sentences, items: Vec::new() };
+            elements.push(Element::Judgement(judgement));
+        }
+        let marks = page.marks();
+        elements.extend(figure(figures::cycle(&page.plot_id("cycle"), run, phases, marks), CYCLE_CAPTION));
+        for phase in phases {
+            elements.push(heading(3, short(&harmless(&phase.label), 60)));
+            elements.push(Element::Table(PageTable::typeset("", &table(phase))));
+        }
+        elements.extend(paragraphs("note", &notes(run, phases)));
+        if let Some(drift) = figure(figures::drift(&page.plot_id("drift"), run, phases, marks), DRIFT_CAPTION)
+        {
+            elements.extend([heading(3, "Whether frames kept their place"), drift]);
+        }
+        page.add(Place::Before, elements);
+    }
+
+    fn measurement(&self) -> Option<&dyn Measurement> {
+        Some(self)
+    }
+
+    fn before_comparison(&self, context: &Context<'_>, text: &mut Text) {
+        let phases = &context.findings.flows;
+        if phases.is_empty() {
+            return;
+        }
+        text.add_paragraph(Part::Head, Style::Bold, &harmless(&name::of_run(context.run)));
+        add_tables(phases, text);
+        let mut conclusion = text.block();
+        conclusion.paragraphs(Style::Bold, &sentences(phases));
+        text.add(Part::Conclusion, conclusion);
+    }
+}
+
+impl Measurement for Flows {
+    fn is_made_by(&self, probe: ProbeKind) -> bool {
+        probe == ProbeKind::Switch
+    }
+
+    fn describes(&self, readings: Readings) -> bool {
+        readings == Readings::Frames
+    }
+
+    fn words(&self) -> &'static Words {
+        &WORDS
+    }
+
+    fn method(&self, _run: &Run, phase: &PhaseFindings, _labelled: bool) -> Option<String> {
+        let every =
+            phase.period_ns.map_or_else(String::new, |ns| format!(" every {}", format_duration_ns(ns)));
+        Some(format!("switch{every}"))
+    }
+
+    /// The section adds a sentence for each flow itself.
+    fn sentence(&self, _phase: &PhaseFindings) -> Option<String> {
+        None
+    }
+
+    fn planned(&self, plan: &PhasePlan) -> Planned {
+        let mut planned = Planned { wake: plan.probe.name().to_owned(), ..Planned::default() };
+        if let ProbePlan::Switch(switch) = &plan.probe {
+            planned.intervals_ns = distinct(switch.flows.iter().filter_map(|flow| flow.period_ns));
+        }
+        planned
+    }
+}
+
+/// A table of flows for each phase.
+fn add_tables(phases: &[FlowPhase], text: &mut Text) {
+    for phase in phases {
+        let mut block = text.block();
+        block.titled_table(&format!("Slots, {}", short(&harmless(&phase.label), LABEL_MAX)), &table(phase));
+        text.add(Part::Results, block);
+    }
+}
+
+/// The flows of a phase.
+fn table(phase: &FlowPhase) -> Table {
+    let mut table = Table::new(&HEADS);
+    phase.flows.iter().for_each(|flow| table.push(cells(flow)));
+    table
+}
+
+fn cells(flow: &FlowFindings) -> Vec<String> {
+    let worst = flow.early.worst_ns.max(flow.late.worst_ns);
+    vec![
+        short(&harmless(&flow.flow), NAME_MAX),
+        flow.class.to_string(),
+        count(flow.received),
+        flow.lost.map_or_else(|| "-".to_owned(), count),
+        prefixed(flow.rate_bps),
+        flow.outside.map_or_else(|| "-".to_owned(), |share| format!("{} %", three_digits(share * 100.0))),
+        if worst > 0 { microseconds(worst as f64) } else { "-".to_owned() },
+        opening_rate(flow),
+        word(flow.verdict).to_owned(),
+    ]
+}
+
+/// The rate at the opening of the flow's fullest slot: the rate of the port, while a queue is emptied.
+fn opening_rate(flow: &FlowFindings) -> String {
+    let fullest = flow.slots.iter().max_by_key(|slot| slot.frames).filter(|slot| slot.frames > 0);
+    fullest.map_or_else(|| "-".to_owned(), |slot| prefixed(slot.opening_rate_bps))
+}
+
+fn word(verdict: SlotVerdict) -> &'static str {
+    match verdict {
+        SlotVerdict::Held => "held",
+        SlotVerdict::HeldAtTheGate { .. } => "held at the gate",
+        SlotVerdict::Broken => "BROKEN",
+        SlotVerdict::CannotTell { .. } => "undecidable",
+        SlotVerdict::NothingCame => "no frames",
+        SlotVerdict::NotShaped => "-",
+    }
+}
+
+/// Whether the slots of all shaped flows held; `None` if there are none, or if it is undecidable for one and no slot is
+/// known to be broken.
+fn all_held(phases: &[FlowPhase]) -> Option<bool> {
+    let verdicts: Vec<SlotVerdict> = phases
+        .iter()
+        .flat_map(|phase| &phase.flows)
+        .map(|flow| flow.verdict)
+        .filter(|verdict| *verdict != SlotVerdict::NotShaped)
+        .collect();
+    let holds =
+        |verdict: &SlotVerdict| matches!(verdict, SlotVerdict::Held | SlotVerdict::HeldAtTheGate { .. });
+    let is_decided = |verdict: &&SlotVerdict| !matches!(verdict, SlotVerdict::CannotTell { .. });
+    let decided: Vec<&SlotVerdict> = verdicts.iter().filter(is_decided).collect();
+    let all_hold = decided.iter().all(|verdict| holds(verdict));
+    (!decided.is_empty() && (decided.len() == verdicts.len() || !all_hold)).then_some(all_hold)
+}
+
+/// The result of the test, a sentence for each flow.
+fn sentences(phases: &[FlowPhase]) -> Vec<String> {
+    phases
+        .iter()
+        .flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)))
+        .filter_map(sentence)
+        .collect()
+}
+
+fn sentence((phase, flow): (&FlowPhase, &FlowFindings)) -> Option<String> {
+    let name = short(&harmless(&flow.flow), NAME_MAX);
+    let of = count(flow.received);
+    Some(match flow.verdict {
+        SlotVerdict::Held => format!("The slot of {name} held: all {of} frames arrived in it."),
+        SlotVerdict::HeldAtTheGate { late } => format!(
+            "The slot of {name} held at the gate: {} of {of} frames arrived up to {} after its end, no later than a frame \
+             takes from the gate to its listener ({}).",
+            count(late),
+            with_unit(flow.late.worst_ns as f64),
+            with_unit(flow.dequeue_to_receive?.max_ns as f64),
+        ),
+        SlotVerdict::Broken => {
+            let part = |frames: u64, worst_ns: u64, when: &str| {
+                (frames > 0).then(|| {
+                    format!("{} frames arrived up to {} {when}", count(frames), with_unit(worst_ns as f64))
+                })
+            };
+            let parts = [
+                part(flow.early.frames, flow.early.worst_ns, "before it"),
+                part(flow.late.frames, flow.late.worst_ns, "after it"),
+            ];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            format!("The slot of {name} was violated: of {of} frames, {}.", parts.join(", and "))
+        }
+        SlotVerdict::CannotTell { shut_ns } => format!(
+            "Whether the slot of {name} held is undecidable: {} of {of} frames arrived outside it, but a frame takes up to \
+             {} from the gate to its listener, and the gate is closed for only {}.",
+            count(flow.early.frames + flow.late.frames),
+            with_unit(flow.dequeue_to_receive?.max_ns as f64),
+            with_unit(shut_ns as f64),
+        ),
+        SlotVerdict::NothingCame => {
+            format!("No frame of {name} arrived in phase {}.", harmless(&phase.label))
+        }
+        SlotVerdict::NotShaped => format!(
+            "Without the shaper, {} % of the frames of {name} arrived outside the slot that it has with the shaper.",
+            three_digits(flow.outside? * 100.0)
+        ),
+    })
+}
+
+/// Notes to the tables: where times come from, and what the switch reported.
+fn notes(run: &Run, phases: &[FlowPhase]) -> Vec<String> {
+    let mut notes = vec![
+        "outside: the share of frames that arrived outside the windows of their class; frames without the shaper are \
+         compared with the same windows. opens at: the rate in the first tenth of the fullest window."
+            .to_owned(),
+        stamps(phases),
+    ];
+    if let Some(cost) = phases.iter().flat_map(|phase| &phase.flows).find_map(|flow| flow.dequeue_to_receive)
+    {
+        notes.push(format!(
+            "From dequeueing to receipt a frame took {} to {}, half of them less than {} (by the kernel's own trace, {} \
+             frames): its time of arrival is that much later than its departure from the gate.",
+            with_unit(cost.min_ns as f64),
+            with_unit(cost.max_ns as f64),
+            with_unit(cost.median_ns as f64),
+            count(cost.frames)
+        ));
+    }
+    notes.extend(run.switch.iter().flat_map(of_switch));
+    notes
+}
+
+fn stamps(phases: &[FlowPhase]) -> String {
+    let mut sources: Vec<StampSource> =
+        phases.iter().flat_map(|phase| &phase.flows).map(|flow| flow.stamped_by).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let by = |source: &StampSource| match source {
+        StampSource::Hardware => "by the network device, on the wire",
+        StampSource::Software => "by the kernel, when the driver delivered the frame",
+        StampSource::Simulated => "by a simulator, which computed them",
+    };
+    format!("Times of arrival were taken {}.", sources.iter().map(by).collect::<Vec<_>>().join(", and "))
+}
+
+fn of_switch(switch: &SwitchRecord) -> Vec<String> {
+    let place = match switch.place {
+        SwitchPlace::Ports => "real ports, cabled to interfaces of this machine",
+        SwitchPlace::Namespaces => "network namespaces and virtual links of one machine",
+        SwitchPlace::Simulator => "a simulator",
+    };
+    let mut notes = vec![format!("Switch {}: {place}.", short(&harmless(&switch.name), NAME_MAX))];
+    notes.extend(switch.ports.iter().map(|port| {
+        let source = match port.source {
+            ScheduleSource::ReadBack => "read back from the kernel",
+            ScheduleSource::Sent => "as sent: the kernel cannot report so many entries",
+            ScheduleSource::File => "from the switch file: the switch itself was not queried",
+            ScheduleSource::Simulated => "simulated",
+        };
+        format!(
+            "Port {}: {} entries in a cycle of {}, {source}.",
+            short(&harmless(&port.port), NAME_MAX),
+            count(port.entries.len() as u64),
+            format_duration_ns(port.cycle_ns)
+        )
+    }));
+    if let Knowable::Known(seconds) = switch.tai_minus_utc_s {
+        notes.push(format!("TAI − UTC was {seconds} s."));
+    }
+    notes.extend(switch.remarks.iter().map(|remark| harmless(remark)));
+    notes
+}

@@ -1,0 +1,94 @@
+//! The top: what the kernel is and, before any number, whether the numbers may be used.
+
+use tardy_analyse::name;
+use tardy_record::run::State;
+use tardy_record::{Run, validity};
+
+use crate::lab;
+use crate::latency::{harmless, short};
+use crate::page::{Element, Judgement, Page, Place, Tone, paragraph};
+use crate::section::{Context, Part, Section, Text};
+use crate::terminal_text::{Style, capitalised};
+
+/// The top.
+pub struct Headline;
+
+impl Section for Headline {
+    fn name(&self) -> &'static str {
+        "headline"
+    }
+
+    fn text(&self, context: &Context<'_>, text: &mut Text) {
+        let run = context.run;
+        let mut block = text.block();
+        block.paragraph(Style::Bold, &harmless(&run.headline()));
+        for reason in invalid_because(run) {
+            block.paragraph(Style::Bad, &format!("INVALID: {reason}"));
+        }
+        if let Some(why) = context.findings.meaningless_because {
+            block.paragraph(Style::Bad, &format!("MEANINGLESS: {why}"));
+        }
+        if let Some(whose) = lab::whose(run) {
+            block.paragraph(Style::Plain, &whose);
+        }
+        for (index, limit) in limits(run).iter().enumerate() {
+            let is_incomplete = index == 0 && run.progress.state != State::Complete;
+            block.paragraph(if is_incomplete { Style::Bold } else { Style::Plain }, limit);
+        }
+        text.add(Part::Head, block);
+    }
+
+    fn page(&self, context: &Context<'_>, page: &mut Page) {
+        let run = context.run;
+        let spans = kicker(run).into_iter().map(|part| [String::new(), part]).collect();
+        let kicker = Element::Spans { class: "kicker", spans };
+        let title = Element::Heading { level: 1, class: "", text: harmless(&run.headline()) };
+        page.add(Place::Title, [kicker, title]);
+        let reasons = invalid_because(run);
+        if !reasons.is_empty() {
+            page.add(Place::Alarm, [alarm("Invalid. These numbers must not be used.".to_owned(), reasons)]);
+        }
+        page.add(Place::Alarm, lab::alarm(run).map(|text| alarm(text, Vec::new())));
+        page.add(Place::Limits, lab::whose(run).map(|text| paragraph("note", &text)));
+        let limits = limits(run);
+        if !limits.is_empty() {
+            page.add(Place::Limits, [Element::List { class: "limits", items: limits }]);
+        }
+    }
+}
+
+fn alarm(strong: String, items: Vec<String>) -> Element {
+    Element::Judgement(Judgement { tone: Tone::Broken, alert: true, strong, paragraphs: Vec::new(), items })
+}
+
+/// Why a run's numbers must not be used, one reason each; empty for a valid run.
+fn invalid_because(run: &Run) -> Vec<String> {
+    if run.validity.valid {
+        return Vec::new();
+    }
+    let reasons: Vec<String> = run.validity.spoilt_by.iter().map(|reason| harmless(reason)).collect();
+    if reasons.is_empty() { vec!["the run does not state why".to_owned()] } else { reasons }
+}
+
+/// What limits the conclusions, one each. That the run is incomplete comes first.
+fn limits(run: &Run) -> Vec<String> {
+    let missing = validity::what_is_missing(run);
+    let mut limits: Vec<&String> = run.validity.limits.iter().collect();
+    limits.sort_by_key(|limit| missing.as_ref() != Some(*limit));
+    limits.into_iter().map(|limit| capitalised(&harmless(limit))).collect()
+}
+
+/// Where and when: the kernel of a run in the lab, host, board, distribution, date.
+fn kicker(run: &Run) -> Vec<String> {
+    let machine = &run.facts.machine;
+    let known = [machine.board.get(), machine.distribution.get()];
+    let date = run.origin.started_at.replace('T', " ").replace('Z', " UTC");
+    let kernel = run.lab.as_ref().map(|_| name::of_run(run));
+    let parts = [kernel.as_ref(), Some(&run.origin.host), known[0], known[1], Some(&date)];
+    parts
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .map(|part| short(&harmless(part), 60))
+        .collect()
+}

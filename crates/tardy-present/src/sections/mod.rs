@@ -1,0 +1,84 @@
+//! The sections of a summary and of a report, one file for each feature, and the order in which they are shown.
+//!
+//! To add a feature, write a file with a type that implements [`Section`], and add it to [`ALL`].
+
+pub mod captures;
+pub mod causes;
+pub mod cost;
+pub mod distribution;
+pub mod environment;
+pub mod experiment;
+pub mod flows;
+pub mod foreign;
+pub mod headline;
+pub mod heat;
+pub mod levels;
+pub mod loads;
+pub mod machine;
+pub mod noise;
+pub mod outliers;
+pub mod phase_lock;
+pub mod phase_words;
+pub mod published;
+pub mod reactions;
+pub mod rounds;
+pub mod stops;
+pub mod tail;
+pub mod timeline;
+pub mod timer;
+pub mod tracer;
+pub mod verdict;
+pub mod wakes;
+pub mod wiggles;
+
+use tardy_analyse::name::Readings;
+use tardy_record::Run;
+
+use crate::section::{Section, describing};
+use crate::words::{LATENCY, Words};
+
+/// All sections, in order.
+pub static ALL: [&dyn Section; 27] = [
+    &headline::Headline,
+    &flows::Flows,
+    &distribution::Distribution,
+    &timer::Timer,
+    &tracer::Tracer,
+    &foreign::Foreign,
+    &captures::Captures,
+    &phase_lock::PhaseLock,
+    &stops::Stops,
+    &noise::Noise,
+    &levels::Levels,
+    &reactions::Reactions,
+    &wiggles::Wiggles,
+    &causes::Causes,
+    &wakes::Wakes,
+    &rounds::Rounds,
+    &published::Published,
+    &tail::Tail,
+    &timeline::Timeline,
+    &heat::Heat,
+    &loads::Loads,
+    &outliers::Outliers,
+    &environment::Environment,
+    &cost::Cost,
+    &machine::Machine,
+    &experiment::Experiment,
+    &verdict::Verdict,
+];
+
+/// Words for these readings; those for latencies if none of `sections` describes them.
+pub fn words(sections: &[&dyn Section], readings: Readings) -> &'static Words {
+    describing(sections, readings).map_or(&LATENCY, |measurement| measurement.words())
+}
+
+/// What the maxima of a run's series are: `highest latency`, or `longest gap or highest latency`.
+pub fn peaks(sections: &[&dyn Section], run: &Run) -> String {
+    let mut peaks: Vec<&str> =
+        run.own_series().map(|series| words(sections, Readings::of(series)).peak).collect();
+    // Lengths before latencies, whatever the order of the phases.
+    peaks.sort_unstable_by_key(|peak| (*peak == LATENCY.peak, *peak));
+    peaks.dedup();
+    if peaks.is_empty() { LATENCY.peak.to_owned() } else { peaks.join(" or ") }
+}

@@ -1,0 +1,54 @@
+//! Repeated phases: how much the maximum of one round predicts that of the next.
+
+use tardy_analyse::rounds::Rounds as Found;
+
+use crate::latency::{harmless, microseconds, short};
+use crate::page::{Element, Page, PageTable, Place, heading, paragraph};
+use crate::section::{Context, Part, Section, Text};
+use crate::table::Table;
+
+/// Longer labels are shortened.
+const LABEL_MAX: usize = 40;
+const HEADS: [&str; 6] = ["maxima of repeated phases, us", "rounds", "lowest", "median", "highest", "ratio"];
+
+/// Repeated phases.
+pub struct Rounds;
+
+impl Section for Rounds {
+    fn name(&self) -> &'static str {
+        "rounds"
+    }
+
+    fn text(&self, context: &Context<'_>, text: &mut Text) {
+        let table = table(&context.findings.rounds);
+        if !table.is_empty() {
+            let mut block = text.block();
+            block.table(&table);
+            text.add(Part::Details, block);
+        }
+    }
+
+    fn page(&self, context: &Context<'_>, page: &mut Page) {
+        let table = table(&context.findings.rounds);
+        if !table.is_empty() {
+            let note = paragraph("note", "How much the maximum of one round predicts that of the next.");
+            let table = Element::Table(PageTable::typeset("", &table));
+            page.add(Place::Breakdown, [heading(3, "From round to round"), table, note]);
+        }
+    }
+}
+
+fn table(rounds: &[Found]) -> Table {
+    let mut table = Table::new(&HEADS);
+    for rounds in rounds {
+        table.push(vec![
+            short(&harmless(&rounds.label), LABEL_MAX),
+            rounds.maxima_ns.len().to_string(),
+            microseconds(rounds.lowest_ns as f64),
+            microseconds(rounds.median_ns as f64),
+            microseconds(rounds.highest_ns as f64),
+            format!("{:.2}", rounds.highest_ns as f64 / rounds.lowest_ns.max(1) as f64),
+        ]);
+    }
+    table
+}

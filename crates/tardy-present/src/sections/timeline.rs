@@ -1,0 +1,29 @@
+//! Maxima over time, above loads and environment on the same time axis.
+
+use super::peaks;
+use crate::figures;
+use crate::page::{Page, Place, figure, heading};
+use crate::section::{Context, Section};
+
+/// Maxima over time.
+pub struct Timeline;
+
+impl Section for Timeline {
+    fn name(&self) -> &'static str {
+        "timeline"
+    }
+
+    fn page(&self, context: &Context<'_>, page: &mut Page) {
+        let caption = format!(
+            "The {} of each interval; below it, on the same time axis, the work of the loads and the state of the machine. \
+             The dotted line goes down from the worst of all. Ticks on the first axis are checkpoints: writing the run \
+             file is a load too.",
+            page.marks().words.peak
+        );
+        let peaks = peaks(context.sections, context.run);
+        let plot = figures::timeline(&page.plot_id("timeline"), context.run, &peaks, page.marks());
+        if let Some(figure) = figure(plot, &caption) {
+            page.add(Place::After, [heading(2, "When, and what else happened"), figure]);
+        }
+    }
+}

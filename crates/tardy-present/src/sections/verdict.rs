@@ -1,0 +1,161 @@
+//! The verdict on the limit: what was seen, what it supports, and what it does not guarantee.
+
+use tardy_analyse::findings::Findings;
+use tardy_analyse::verdict::Verdict as Found;
+use tardy_record::units::format_duration_ns;
+
+use crate::latency::{count, harmless, one_in, per_cent, rounded, three_digits, with_unit};
+use crate::page::{Element, Judgement, Page, Place, Tone};
+use crate::section::{Context, Part, Section, Text};
+use crate::terminal_text::{Style, typographic};
+
+/// The end of every verdict.
+const NO_GUARANTEE: &str = "This is not a guarantee: loads, temperatures and rare events that did not occur in this run \
+                            are not in its numbers.";
+
+/// An upper bound above this is not stated.
+const NO_BOUND_FROM: f64 = 0.99;
+
+/// The verdict.
+pub struct Verdict;
+
+impl Section for Verdict {
+    fn name(&self) -> &'static str {
+        "verdict"
+    }
+
+    fn text(&self, context: &Context<'_>, text: &mut Text) {
+        let mut block = text.block();
+        if let Some(why) = no_verdict(context) {
+            block.line(Style::Bold, &why);
+        }
+        if let Some(verdict) = &context.findings.verdict {
+            block.paragraph(Style::Bold, &outcome(verdict));
+            block.paragraphs(Style::Plain, &reservations(verdict));
+        }
+        text.add(Part::Conclusion, block);
+    }
+
+    fn page(&self, context: &Context<'_>, page: &mut Page) {
+        if let Some(verdict) = &context.findings.verdict {
+            let judgement = Judgement {
+                tone: if verdict.late_at_most == 0 { Tone::Kept } else { Tone::Broken },
+                alert: false,
+                strong: typographic(&outcome(verdict)),
+                paragraphs: reservations(verdict).iter().map(|text| typographic(text)).collect(),
+                items: Vec::new(),
+            };
+            page.add(Place::Verdict, [Element::Judgement(judgement)]);
+        }
+        let strong = |text| Element::Paragraph { class: "", strong: true, text };
+        page.add(Place::Verdict, no_verdict(context).map(strong));
+    }
+}
+
+/// Why there is no verdict although there is a limit.
+fn no_verdict(context: &Context<'_>) -> Option<String> {
+    let findings: &Findings = context.findings;
+    let limit = format_duration_ns(findings.limit_ns.filter(|_| findings.verdict.is_none())?);
+    let no_limit_because = || {
+        let mut readings = findings.phases.iter().map(|phase| phase.readings);
+        readings.find_map(|readings| context.describing(readings)?.no_limit_because())
+    };
+    let why = match findings.meaningless_because {
+        _ if !findings.validity.valid => "the run is invalid",
+        Some(_) => "the latencies mean nothing",
+        None => no_limit_because().unwrap_or("nothing was recorded"),
+    };
+    Some(format!("No verdict on the limit of {limit}: {why}."))
+}
+
+/// What was seen.
+fn outcome(verdict: &Found) -> String {
+    let limit = format_duration_ns(verdict.limit_ns);
+    let (one, many) = (verdict.readings.one(), verdict.readings.name());
+    let (total, time) = (count(verdict.wakeups), rounded(verdict.looked_ns));
+    let share = per_cent(verdict.share_of_limit);
+    let worst = with_unit(verdict.worst_ns as f64);
+    if verdict.late_at_most == 0 {
+        format!(
+            "The limit of {limit} was kept: the worst of {total} {many} took {worst} ({share} of the limit) in {time}."
+        )
+    } else if verdict.late_at_least == 0 {
+        let unanswered = count(verdict.late_at_most);
+        format!(
+            "Whether the limit of {limit} was kept is unknown: {unanswered} of {total} {many} went unanswered; the worst {one} \
+             that was seen took {worst} ({share} of the limit) in {time}."
+        )
+    } else {
+        format!(
+            "The limit of {limit} was exceeded: {} later; the worst took {worst} ({share} of the limit) in {time}.",
+            late(verdict)
+        )
+    }
+}
+
+fn late(verdict: &Found) -> String {
+    let (least, most, total) = (verdict.late_at_least, verdict.late_at_most, count(verdict.wakeups));
+    let many = verdict.readings.name();
+    match (least, most) {
+        (1, 1) => format!("1 of {total} {many} was"),
+        _ if least == most => format!("{} of {total} {many} were", count(most)),
+        _ => format!("between {} and {} of {total} {many} were", count(least), count(most)),
+    }
+}
+
+/// What the outcome supports, its assumption, and what it does not guarantee.
+fn reservations(verdict: &Found) -> [String; 2] {
+    [bound(verdict), NO_GUARANTEE.to_owned()]
+}
+
+fn bound(verdict: &Found) -> String {
+    let bound = &verdict.bound;
+    let many = verdict.readings.name();
+    if bound.upper > NO_BOUND_FROM {
+        return no_bound(verdict);
+    }
+    let confidence = per_cent(verdict.confidence);
+    let assumption = match bound.dispersion {
+        Some(dispersion) if dispersion > 1.0 => format!(
+            "Late {many} come in clusters (dispersion {}); the bound accounts for this.",
+            three_digits(dispersion)
+        ),
+        Some(_) => format!(
+            "The bound assumes that {many} are late independently of each other; counts per block of time agree with that."
+        ),
+        None => format!("The bound assumes that {many} are late independently of each other."),
+    };
+    let share = match bound.upper < 0.1 {
+        true => format!("{} {many}", one_in(bound.upper)),
+        false => format!("{} of {many}", one_in(bound.upper)),
+    };
+    let be = if bound.upper < 0.1 { "is" } else { "are" };
+    let place = if verdict.bounds.iter().any(|bound| bound.unpinned) { "thread" } else { "CPU" };
+    format!(
+        "With {confidence} confidence, at most {share} on any {place} {be} late under this load ({:.1e}). {assumption}",
+        ceil_two_digits(bound.upper),
+    )
+}
+
+/// Why the share of late readings cannot be bounded.
+fn no_bound(verdict: &Found) -> String {
+    let bound = &verdict.bound;
+    let (late, of) = (count(bound.late), count(bound.wakeups));
+    let (label, many) = (harmless(&bound.label), verdict.readings.name());
+    if verdict.late_at_least < verdict.late_at_most / 2 {
+        return format!(
+            "How many {many} were late is unknown: there is no histogram, or its bins are too wide."
+        );
+    }
+    if bound.late as f64 >= 0.9 * bound.wakeups as f64 {
+        return format!(
+            "Nearly all {many} on {label} were late ({late} of {of}), so there is no share to bound."
+        );
+    }
+    format!("{late} of {of} {many} on {label} were late: too few, or too clustered, to bound their share.")
+}
+
+fn ceil_two_digits(share: f64) -> f64 {
+    let unit = 10f64.powf(share.log10().floor() - 1.0);
+    (share / unit - 1e-9).ceil() * unit
+}

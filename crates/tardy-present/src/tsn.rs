@@ -1,3 +1,0 @@
-//! What `tardy tsn` prints.
-
-pub mod check;

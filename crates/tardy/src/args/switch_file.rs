@@ -1,0 +1,10 @@
+//! The switch file that the commands of `tardy tsn` read.
+
+use clap::Args;
+
+/// The file that every command reads.
+#[derive(Debug, Args)]
+pub(crate) struct SwitchFileArgs {
+    /// Switch file (docs/tsn.md), by path, or by name: tsn-two-flows
+    pub(crate) file: String,
+}
