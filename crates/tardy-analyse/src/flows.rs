@@ -47,9 +47,9 @@ pub struct FlowFindings {
     /// or, without one, of the schedule that the same run tested, to the width of a bin of the phase histogram. `None` if
     /// no frame arrived or there are no windows.
     pub outside: Option<f64>,
-    /// Frames nearer to the next window's opening, and the worst of them.
+    /// Frames nearer to the next window's opening, with the largest deviation.
     pub early: OutOfSlot,
-    /// Frames nearer to the last window's end, and the worst of them.
+    /// Frames nearer to the last window's end, with the largest deviation.
     pub late: OutOfSlot,
     /// The time from dequeueing to receipt; `None` if it was not traced.
     pub dequeue_to_receive: Option<DequeueCost>,

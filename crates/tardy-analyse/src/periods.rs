@@ -7,7 +7,7 @@
 //! of de Jager and Büsching, A&A 517 (2010) L9: the power 2|X|²/N of N events without a period is χ² with two degrees of
 //! freedom, so among `n` frequencies one exceeds 2 ln(n/α) with probability α.
 //!
-//! Alternative not used: an autocorrelation shows a period as well, but its peaks at multiples are no fainter than the first,
+//! Alternative not used: an autocorrelation shows a period as well, but its peaks at multiples are as strong as the first,
 //! and two sources hide each other in it.
 
 mod comb;
@@ -24,7 +24,7 @@ const SOURCE_MAX: usize = 8;
 /// The share of teeth that must have an event for a comb to be a source's.
 const TEETH_HIT_MIN: f64 = 0.6;
 /// The events on a comb must exceed chance by so many standard deviations.
-const CHANCE_SIGMA: f64 = 8.0;
+const SIGNIFICANCE_SIGMA: f64 = 8.0;
 /// A line of a source is at most so many times its frequency.
 const HARMONIC_MAX: u32 = 64;
 
@@ -104,9 +104,11 @@ fn longest_own_ns(comb: &Comb, events: &[Event]) -> u64 {
 
 /// Whether so many events on a comb are those of a source, if chance would put `expected` there. Removing the events of a
 /// source leaves holes, which are periodic too, but nothing lies on their teeth.
-fn is_more_than_chance(on: usize, expected: f64) -> bool {
+fn is_significant(on: usize, expected: f64) -> bool {
     let on = on as f64;
-    on >= EVENT_MIN as f64 / 2.0 && on > 2.0 * expected && on - expected > CHANCE_SIGMA * expected.sqrt()
+    on >= EVENT_MIN as f64 / 2.0
+        && on > 2.0 * expected
+        && on - expected > SIGNIFICANCE_SIGMA * expected.sqrt()
 }
 
 /// The comb of the strongest line whose comb is above chance. After a source was removed, the strongest lines may be those
@@ -123,7 +125,7 @@ fn strongest(events: &[Event], bin_ns: u64) -> Option<Comb> {
         Some(best.extended(&times))
     });
     let on = |comb: &Comb| times.iter().filter(|at| comb.takes(**at)).count();
-    combs.find(|comb| is_more_than_chance(on(comb), comb.covered() * times.len() as f64))
+    combs.find(|comb| is_significant(on(comb), comb.covered() * times.len() as f64))
 }
 
 fn period(comb: &Comb, own: &[Event]) -> Period {

@@ -538,7 +538,7 @@ fn a_zip_bomb_is_counted_and_not_kept() {
     let zeros = vec![0u8; 64 << 20];
     let bomb = zip(&[("metadata", METADATA.as_bytes(), true), ("logic-1-1", &zeros, true)], true);
     let run = imported(&bomb, &named("in", "out"));
-    assert!(!run.validity.valid, "no edge is no measurement");
+    assert!(!run.validity.valid, "without an edge there is no measurement");
     // Samples out of order must be kept, within a bound.
     let chunks: Vec<String> = (2..7).map(|number| format!("logic-1-{number}")).collect();
     let members: Vec<(&str, &[u8], bool)> =

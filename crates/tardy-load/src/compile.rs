@@ -182,7 +182,7 @@ mod tests {
         fs::create_dir(directory.path().join("deep")).unwrap();
         write("b.c", "#include \"b.h\"\nint b(void) { return B; }\n");
         write("b.h", "#define B 1\n");
-        write("deep/a.c", "this is no C\n");
+        write("deep/a.c", "not C at all\n");
         write("notes.txt", "");
         let found = sources(directory.path()).unwrap();
         let names: Vec<_> = found.iter().map(|path| path.strip_prefix(directory.path()).unwrap()).collect();

@@ -49,7 +49,7 @@ pub(super) fn run(worker: &Worker, port: u16) -> Ended {
     let arrived = &worker.counters()[0];
     let begin = Instant::now();
     while arrived.get() == 0 {
-        sender.send_and_hear(arrived)?;
+        sender.exchange(arrived)?;
         if begin.elapsed() > START_PATIENCE {
             let (name, seconds) =
                 (peer.as_ref().map_or("loopback", |peer| &peer.name), START_PATIENCE.as_secs());
@@ -62,7 +62,7 @@ pub(super) fn run(worker: &Worker, port: u16) -> Ended {
     }
     worker.send(&Message::Running);
     loop {
-        sender.send_and_hear(arrived)?;
+        sender.exchange(arrived)?;
     }
 }
 
@@ -95,7 +95,7 @@ impl Sender {
     }
 
     /// Sends as many datagrams as may be in flight, and waits for an answer.
-    fn send_and_hear(&mut self, arrived: &Counter) -> Result<(), String> {
+    fn exchange(&mut self, arrived: &Counter) -> Result<(), String> {
         while self.next - self.acknowledged < WINDOW {
             self.datagram[16..24].copy_from_slice(&self.next.to_le_bytes());
             match self.socket.send(&self.datagram) {
@@ -195,7 +195,7 @@ mod tests {
         std::thread::spawn(move || answer_for_ever(&receiver, &theirs, |_| true));
         let (arrived, mut sender) = (Counter::default(), Sender::new(socket, 1).unwrap());
         while arrived.get() < 1_000_000 {
-            sender.send_and_hear(&arrived).unwrap();
+            sender.exchange(&arrived).unwrap();
         }
         assert!(arrived.get().is_multiple_of(16 * 1400), "{}", arrived.get());
         assert!(taken.get() >= arrived.get());
@@ -207,7 +207,7 @@ mod tests {
         let (arrived, mut sender) = (Counter::default(), Sender::new(socket, 1).unwrap());
         std::thread::spawn(move || answer_for_ever(&receiver, &Counter::default(), |_| false));
         for _ in 0..3 {
-            sender.send_and_hear(&arrived).unwrap();
+            sender.exchange(&arrived).unwrap();
         }
         assert_eq!((arrived.get(), sender.next), (0, 3 * WINDOW));
     }

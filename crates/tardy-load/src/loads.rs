@@ -246,7 +246,7 @@ impl Loads {
                 let seconds = END_PATIENCE.as_secs();
                 self.remark(
                     0,
-                    format!("load processes were still running {seconds} s after they were told to end"),
+                    format!("load processes were still running {seconds} s after the request to end"),
                 );
             }
         }

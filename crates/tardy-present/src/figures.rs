@@ -9,7 +9,7 @@ use tardy_record::Run;
 
 use crate::plot::curve::Curve;
 use crate::plot::{Options, cycle, drift, exceedance, gaps, heat, latency, moment, scope, strip, timeline};
-use crate::words::Words;
+use crate::terms::Terms;
 
 const WIDE: f64 = 860.0;
 const NARROW: f64 = 356.0;
@@ -30,8 +30,8 @@ pub struct Marks {
     pub mark: Option<&'static str>,
     /// What is counted.
     pub readings: Readings,
-    /// Words for that.
-    pub words: &'static Words,
+    /// Terms for that.
+    pub words: &'static Terms,
 }
 
 /// A figure of whatever `draw` draws for an id and options; `None` if it draws nothing.

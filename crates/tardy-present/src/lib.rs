@@ -21,5 +21,5 @@ pub mod sections;
 pub mod summary;
 pub mod table;
 pub mod terminal_text;
+pub mod terms;
 pub mod tsn_check;
-pub mod words;

@@ -12,7 +12,7 @@ use tardy_record::plan::{PhasePlan, ProbeKind};
 use crate::page::Page;
 use crate::table::Table;
 use crate::terminal_text::{Style, folded};
-use crate::words::{LATENCY, Words};
+use crate::terms::{LATENCY, Terms};
 
 /// A run, its findings, and the sections that show it.
 #[derive(Clone, Copy)]
@@ -63,8 +63,8 @@ pub trait Measurement: Sync {
     /// Whether it describes such readings.
     fn describes(&self, readings: Readings) -> bool;
 
-    /// Words for its readings.
-    fn words(&self) -> &'static Words {
+    /// Terms for its readings.
+    fn words(&self) -> &'static Terms {
         &LATENCY
     }
 

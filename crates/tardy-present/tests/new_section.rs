@@ -12,12 +12,12 @@ use tardy_analyse::phases::PhaseFindings;
 use tardy_present::page::{Element, Page, PageTable, Place, heading};
 use tardy_present::section::{Context, Measurement, Part, Planned, Section, Text};
 use tardy_present::table::Table;
-use tardy_present::words::{LATENCY, Words};
+use tardy_present::terms::{LATENCY, Terms};
 use tardy_present::{report, sections, summary};
 use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind};
 
-const WORDS: Words = Words { distribution: "How loud", more: "louder", ..LATENCY };
+const WORDS: Terms = Terms { distribution: "How loud", more: "louder", ..LATENCY };
 
 /// A synthetic kind of measurement, which replaces that of the timer.
 struct Loudness;
@@ -62,7 +62,7 @@ impl Measurement for Loudness {
         readings == Readings::WakeUps
     }
 
-    fn words(&self) -> &'static Words {
+    fn words(&self) -> &'static Terms {
         &WORDS
     }
 

@@ -7,11 +7,11 @@
 
 mod cabling;
 mod classes;
+mod environment;
 mod flows;
 pub mod kernel;
 mod refused;
 mod schedule;
-mod surroundings;
 
 use std::collections::BTreeMap;
 
@@ -150,7 +150,7 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
     for (number, switch) in network.switches.iter().enumerate() {
         cabling::of_switch(switch, &mut found);
         found.in_switch(switch, None);
-        surroundings::of_switch(switch, &mut found);
+        environment::of_switch(switch, &mut found);
         flows::of_switch(network, number, &ways, &mut found);
         for (index, port) in switch.ports.iter().enumerate() {
             let Some(schedule) = &port.schedule else { continue };
@@ -161,7 +161,7 @@ pub fn check(network: &Network, text: &str, machine: &Machine) -> Vec<Finding> {
             refused::of_port(&place, &mut found);
             schedule::of_port(&place, &mut found);
             classes::of_port(&place, &mut found);
-            surroundings::of_port(&place, machine, &mut found);
+            environment::of_port(&place, machine, &mut found);
             flows::of_port(&place, &mut found);
         }
     }

@@ -20,7 +20,7 @@ fn rules(text: &str) -> Vec<&'static str> {
     findings(text, &Machine::default()).iter().map(|finding| finding.rule).collect()
 }
 
-fn in_words(findings: &[Finding]) -> String {
+fn describe(findings: &[Finding]) -> String {
     let mut words = String::new();
     for Finding { rule, kind, what, effect, change, line, .. } in findings {
         let kind = match kind {
@@ -116,7 +116,7 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
 #[test]
 fn every_rule_reports_its_mistake_and_nothing_else() {
     let own = rules(TWO_FLOWS);
-    let mut golden = format!("the article's file\n{}\n", in_words(&findings(TWO_FLOWS, &Machine::default())));
+    let mut golden = format!("the article's file\n{}\n", describe(&findings(TWO_FLOWS, &Machine::default())));
     for (right, wrong, wanted) in CHANGES {
         assert!(TWO_FLOWS.contains(right), "{right:?} is not in the file any more");
         let text = TWO_FLOWS.replacen(right, wrong, 1);
@@ -135,7 +135,7 @@ fn every_rule_reports_its_mistake_and_nothing_else() {
             assert_eq!(news, Vec::<&Finding>::new(), "{wrong:?}");
         }
         let news: Vec<Finding> = news.into_iter().cloned().collect();
-        writeln!(golden, "{right:?} -> {wrong:?}\n{}", in_words(&news)).unwrap();
+        writeln!(golden, "{right:?} -> {wrong:?}\n{}", describe(&news)).unwrap();
     }
     insta::assert_snapshot!(golden);
 }
@@ -205,7 +205,7 @@ fn facts_of_the_machine_override_the_file() {
     for (name, text, machine) in cases {
         let mut found = findings(text, &machine);
         found.retain(|finding| !own.contains(&finding.rule));
-        writeln!(golden, "{name}\n{}", in_words(&found)).unwrap();
+        writeln!(golden, "{name}\n{}", describe(&found)).unwrap();
     }
     insta::assert_snapshot!(golden);
 }
@@ -321,7 +321,7 @@ fn the_document_names_every_rule() {
         include_str!("../src/check/flows.rs"),
         include_str!("../src/check/refused.rs"),
         include_str!("../src/check/schedule.rs"),
-        include_str!("../src/check/surroundings.rs"),
+        include_str!("../src/check/environment.rs"),
     ];
     let mut seen = 0;
     for source in sources {

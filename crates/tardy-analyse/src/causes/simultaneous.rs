@@ -10,7 +10,7 @@ use tardy_record::series::Outlier;
 use tardy_record::{Run, Series};
 
 /// Accepted coincidences by chance in a whole run.
-const BY_CHANCE: f64 = 0.05;
+const SIGNIFICANCE: f64 = 0.05;
 
 /// An event that delayed several CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,7 +46,7 @@ fn of_phase(run: &Run, phase: usize) -> Vec<Event> {
     }
     let recorded = series.iter().map(|series| series.tally.recorded).min().unwrap_or(0);
     let pairs = cpus.len() * (cpus.len() - 1) / 2;
-    let looked_at = (BY_CHANCE * recorded as f64 / pairs as f64).sqrt() as usize;
+    let looked_at = (SIGNIFICANCE * recorded as f64 / pairs as f64).sqrt() as usize;
     let mut late: Vec<(u64, u64, u32, i64)> = Vec::new();
     for series in series {
         let interval = |outlier: &Outlier| {

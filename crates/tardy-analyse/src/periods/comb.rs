@@ -1,10 +1,10 @@
 //! A comb: moments at equal distances, and the events that lie on its teeth.
 
-/// An event lies on a tooth if it is no farther from it than this share of the period …
+/// An event lies on a tooth if it is within this share of the period from it …
 const REACH: f64 = 0.08;
 /// … and no farther than this, in ns.
 const REACH_MAX_NS: f64 = 60_000.0;
-/// Of the events within reach, those count that are no farther off than so many times the median distance, so that events
+/// Of the events within reach, only those count that are within this many times the median distance, so that events
 /// of other sources do not pull the teeth along …
 const TRIM: f64 = 6.0;
 /// … but at least this share of the reach.
@@ -33,7 +33,7 @@ pub(super) struct Comb {
     curvature_error_ns: f64,
     period_error_ns: f64,
     jitter_ns: f64,
-    /// An event lies on a tooth if it is no farther from it than this.
+    /// An event lies on a tooth if it is within this distance of it.
     reach_ns: f64,
     /// Teeth from the first with an event to the last.
     teeth: u64,

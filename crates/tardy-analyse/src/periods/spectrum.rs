@@ -14,7 +14,7 @@ const LINE_MAX: usize = 12;
 /// A line counts as strong if it has at least this share of the strongest line's power.
 const STRONG: f64 = 0.5;
 /// The probability that any line is as strong by chance.
-const CHANCE: f64 = 0.01;
+const FALSE_ALARM_RATE: f64 = 0.01;
 /// So many frequencies determine the median power of chance around a line.
 const NEIGHBOURS: usize = 512;
 /// Fewer cycles than this within the window do not count as a period.
@@ -24,7 +24,7 @@ const TURNS_MIN: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) frequency_hz: f64,
-    /// Its power relative to its surroundings; chance has 2 on average.
+    /// Its power relative to its neighbours; noise has 2 on average.
     pub(super) power: f64,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn lines(times: &[u64], bin_ns: u64) -> Vec<Line> {
     let powers = powers(times, *first, bins, bin_ns);
     let floor = floor(&powers);
     let trials = powers.len().saturating_sub(TURNS_MIN).max(1);
-    let threshold = 2.0 * (trials as f64 / CHANCE).ln();
+    let threshold = 2.0 * (trials as f64 / FALSE_ALARM_RATE).ln();
     let span_s = bins as f64 * bin_ns as f64 * 1e-9;
     let mut lines: Vec<Line> = (TURNS_MIN..powers.len())
         .map(|turns| Line {

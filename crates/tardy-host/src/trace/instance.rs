@@ -1,4 +1,4 @@
-//! A trace instance of tardy's own: a ring buffer with its own settings, removed when it is dropped.
+//! A separate trace instance: a ring buffer with its own settings, removed when it is dropped.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The kernel's record of a wake-up: tracefs, a trace instance of tardy's own, its pages, the events in them, and the
+//! The kernel's record of a wake-up: tracefs, a separate trace instance, its pages, the events in them, and the
 //! levels and moments that they show.
 
 pub mod cycles;

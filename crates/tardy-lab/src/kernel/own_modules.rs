@@ -39,7 +39,7 @@ const OWN: [OwnModule; 2] = [
 /// The directory in which the packages' makefiles include each other.
 const SOURCES: &str = "/usr/src/";
 
-/// Why one of tardy's own modules is not available.
+/// Why a module of tardy is not available.
 #[derive(Debug, Error)]
 pub enum OwnModuleError {
     /// The kernel is not one of Debian's.
@@ -92,7 +92,7 @@ impl OwnModuleError {
     }
 }
 
-/// Builds each of tardy's own modules among `wanted`, and returns `wanted` with the built files in place of the names.
+/// Builds each module of tardy among `wanted`, and returns `wanted` with the built files in place of the names.
 ///
 /// # Errors
 /// If one of them is not available for `kernel`.

@@ -235,7 +235,7 @@ impl<'r> Phase<'r> {
             run.phases[self.index].start_ns = from_ns;
         }
         supervisor.account_for_samples(self.is_over());
-        supervisor.refresh_surroundings();
+        supervisor.refresh_environment();
         supervisor.run.refresh_progress();
     }
 

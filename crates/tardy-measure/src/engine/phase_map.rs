@@ -1,6 +1,6 @@
 //! The map of a phase: a file on tmpfs, named for the run. A source counts in it; for a source that counts elsewhere it is empty.
 //!
-//! While a process has it open, whoever opens the run file knows that the run goes on (see `recovery`).
+//! While a process has it open, a command that opens the run file knows that the run goes on (see `recovery`).
 
 use std::cell::Cell;
 use std::io;

@@ -150,7 +150,7 @@ impl<'r> Supervisor<'r> {
     }
 
     /// Brings the run's environment and loads up to date.
-    pub(super) fn refresh_surroundings(&mut self) {
+    pub(super) fn refresh_environment(&mut self) {
         self.run.loads = self.loads.results();
         self.run.environment = self.watchers.snapshot();
     }

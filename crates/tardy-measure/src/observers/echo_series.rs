@@ -9,7 +9,7 @@ use tardy_probe::reaction::Storm;
 
 use crate::engine::Counted;
 
-/// What was heard of one phase.
+/// The echoed edges of one phase.
 #[derive(Debug)]
 pub(super) struct EchoSeries {
     builder: SeriesBuilder,

@@ -118,7 +118,7 @@ impl WireSeries {
     /// The series of phase `phase` so far.
     pub(super) fn series(&self, phase: usize, plan: &ReactionPlan, granted: Granted) -> Vec<Series> {
         let one = |(builder, from): (&SeriesBuilder, Point)| {
-            // A stimulus of tardy's own is timed from its writing, which is before the log's.
+            // tardy's stimulus is timed from its writing, which is before the log's.
             let compared = from == Point::Raised && plan.answer_by.sees_edges() && plan.driven().is_none();
             let kind = ReactionSeries {
                 from,

@@ -24,7 +24,7 @@ use tardy_analyse::lab;
 use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
-use crate::words::{LATENCY, Words};
+use crate::terms::{LATENCY, Terms};
 
 /// The style sheet that all plots share.
 pub const STYLE: &str = include_str!("plot.css");
@@ -43,8 +43,8 @@ pub struct Options {
     pub mark: Option<&'static str>,
     /// What is counted.
     pub readings: Readings,
-    /// Words for that.
-    pub words: &'static Words,
+    /// Terms for that.
+    pub words: &'static Terms,
     /// Whether the plot includes its style sheet.
     pub standalone: bool,
 }

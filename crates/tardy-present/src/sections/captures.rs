@@ -10,7 +10,7 @@ use tardy_record::plan::{PhasePlan, ProbeKind};
 
 use crate::latency::{count, counted, harmless, period_text, three_digits, with_unit};
 use crate::section::{Context, Measurement, Planned, Section};
-use crate::words::Words;
+use crate::terms::Terms;
 
 /// At most so many periods of one channel are shown.
 const PERIODS_SHOWN: usize = 3;
@@ -18,8 +18,8 @@ const PERIODS_SHOWN: usize = 3;
 const JITTER: &str = "Period jitter is each period less the median of the 2,048 edges around it. A hole is an edge that is \
                       overdue by more than half of the usual width; its length is how long the edge is overdue.";
 
-/// Words for intervals between edges.
-const WORDS: Words = Words {
+/// Terms for intervals between edges.
+const WORDS: Terms = Terms {
     distribution: "Between edges",
     quantity: "length",
     tail: "How rare is long",
@@ -67,7 +67,7 @@ impl Measurement for Captures {
         readings == Readings::Intervals
     }
 
-    fn words(&self) -> &'static Words {
+    fn words(&self) -> &'static Terms {
         &WORDS
     }
 

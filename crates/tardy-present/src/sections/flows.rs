@@ -9,14 +9,14 @@ use tardy_record::switch::{ScheduleSource, SwitchPlace, SwitchRecord};
 use tardy_record::units::format_duration_ns;
 use tardy_record::{Knowable, Run};
 
-use super::phase_words::distinct;
+use super::phase_terms::distinct;
 use crate::figures;
 use crate::latency::{count, harmless, microseconds, prefixed, short, three_digits, with_unit};
 use crate::page::{Element, Judgement, Page, PageTable, Place, Tone, figure, heading, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, typographic};
-use crate::words::{LATENCY, Words};
+use crate::terms::{LATENCY, Terms};
 
 /// Longer names are shortened.
 const NAME_MAX: usize = 24;
@@ -35,8 +35,8 @@ const DRIFT_CAPTION: &str = "For each interval, from the earliest to the latest 
                              frames arrived, with a mark at the median. A cycle that is not the schedule’s, or a clock \
                              that drifts, shows as a slope; a gate that stopped, as a gap.";
 
-/// Words for frames.
-const WORDS: Words = Words { pooled: "all flows", ..LATENCY };
+/// Terms for frames.
+const WORDS: Terms = Terms { pooled: "all flows", ..LATENCY };
 
 /// Flows through a switch.
 pub struct Flows;
@@ -118,7 +118,7 @@ impl Measurement for Flows {
         readings == Readings::Frames
     }
 
-    fn words(&self) -> &'static Words {
+    fn words(&self) -> &'static Terms {
         &WORDS
     }
 

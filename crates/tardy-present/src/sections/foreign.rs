@@ -6,7 +6,7 @@ use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind};
 use tardy_record::units::format_duration_ns;
 
-use super::phase_words::{PhaseWords, scheduling};
+use super::phase_terms::{PhaseWords, scheduling};
 use crate::latency::{harmless, short};
 use crate::section::{Measurement, Planned, Section};
 

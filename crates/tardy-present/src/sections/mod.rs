@@ -18,7 +18,7 @@ pub mod machine;
 pub mod noise;
 pub mod outliers;
 pub mod phase_lock;
-pub mod phase_words;
+pub mod phase_terms;
 pub mod published;
 pub mod reactions;
 pub mod rounds;
@@ -35,7 +35,7 @@ use tardy_analyse::name::Readings;
 use tardy_record::Run;
 
 use crate::section::{Section, describing};
-use crate::words::{LATENCY, Words};
+use crate::terms::{LATENCY, Terms};
 
 /// All sections, in order.
 pub static ALL: [&dyn Section; 27] = [
@@ -68,8 +68,8 @@ pub static ALL: [&dyn Section; 27] = [
     &verdict::Verdict,
 ];
 
-/// Words for these readings; those for latencies if none of `sections` describes them.
-pub fn words(sections: &[&dyn Section], readings: Readings) -> &'static Words {
+/// Terms for these readings; those for latencies if none of `sections` describes them.
+pub fn words(sections: &[&dyn Section], readings: Readings) -> &'static Terms {
     describing(sections, readings).map_or(&LATENCY, |measurement| measurement.words())
 }
 

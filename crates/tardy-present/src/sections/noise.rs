@@ -8,7 +8,7 @@ use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
 use tardy_record::units::format_duration_ns;
 
-use super::phase_words::{distinct, scheduling};
+use super::phase_terms::{distinct, scheduling};
 use crate::figures;
 use crate::latency::{
     count, harmless, microseconds, per_cent, period_text, rounded, short, three_digits, typeset, with_unit,
@@ -17,7 +17,7 @@ use crate::page::{Element, KeyNumber, Page, PageTable, Place, figure, heading, p
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::{Style, capitalised};
-use crate::words::Words;
+use crate::terms::Terms;
 
 /// Heads of the table of CPUs.
 const CPU_HEADS: [&str; 7] = ["", "noise", "gaps", "gaps/s", "longest, us", "after", "not periodic"];
@@ -33,8 +33,8 @@ const GAPS_CAPTION: &str = "Number of gaps by length; both axes are logarithmic.
 const MISSING: &str = "Missing: moments at which the source was due and took nothing. A cause without 'perhaps' was confirmed \
                        by an interrupt counter with the same rate, or by the kernel's own settings.";
 
-/// Words for gaps.
-const WORDS: Words = Words {
+/// Terms for gaps.
+const WORDS: Terms = Terms {
     distribution: "Each CPU",
     quantity: "length",
     tail: "How rare is long",
@@ -108,7 +108,7 @@ impl Measurement for Noise {
         readings == Readings::Gaps
     }
 
-    fn words(&self) -> &'static Words {
+    fn words(&self) -> &'static Terms {
         &WORDS
     }
 

@@ -10,7 +10,7 @@ use tardy_record::pins::{AGREEING_NS, Point, ReactionPlan, StimulusSource};
 use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
 use tardy_record::series::Level;
 
-use super::phase_words::{PhaseWords, scheduling};
+use super::phase_terms::{PhaseWords, scheduling};
 use crate::figures::{self, Figure};
 use crate::latency::{self, count, counted, harmless, microseconds, short, with_unit};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
@@ -18,7 +18,7 @@ use crate::plot::scope;
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
-use crate::words::{LATENCY, Words};
+use crate::terms::{LATENCY, Terms};
 
 /// At most so many phases have their reactions drawn.
 const SCOPES_MAX: usize = 6;
@@ -40,8 +40,8 @@ const EDGE: &str = "An edge is the kernel's time stamp, taken in the interrupt's
 const UNSEEN: &str = "Only events carry the time of their edge. With the other ways the inside begins when the thread runs, and \
                       without a stimulus from tardy the edges that it never saw are unknown.";
 
-/// Words for reactions.
-const WORDS: Words = Words { pooled: "all reactions", ..LATENCY };
+/// Terms for reactions.
+const WORDS: Terms = Terms { pooled: "all reactions", ..LATENCY };
 
 /// Reactions on pins.
 pub struct Reactions;
@@ -90,7 +90,7 @@ impl Measurement for Reactions {
         readings == Readings::Reactions
     }
 
-    fn words(&self) -> &'static Words {
+    fn words(&self) -> &'static Terms {
         &WORDS
     }
 

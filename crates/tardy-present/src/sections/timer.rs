@@ -6,7 +6,7 @@ use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind, Wake};
 use tardy_record::units::format_duration_ns;
 
-use super::phase_words::{PhaseWords, planned_timer, scheduling};
+use super::phase_terms::{PhaseWords, planned_timer, scheduling};
 use crate::section::{Context, Measurement, Planned, Section};
 
 const UNPINNED: &str =

@@ -6,7 +6,7 @@ use tardy_record::Run;
 use tardy_record::plan::{PhasePlan, ProbeKind, ProbePlan};
 use tardy_record::units::format_duration_ns;
 
-use super::phase_words::PhaseWords;
+use super::phase_terms::PhaseWords;
 use crate::section::{Measurement, Planned, Section};
 
 /// The kernel's tracers.

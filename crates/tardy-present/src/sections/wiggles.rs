@@ -9,13 +9,13 @@ use tardy_record::plan::{PhasePlan, Policy, ProbeKind, ProbePlan};
 use tardy_record::units::format_duration_ns;
 use tardy_record::wiggle::{Pace, Seen};
 
-use super::phase_words::{PhaseWords, distinct, planned_timer, scheduling};
+use super::phase_terms::{PhaseWords, distinct, planned_timer, scheduling};
 use crate::latency::{at_least, count, harmless, microseconds, period_text, short, three_digits};
 use crate::page::{Element, Page, PageTable, Place, heading, paragraphs};
 use crate::section::{Context, Measurement, Part, Planned, Section, Text};
 use crate::table::Table;
 use crate::terminal_text::Style;
-use crate::words::Words;
+use crate::terms::Terms;
 
 /// Heads of the table.
 const HEADS: [&str; 8] = ["ns from edge to edge", "min", "p50", "p99.9", "max", "holes", "every", "hole, us"];
@@ -25,8 +25,8 @@ const WRITTEN: &str = "A toggle is the time from one write of the pin to the nex
 const ECHO: &str = "Echo: from one edge of the input to the next, by the time stamps that the kernel takes in the interrupt's \
                     handler. A late interrupt makes the interval before it longer and the interval after it shorter.";
 
-/// Words for toggles.
-const WORDS: Words = Words {
+/// Terms for toggles.
+const WORDS: Terms = Terms {
     distribution: "How long a toggle took",
     quantity: "duration",
     tail: "How rare is long",
@@ -80,7 +80,7 @@ impl Measurement for Wiggles {
         readings == Readings::Toggles
     }
 
-    fn words(&self) -> &'static Words {
+    fn words(&self) -> &'static Terms {
         &WORDS
     }
 

@@ -73,7 +73,7 @@ fn behaviour(base_ns: f64, stalls: &[Stall]) -> Behaviour<'_> {
 
 fn run(id: &str, rt: bool, stalls: &[Stall]) -> Run {
     let mut run = bare_lab(id, rt, &[("idle", Vec::new()), ("loaded", vec!["doload".to_owned()])]);
-    run.plan.recipe = "made-up".into();
+    run.plan.recipe = "synthetic".into();
     run.plan.published =
         ["rpi3-4.9-standard-idle", "rpi3-4.9-rt-idle", "g20-rt-n", "g20-gpio-standard", "lost"]
             .map(String::from)

@@ -1,11 +1,11 @@
 //! Generates the same synthetic runs every time: two machines, stalls, loads, an environment, hostile names.
 #![allow(unreachable_pub, dead_code)] // one module, used by several tests
 
+pub mod environment;
 pub mod lab;
 pub mod machine;
 pub mod readings;
 pub mod slots;
-pub mod surroundings;
 
 use machine::{facts, origin};
 use readings::{Behaviour, Stall, timer_series};
@@ -69,8 +69,8 @@ pub fn standard() -> Run {
         let stalls = if cpu == 1 { &stalls[..] } else { &[] };
         run.series.push(timer_series(&run, 0, cpu, &Behaviour { stalls, ..behaviour }));
     }
-    run.loads = surroundings::doload(60, 0, None);
-    run.environment = surroundings::environment(60);
+    run.loads = environment::doload(60, 0, None);
+    run.environment = environment::environment(60);
     finish(run, State::Complete)
 }
 
@@ -82,8 +82,8 @@ pub fn rt() -> Run {
             Behaviour { base_ns: 5_900.0, spread: 0.16, spike_share: 0.01, spike_ns: 6_000.0, stalls: &[] };
         run.series.push(timer_series(&run, 0, cpu, &behaviour));
     }
-    run.loads = surroundings::doload(60, 0, None);
-    run.environment = surroundings::environment(60);
+    run.loads = environment::doload(60, 0, None);
+    run.environment = environment::environment(60);
     finish(run, State::Complete)
 }
 
@@ -124,8 +124,8 @@ pub fn cut_short() -> Run {
     run.series.push(timer_series(&run, 0, 0, &behaviour));
     run.plan.phases[0].span = planned;
     run.series[0].label = format!("cpu 0 {hostile}");
-    run.loads = surroundings::doload(8, 0, Some((load, hostile)));
-    run.environment = surroundings::environment(8);
+    run.loads = environment::doload(8, 0, Some((load, hostile)));
+    run.environment = environment::environment(8);
     for series in &mut run.environment.series {
         series.of = format!("{}{hostile}", series.of);
     }

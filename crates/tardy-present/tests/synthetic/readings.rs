@@ -97,7 +97,7 @@ pub fn empty_series(run: &Run, phase: usize, cpu: u32) -> Series {
 pub fn timer_series(run: &Run, phase: usize, cpu: u32, behaviour: &Behaviour) -> Series {
     let mut series = empty_series(run, phase, cpu);
     let Span::DurationNs(length) = run.plan.phases[phase].span else {
-        panic!("made-up phases have a duration")
+        panic!("synthetic phases have a duration")
     };
     let start = run.phases[phase].start_ns;
     let mut random =

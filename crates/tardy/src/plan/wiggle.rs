@@ -39,7 +39,7 @@ pub(super) fn wiggle(
     Ok(WigglePlan { output, through, pace, echo })
 }
 
-/// The pace of tardy's own thread.
+/// The pace of tardy's thread.
 fn own_pace(
     recipe: &Recipe,
     timer: &TimerPlan,

@@ -118,7 +118,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// The recipe with the flags laid over it. A flag applies to every phase; phases on the command line replace those of
+    /// The recipe with the flags applied. A flag applies to every phase; phases on the command line replace those of
     /// the recipe.
     pub(crate) fn overridden_by(mut self, flags: &RecipeFlags) -> Self {
         for phase in &mut self.phase {

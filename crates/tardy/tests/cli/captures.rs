@@ -72,10 +72,10 @@ fn channels_must_be_clear_and_options_of_use() {
     assert!(refused.contains("c.vcd: line 4 has $timescale 1us; remove it"), "{refused}");
     bench.run(&["import", "c.vcd", "-o", "x.run.json"]).exits(0);
     let shown = words(&bench.run(&["show", "x.run.json"]).exits(0).out);
-    assert!(shown.contains("stimulus was taken for the stimulus and answer for the answer"), "{shown}");
+    assert!(shown.contains("stimulus is taken as the stimulus and answer as the answer"), "{shown}");
 }
 
-/// What was cut off is told at once, and not only where the run is shown.
+/// A truncated file is reported at import, not only when the run is shown.
 #[test]
 fn a_capture_that_was_cut_off_is_told() {
     let bench = bench_with(&[("capture.vcd", "c.vcd")]);

@@ -208,7 +208,7 @@ fn the_run_of_each_trial_can_be_kept_and_tells_of_its_change() {
     assert_eq!(idle["plan"]["phases"][0]["probe"]["dma_latency_us"], 0);
     assert!(governor("governor").1["plan"]["phases"][0]["probe"]["dma_latency_us"].is_null());
     assert_eq!(fs::read_dir(tree.bench.path("kept")).unwrap().count(), 6);
-    // They are runs like any other, and are not replaced unasked.
+    // They are runs like any other, and are only replaced with --force.
     tree.bench.run(&["show", "kept/round-001-governor.run.json"]).exits(0);
     let again = tree.check(&arguments).exits(1);
     assert!(again.err.contains("exists; use --force"), "{}", again.err);
@@ -277,7 +277,7 @@ fn a_killed_doctor_leaves_a_journal_from_which_every_setting_comes_back() {
         assert!(restored.err.contains("restored: "), "{change}: {}", restored.err);
         assert_eq!(tree.files(), before, "{change}");
         assert_eq!(tree.journal(), [] as [PathBuf; 0], "{change}");
-        // Its probe ends with it, and what it has counted is nobody's.
+        // Its probe ends with it, and its map belongs to no process.
         wait_until("its map is let go of", || !tardy_sys::shared_map::is_in_use(&map).unwrap());
         tree.check(&["--fake", "1", "--duration", "1s", "--rounds", "1", "--only", change]).exits(0);
         assert!(!map.exists(), "{change}: {} is left", map.display());

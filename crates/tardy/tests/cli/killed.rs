@@ -46,7 +46,7 @@ fn kill_and_look(moment: Duration, victim: Victim) {
     wait_until("the moment", || began.elapsed() >= moment);
     let probes = children(house.id());
     if matches!(victim, Victim::Both) {
-        // On a busy machine the house would notice, in the time between, that its probe is gone.
+        // On a busy machine the supervisor would notice in between that its probe has died.
         signal(house.id(), "-STOP");
         probes.iter().for_each(|pid| kill(*pid));
     }
@@ -101,7 +101,7 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
-/// Gone, or dead and waiting for whoever adopted it to notice.
+/// Gone, or dead and waiting for its new parent.
 fn is_gone(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
@@ -127,13 +127,13 @@ pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_killed_probe_ends_the_run_and_spoils_it() {
+fn a_killed_probe_ends_the_run_and_invalidates_it() {
     let bench = Bench::new();
     let mut house = start(&bench);
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
-    wait_until("readings", || Path::new(&map).exists() && counted_in(&map) > 10);
+    wait_until("readings", || SharedMap::open(Path::new(&map)).is_ok() && counted_in(&map) > 10);
     children(house.id()).iter().for_each(|pid| kill(*pid));
     assert_eq!(house.wait().unwrap().code(), Some(5));
     let shown = bench.run(&["show", "a.run.json"]).exits(5);

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tardy_sys::child::{send, signal};
+use tardy_sys::shared_map::SharedMap;
 
 use crate::bench::{Bench, Printed};
 use crate::killed::{least_counted_in, map_of, wait_until};
@@ -54,7 +55,9 @@ fn a_load_whose_worker_is_killed_makes_the_run_invalid() {
     let path = bench.path("a.run.json");
     wait_until("the run file", || path.exists());
     let map = map_of(&path);
-    wait_until("readings", || std::path::Path::new(&map).exists() && least_counted_in(&map) > 10);
+    wait_until("readings", || {
+        SharedMap::open(std::path::Path::new(&map)).is_ok() && least_counted_in(&map) > 10
+    });
     let loads = children(tardy.id(), "tardy-loads")[0];
     for part in LIGHT.iter().flat_map(|(_, parts)| *parts) {
         let name = format!("tardy-{part}");
@@ -140,8 +143,8 @@ fn a_phase_whose_load_stays_below_its_floor_is_invalid() {
     for (floor, is_below) in [("cpu=1000000G", true), ("cpu=0.001", false)] {
         let printed = bench.run(&arguments(floor));
         assert!(matches!(printed.code, Some(0 | 5)), "{}\n{}", printed.out, printed.err);
-        let spoilt = bench.json("a.run.json")["validity"]["spoilt_by"].to_string();
-        assert_eq!(spoilt.contains("below its floor"), is_below, "{floor}: {spoilt}");
+        let reasons = bench.json("a.run.json")["validity"]["spoilt_by"].to_string();
+        assert_eq!(reasons.contains("below its floor"), is_below, "{floor}: {reasons}");
         assert_eq!(printed.out.contains("below its floor of 1000000000000000"), is_below, "{}", printed.out);
         assert!(!is_below || printed.code == Some(5));
     }

@@ -27,7 +27,7 @@ fn the_summary_names_periods_and_causes() {
     insta::assert_snapshot!(without_own_cost(&printed.out));
 }
 
-/// The same seed is the same gaps, kept in the same way, whatever the house and the probe had to wait for.
+/// The same seed is the same gaps, kept in the same way, however the supervisor and the probe were scheduled.
 #[test]
 fn a_fake_run_is_the_same_every_time_and_holds_more_gaps_than_it_keeps() {
     let bench = Bench::new();
@@ -152,7 +152,7 @@ fn hostile_gaps_are_refused() {
     type Case<'a> = (&'a str, &'a dyn Fn(&mut Value));
     let cases: [Case<'_>; 7] = [
         ("distances for", &|kind| kind["first"]["apart_ns"] = serde_json::json!([0, 1])),
-        ("further ahead", &|kind| kind["first"]["start_ns"] = u64::MAX.into()),
+        ("later than the end of any run", &|kind| kind["first"]["start_ns"] = u64::MAX.into()),
         ("threshold of 0", &|kind| kind["threshold_ns"] = 0.into()),
         ("does not run", &|kind| kind["rate_before_hz"] = (-1.0).into()),
         ("is the most", &|kind| {

@@ -1,4 +1,4 @@
-//! The reaction probe as a user meets it, on made-up edges.
+//! The reaction probe as a user meets it, on synthetic edges.
 
 use std::fs;
 
@@ -63,7 +63,7 @@ fn a_dry_run_says_which_pins_these_are() {
     assert!(!bench.path("a.run.json").exists());
 }
 
-/// With a stimulus of tardy's own every way knows the whole way, and what it never saw.
+/// With tardy's stimulus, every way to answer is timed from end to end, and its missed edges are counted.
 #[test]
 fn a_stimulus_of_its_own_is_timed_from_its_writing_to_its_echo() {
     let bench = Bench::new();

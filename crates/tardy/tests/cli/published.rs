@@ -88,11 +88,11 @@ fn a_published_result_is_no_run_and_stands_beside_one() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let row = compared.lines().map(words).find(|row| row.first().is_some_and(|id| id == "rpi3-4.14-rt"));
     assert_eq!(row.unwrap()[1..], ["147", "2,003", "n/a"], "{compared}");
-    // An answer on a pin is no wake-up.
+    // An answer on a pin is not a wake-up.
     bench.run(&["compare", "x.run.json", "published:g45-gpio-rt"]).exits(1);
 }
 
-/// What another tool measured stands beside the published results of the way in which its thread waited.
+/// An imported run is compared with published results of the same wake method.
 #[test]
 fn another_tools_file_is_set_beside_one() {
     let bench = Bench::new();

@@ -165,7 +165,7 @@ fn nothing_else_is_taken_for_the_samples_file() {
 }
 
 #[test]
-fn a_house_that_does_not_come_round_loses_samples_and_says_so() {
+fn a_stalled_supervisor_loses_samples_and_reports_it() {
     let bench = Bench::new();
     let mut house = start(&bench, "5500ms");
     signal(house.id(), "STOP");
@@ -190,7 +190,7 @@ fn a_house_that_does_not_come_round_loses_samples_and_says_so() {
 }
 
 #[test]
-fn a_killed_house_leaves_whole_lines_and_a_run_that_says_how_many() {
+fn a_killed_supervisor_leaves_whole_lines_and_their_count_in_the_run() {
     let bench = Bench::new();
     let mut house = start(&bench, "1h");
     let begun = Instant::now();
@@ -202,7 +202,7 @@ fn a_killed_house_leaves_whole_lines_and_a_run_that_says_how_many() {
     house.wait().unwrap();
     let before = fs::read(bench.path("a.csv")).unwrap();
     let lines = read(&bench.path("a.csv")).values().map(|lines| lines.len() as u64).sum::<u64>();
-    // The probe dies with the house, but not in the same instant.
+    // The probe dies with the supervisor, but not at the same instant.
     while bench.json("a.run.json")["progress"]["state"] != "cut_short" {
         assert!(begun.elapsed() < Duration::from_secs(60), "the run is not sealed");
         bench.run(&["show", "a.run.json"]).exits(0);
@@ -212,11 +212,7 @@ fn a_killed_house_leaves_whole_lines_and_a_run_that_says_how_many() {
     assert!(kept > 0 && kept <= lines, "{kept} kept, {lines} lines");
     assert!(lines - kept <= 4096 / 10, "at most one write call is not accounted for");
     assert_eq!(limits(&run).contains("are not in a.csv"), lost > 0, "{}", limits(&run));
-    assert_eq!(
-        fs::read(bench.path("a.csv")).unwrap(),
-        before,
-        "whoever recovers a run writes into no other file"
-    );
+    assert_eq!(fs::read(bench.path("a.csv")).unwrap(), before, "recovering a run writes no other file");
 }
 
 fn start(bench: &Bench, duration: &str) -> Child {

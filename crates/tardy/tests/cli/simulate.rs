@@ -44,7 +44,7 @@ fn every_frame_can_be_had() {
 }
 
 #[test]
-fn files_that_chance_made_up_are_simulated() {
+fn random_files_are_simulated() {
     let bench = Bench::new();
     for seed in ["1", "2"] {
         let file = bench.run(&["tsn", "generate", "--seed", seed]).exits(0).out;

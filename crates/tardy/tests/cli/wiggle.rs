@@ -1,4 +1,4 @@
-//! The wiggle probe as a user meets it, on made-up toggles and wake-ups.
+//! The wiggle probe as a user meets it, on synthetic toggles and wake-ups.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn the_fastest_wiggle_shows_its_toggles_and_the_period_of_its_holes() {
     assert!(!html.contains("How late"));
 }
 
-/// Whatever the house and the probe had to wait for: every hole is a toggle, and all of them have their times.
+/// However the supervisor and the probe were scheduled, every hole is a toggle, and all of them have their times.
 #[test]
 fn the_fastest_wiggle_is_the_same_every_time_and_loses_no_hole() {
     let bench = Bench::new();
@@ -155,7 +155,7 @@ fn after_kill_9_every_toggle_is_still_counted() {
     assert!(run["progress"]["cycles"].as_u64().unwrap() > 100_000);
 }
 
-/// What comes back over a wire stands beside what was written; another program's edges are only heard there.
+/// Edges echoed over a wire accompany those written; those of another program are seen only there.
 #[test]
 fn an_echo_is_a_series_of_its_own() {
     let bench = Bench::new();
@@ -200,7 +200,7 @@ fn the_recipe_of_the_article_runs() {
     }
 }
 
-/// `examples/wiggle.py` on a module in the place of gpiod that writes down what it is told.
+/// `examples/wiggle.py` on a module in the place of gpiod that records its calls.
 fn python(bench: &Bench, gpiod: &str, words: &[&str]) -> std::process::Output {
     fs::create_dir_all(bench.path("modules/gpiod")).unwrap();
     fs::write(bench.path("modules/gpiod/__init__.py"), gpiod).unwrap();

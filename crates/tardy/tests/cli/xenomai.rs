@@ -68,7 +68,7 @@ fn three_levels_are_measured_one_after_the_other() {
 }
 
 #[test]
-fn a_program_that_fails_spoils_its_phase_with_its_own_words() {
+fn a_program_that_fails_invalidates_its_phase_with_its_last_output() {
     let bench = Bench::new();
     let shown =
         run(&bench, "#!/bin/sh\necho 'latency: failed to create timer task, code -1' >&2\nexit 3\n").exits(5);

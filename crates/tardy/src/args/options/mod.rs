@@ -1,5 +1,5 @@
 //! Groups of options, each one struct: its fields are the flags (clap) and the keys of a recipe's table (serde), its methods
-//! the defaults. Flags are laid over a recipe with [`or`].
+//! the defaults. Flags take precedence over a recipe, by [`or`].
 
 mod gpio;
 mod lab;

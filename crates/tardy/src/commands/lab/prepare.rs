@@ -100,7 +100,7 @@ fn recipe_path(recipe: &Recipe) -> String {
     format!("/lab/{}.toml", recipe.name.as_deref().unwrap_or("recipe"))
 }
 
-/// The recipe for the guest: with the flags laid over it, without its notes.
+/// The recipe for the guest: with the flags applied, without its notes.
 fn recipe_file(recipe: &Recipe) -> Result<(String, Entry)> {
     let mut recipe_of_guest = Recipe { notes: None, ..recipe.clone() };
     if sends(recipe) && recipe_of_guest.run.peer.is_none() {

@@ -2,7 +2,7 @@
 
 /// What the readings of a series are called. Every text is a part of a sentence or a heading, in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct Terms {
     /// Heading of the section that shows the distribution.
     pub distribution: &'static str,
     /// What is measured of a reading: `latency`, `length`.
@@ -25,8 +25,8 @@ pub struct Words {
     pub pooled: &'static str,
 }
 
-/// Words for latencies of wake-ups.
-pub const LATENCY: Words = Words {
+/// Terms for latencies of wake-ups.
+pub const LATENCY: Terms = Terms {
     distribution: "How late",
     quantity: "latency",
     tail: "How rare is late",

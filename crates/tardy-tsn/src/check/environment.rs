@@ -158,7 +158,7 @@ fn sizes(place: &Place<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// `CLOCK_TAI` equals `CLOCK_REALTIME` until the kernel is told the offset.
+/// `CLOCK_TAI` equals `CLOCK_REALTIME` until the offset is set in the kernel.
 fn tai_offset(place: &Place<'_>, machine: &Machine, found: &mut Found<'_>) {
     let Some(clock) = place.schedule.clock.as_ref().filter(|clock| clock.value == Clock::Tai) else { return };
     let now = |clock| machine.now_ns.get(&clock);
