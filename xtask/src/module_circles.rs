@@ -9,32 +9,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::rust_modules::{ModulePath, Reference, crates_of};
 use crate::{Complaint, Repository};
 
-/// Crates that still have circles. Remove an entry when its crate has none.
-const NOT_YET: &[&str] = &[
-    "crates/tardy",
-    "crates/tardy-analyse",
-    "crates/tardy-formats",
-    "crates/tardy-host",
-    "crates/tardy-lab",
-    "crates/tardy-load",
-    "crates/tardy-measure",
-    "crates/tardy-present",
-    "crates/tardy-probe",
-    "crates/tardy-record",
-    "crates/tardy-switch",
-    "crates/tardy-sys",
-    "crates/tardy-tsn",
-];
-
 type References = BTreeMap<(ModulePath, ModulePath), Reference>;
 
 /// Looks for circles in each crate.
 pub fn check(repository: &Repository) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     for (krate, modules) in crates_of(repository) {
-        if !NOT_YET.contains(&krate.as_str()) {
-            complaints.extend(circles(&modules.references()).iter().map(|circle| describe(&krate, circle)));
-        }
+        complaints.extend(circles(&modules.references()).iter().map(|circle| describe(&krate, circle)));
     }
     complaints
 }

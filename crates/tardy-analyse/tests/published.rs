@@ -119,7 +119,8 @@ fn preemption() {
 fn load() {
     let under = |loads: &[&str], published: &str| {
         let mut run = run();
-        run.plan.phases[0].loads = loads.iter().map(|load| LoadSpec::from((*load).to_owned())).collect();
+        run.plan.phases[0].loads =
+            loads.iter().map(|load| LoadSpec::of_run_file((*load).to_owned())).collect();
         of(&run, "load", |one| one.load = Some(published.into()))
     };
     assert_eq!(under(&[], "none"), Same);

@@ -529,7 +529,7 @@ fn metadata_that_contradict_the_samples_are_rejected() {
     let last = damaged.len() - 22 - 3;
     damaged[last] ^= 1;
     let run = imported(&damaged, &named("in", "out"));
-    assert!(run.validity.spoilt_by.iter().any(|reason| reason.contains("check sum")), "{:?}", run.validity);
+    assert!(run.validity.spoilt_by.iter().any(|reason| reason.contains("checksum")), "{:?}", run.validity);
 }
 
 /// A gigabyte of samples in a megabyte of zip. No sample is kept in memory.

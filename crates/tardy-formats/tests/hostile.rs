@@ -262,7 +262,7 @@ fn contradictions_are_reported_with_their_place() {
         (json(&format!("\"0\": {{{counts}}}, \"0\": {{{counts}}}")).into(), "the key '0' appears twice"),
         (json(&format!("\"0\": {{{counts}}}, \"00\": {{{counts}}}")).into(), "thread 0 appears twice"),
         (json(&format!("\"0\": {{{counts}, \"min_ns\": 3400, \"max_ns\": 9999}}")).into(), ""),
-        (json(&format!("\"0\": {{{counts}, \"min_ns\": 4400, \"max_ns\": 9999}}")).into(), "the minimum is 4400 ns"),
+        (json(&format!("\"0\": {{{counts}, \"min_ns\": 4400, \"max_ns\": 9999}}")).into(), "exact minimum of '0' is 4400 ns"),
         (
             b"T: 0 (1) P:80 I:1000 C: 5 Min: 3 Act: 3 Avg: 99 Max: 9\n".to_vec(),
             "line 1, thread 0: the mean, 99 us, is not between",

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tardy_sys::counters::Counter;
 
 use super::messages::Message;
-use super::network::{LOOPBACK_REMARK, Peer};
+use super::peer::{LOOPBACK_REMARK, Peer};
 use super::random::Random;
 use super::worker::{Ended, Worker};
 

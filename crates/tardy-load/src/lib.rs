@@ -31,6 +31,7 @@ mod meter;
 mod mprotect;
 mod network;
 mod orders;
+mod peer;
 mod ping;
 mod ping_in;
 mod processes;

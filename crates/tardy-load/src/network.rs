@@ -8,7 +8,7 @@
 //! records what that means: no network card and none of its interrupts.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use tardy_sys::counters::Counter;
 use tardy_sys::signals::wait_readable;
 
 use super::messages::Message;
+use super::peer::{LOOPBACK_REMARK, Peer};
 use super::random::Random;
 use super::task::NETWORK_BURST_EVERY;
 use super::worker::{Ended, Worker};
@@ -30,8 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const CHUNK_PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait for a sink that is running already before telling the user to start one.
 const KNOCK_NS: u64 = 2_000_000_000;
-
-pub(super) const LOOPBACK_REMARK: &str = "no network-card interrupts: the data went over loopback";
 
 pub(super) fn run(worker: &Worker) -> Ended {
     let peer = worker.peer.as_deref().map(Peer::find).transpose()?;
@@ -82,32 +81,6 @@ pub(super) fn first_connection(
 fn next_burst(last: Instant, now: Instant) -> Instant {
     let next = last + NETWORK_BURST_EVERY;
     if next + NETWORK_BURST_EVERY < now { now } else { next }
-}
-
-/// The other host.
-#[derive(Debug)]
-pub(super) struct Peer {
-    pub(super) name: String,
-    addresses: Vec<IpAddr>,
-}
-
-impl Peer {
-    /// Resolves the name to at least one address.
-    pub(super) fn find(name: &str) -> Result<Self, String> {
-        let bare = name.trim_start_matches('[').trim_end_matches(']');
-        let found = (bare, 0).to_socket_addrs();
-        let found = found.map_err(|error| format!("peer '{name}' has no address: {error}; check --peer"))?;
-        let addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
-        if addresses.is_empty() {
-            return Err(format!("peer '{name}' has no address; check --peer"));
-        }
-        Ok(Self { name: name.to_owned(), addresses })
-    }
-
-    /// The first of its addresses.
-    pub(super) fn address(&self) -> IpAddr {
-        self.addresses[0]
-    }
 }
 
 /// Opens the port: for this machine only, or with a peer on every address.

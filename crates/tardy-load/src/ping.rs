@@ -8,7 +8,7 @@ use tardy_sys::counters::Counter;
 use tardy_sys::icmp::EchoSocket;
 
 use super::messages::Message;
-use super::network::{LOOPBACK_REMARK, Peer};
+use super::peer::{LOOPBACK_REMARK, Peer};
 use super::worker::{Ended, Worker};
 
 /// Time between unanswered requests, as with `ping -f`.

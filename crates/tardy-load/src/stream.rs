@@ -9,7 +9,8 @@ use std::time::Duration;
 use tardy_sys::counters::Counter;
 
 use super::messages::Message;
-use super::network::{self, Peer};
+use super::network;
+use super::peer::Peer;
 use super::random::Random;
 use super::worker::{Ended, Worker};
 

@@ -1,13 +1,22 @@
-//! Measuring: the engine that runs a plan phase by phase, where readings come from, and what is observed beside them.
+//! Measuring: the engine that runs a plan phase by phase, where readings come from, and what is observed next to them.
 //!
-//! Two processes measure. The probe (tardy-probe) is a process of its own: real-time threads that wait, read the clock and
-//! count, in memory that is locked and touched beforehand. The supervisor ([`run`]) is the process that the user started: it
+//! Two processes measure. The probe (tardy-probe) is a separate process: real-time threads that wait, read the clock and
+//! count, in memory that is locked and touched beforehand. The supervisor ([`engine`]) is the process that the user started: it
 //! starts loads, reads watchers, writes checkpoints and reports progress, as SCHED_OTHER on one CPU that the run names. The two share one map
 //! of counters and a pipe in each direction, and nothing else.
+//!
+//! [`run`] is the entry; `measure.rs` is the table of what measures each kind of phase.
 
 pub mod doctor;
+pub mod engine;
+mod measure;
+mod observers;
 pub mod pins;
-pub mod run;
+pub mod recovery;
+mod sources;
+
+pub use measure::{run, test_switch};
+pub use sources::switch_test::{FrameReceiver, SwitchTest};
 
 use tardy_host::journal::Kind;
 

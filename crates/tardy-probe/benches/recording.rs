@@ -55,7 +55,7 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
     let order = Order {
         map: map.path().to_owned(),
         first_block: 0,
-        house_pid: 0,
+        supervisor_pid: 0,
         work: Work::Timer(TimerPlan {
             wake: Wake::ClockNanosleep,
             clock: ClockId::Monotonic,

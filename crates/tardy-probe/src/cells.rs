@@ -1,8 +1,8 @@
-//! What each cell of a block means: the one place that the probe, which writes them, and the house, which reads them,
+//! What each cell of a block means: the one place that the probe, which writes them, and the supervisor, which reads them,
 //! agree on.
 //!
 //! The probe keeps exact totals, full histograms, block maxima, threshold counts and the worst samples. Slices are
-//! not here: the house cuts them by taking differences of the histograms, which costs the probe nothing.
+//! not here: the supervisor cuts them by taking differences of the histograms, which costs the probe nothing.
 
 use tardy_record::block_maxima::BLOCK_COUNT;
 pub use tardy_record::block_maxima::BLOCK_NS as MAXIMA_BLOCK_NS;
@@ -17,7 +17,7 @@ pub const NO_MAXIMUM: i64 = i64::MIN;
 
 /// Header cell: the start of the run on the monotonic clock.
 pub const HEADER_RUN_START: usize = 0;
-/// Header cell: samples of the whole run that are lines of the samples file; written by the house.
+/// Header cell: samples of the whole run that are lines of the samples file; written by the supervisor.
 pub const HEADER_SAMPLES_KEPT: usize = 1;
 /// Header cell: how often the stimulus of a reaction has been driven.
 pub const HEADER_DRIVEN_COUNT: usize = 2;
@@ -105,15 +105,15 @@ pub enum Total {
     RateWhole,
 }
 
-/// Cells by which the house and a thread agree on when the kernel's trace is stopped. Each has one writer.
+/// Cells by which the supervisor and a thread agree on when the kernel's trace is stopped. Each has one writer.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Tracing {
-    /// The house's: a wake-up later than this stops the trace; 0: none does.
+    /// The supervisor's: a wake-up later than this stops the trace; 0: none does.
     Over,
-    /// The house's: how many stops it has dealt with. The thread does not stop the trace again before.
+    /// The supervisor's: how many stops it has dealt with. The thread does not stop the trace again before.
     Answered,
-    /// The house's: a [`Traced`], in the warm-up.
+    /// The supervisor's: a [`Traced`], in the warm-up.
     State,
     /// The thread's: how often it has stopped the trace.
     Stops,

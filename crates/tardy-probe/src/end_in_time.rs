@@ -1,5 +1,5 @@
 //! Ending a thread that waits for edges, which may never come: by a signal, sent from the probe's first thread, which sleeps
-//! until the time is over or the house speaks. A timeout in the thread's own wait would be work on the CPU that is measured.
+//! until the time is over or the supervisor speaks. A timeout in the thread's own wait would be work on the CPU that is measured.
 
 use std::io::{self, PipeReader};
 use std::os::fd::AsRawFd;
@@ -15,7 +15,7 @@ use super::order::Order;
 const NOTICE_NS: u64 = 1_000_000;
 
 /// Sees to it that the thread `tid` ends: when its span is over, when a thread that makes its edges has ended, or when the
-/// house says anything or is gone. Comes back once the first of `ended` is closed, whose other end the thread holds; the
+/// supervisor says anything or is gone. Comes back once the first of `ended` is closed, whose other end the thread holds; the
 /// other is that of the thread that makes the edges, which is asked to end then.
 pub(super) fn see_to_the_end(map: &SharedMap, order: &Order, tid: u32, start_ns: u64, ended: &[PipeReader]) {
     let block = map.block(order.first_block);

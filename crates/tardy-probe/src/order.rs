@@ -1,4 +1,4 @@
-//! What the house and the probe say to each other: one line of JSON at a time, over the probe's standard input and
+//! What the supervisor and the probe say to each other: one line of JSON at a time, over the probe's standard input and
 //! output, before and after the measurement and never during it.
 
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ pub struct Order {
     pub map: PathBuf,
     /// The map's block for the first of the threads; the others follow.
     pub first_block: usize,
-    /// The house's process id: the probe dies with it.
-    pub house_pid: u32,
+    /// The supervisor's process id: the probe dies with it.
+    pub supervisor_pid: u32,
     /// What to measure.
     pub work: Work,
     /// The pin that each cycle makes high or low, if it is one that wiggles.
@@ -128,7 +128,7 @@ impl Work {
     }
 }
 
-/// What the house says once every probe is ready.
+/// What the supervisor says once every probe is ready.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Go {
     /// The common start on the monotonic clock.

@@ -28,7 +28,7 @@ pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            // Standard output carries the reason to the house; nobody else reads this process's words.
+            // Standard output carries the reason to the supervisor; nobody else reads this process's words.
             let _ = say(&Reply::Failed { reason });
             ExitCode::FAILURE
         }
@@ -37,8 +37,8 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let order: Order = hear()?;
-    child::tie_to_parent(order.house_pid, child::signal::KILL)
-        .map_err(|error| format!("the house is gone: {error}"))?;
+    child::tie_to_parent(order.supervisor_pid, child::signal::KILL)
+        .map_err(|error| format!("the supervisor is gone: {error}"))?;
     signals::ignore_end_signals().map_err(|error| format!("signals cannot be blocked: {error}"))?;
     signals::be_interruptible().map_err(|error| format!("SIGUSR1 cannot be handled: {error}"))?;
     IntervalTimer::claim().map_err(|error| format!("SIGALRM cannot be blocked: {error}"))?;
@@ -135,7 +135,7 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// Starts the threads, and once all are ready and the house says go, lets them measure until they end.
+/// Starts the threads, and once all are ready and the supervisor says go, lets them measure until they end.
 fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
     let go = (Mutex::new(None), Condvar::new());
     let count = order.thread_count();
@@ -245,8 +245,11 @@ fn wait_for_go((start, changed): &Start) -> Option<u64> {
 
 fn hear<T: serde::de::DeserializeOwned>() -> Result<T, String> {
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).map_err(|error| format!("the house cannot be heard: {error}"))?;
-    serde_json::from_str(&line).map_err(|error| format!("the house was not understood: {error}"))
+    io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(|error| format!("the supervisor cannot be heard: {error}"))?;
+    serde_json::from_str(&line).map_err(|error| format!("the supervisor was not understood: {error}"))
 }
 
 fn say(reply: &Reply) -> Result<(), String> {
@@ -255,5 +258,5 @@ fn say(reply: &Reply) -> Result<(), String> {
     let mut out = io::stdout().lock();
     out.write_all(line.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|error| format!("the house is gone: {error}"))
+        .map_err(|error| format!("the supervisor is gone: {error}"))
 }

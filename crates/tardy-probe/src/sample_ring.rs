@@ -1,17 +1,17 @@
 //! Every sample on its way to a file, if one was asked for: the probe puts each into a ring beside its block, and the
-//! house takes them out once a second.
+//! supervisor takes them out once a second.
 //!
 //! The ring comes after the counting, never before it: a sample that finds the ring full is in the histogram all the
 //! same, and is counted as lost to the file. So what a slow disk costs is lines, not truth.
 
 use tardy_sys::ring::{Ring, RingReader, RingWriter};
 
-/// A ring holds at least this much: the house comes by once a second, and may be held up by a slow disk for some.
+/// A ring holds at least this much: the supervisor comes by once a second, and may be held up by a slow disk for some.
 const RING_NS: u64 = 4_000_000_000;
 /// The least slots of a ring, for long intervals.
 const SLOT_COUNT_MIN: u64 = 64;
 
-/// Slots of a noise probe's ring: gaps that may come in the second between two visits of the house, and some.
+/// Slots of a noise probe's ring: gaps that may come in the second between two visits of the supervisor, and some.
 pub const GAP_SLOTS: usize = 1 << 16;
 
 /// One recorded wake-up.
@@ -47,7 +47,7 @@ impl<'a> SampleWriter<'a> {
     }
 }
 
-/// The house's end of a ring.
+/// The supervisor's end of a ring.
 #[derive(Debug)]
 pub struct SampleReader<'a>(RingReader<'a>);
 
@@ -100,10 +100,10 @@ mod tests {
         ) {
             let directory = tempfile::tempdir_in("/dev/shm").unwrap();
             let path = directory.path().join("map");
-            let house = SharedMap::create_with_rings(&path, 2, 8, slots).unwrap();
+            let supervisor = SharedMap::create_with_rings(&path, 2, 8, slots).unwrap();
             let probe = SharedMap::open(&path).unwrap();
             let mut writer = SampleWriter::new(probe.ring(1).unwrap());
-            let mut reader = SampleReader::new(house.ring(1).unwrap());
+            let mut reader = SampleReader::new(supervisor.ring(1).unwrap());
             let mut expected = std::collections::VecDeque::new();
             let mut cycle = 0;
             for (puts, takes) in turns {
@@ -122,7 +122,7 @@ mod tests {
             }
             let rest: Vec<Sample> = std::iter::from_fn(|| reader.take()).collect();
             prop_assert_eq!(rest, Vec::from(expected));
-            prop_assert!(house.ring(0).unwrap().reader().take().is_none(), "the neighbour's ring is untouched");
+            prop_assert!(supervisor.ring(0).unwrap().reader().take().is_none(), "the neighbour's ring is untouched");
         }
     }
 }

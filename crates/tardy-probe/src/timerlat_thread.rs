@@ -10,8 +10,8 @@ use tardy_sys::{child, memory, scheduling};
 
 /// Reads `file` on `cpu` until the tracer ends or this process does; says `ready` before its first wait. The binary
 /// calls this for its hidden command `__timerlat`.
-pub fn main(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> ExitCode {
-    match run(house_pid, cpu, priority, file) {
+pub fn main(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> ExitCode {
+    match run(supervisor_pid, cpu, priority, file) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             println!("{reason}");
@@ -20,9 +20,9 @@ pub fn main(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> ExitCode {
     }
 }
 
-fn run(house_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<(), String> {
-    child::tie_to_parent(house_pid, child::signal::KILL)
-        .map_err(|error| format!("the house is gone: {error}"))?;
+fn run(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<(), String> {
+    child::tie_to_parent(supervisor_pid, child::signal::KILL)
+        .map_err(|error| format!("the supervisor is gone: {error}"))?;
     scheduling::set_affinity(&[cpu]).map_err(|error| format!("cpu {cpu} cannot be had: {error}"))?;
     scheduling::set(Scheduling::Fifo(priority))
         .map_err(|error| format!("SCHED_FIFO was refused ({error})"))?;

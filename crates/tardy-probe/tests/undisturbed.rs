@@ -24,7 +24,7 @@ fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
     Order {
         map: map.path().to_owned(),
         first_block: 0,
-        house_pid: std::process::id(),
+        supervisor_pid: std::process::id(),
         work: Work::Timer(TimerPlan {
             wake,
             clock: ClockId::Monotonic,

@@ -47,7 +47,7 @@ impl Own {
             let (Some(exact_ns), Some(file_ns)) = (exact, *value) else { continue };
             if exact_ns.div_euclid(unit.ns()) != file_ns.div_euclid(unit.ns()) {
                 return Err(format!(
-                    "tardy's comment on '{}' gives a {name} of {exact_ns} ns, the file has {file_ns} ns",
+                    "tardy's exact {name} of '{}' is {exact_ns} ns, but the file has {file_ns} ns",
                     self.label
                 ));
             }

@@ -12,7 +12,8 @@ use tardy_record::{Bin, Knowable};
 
 use super::cyclictest_line::{THREAD_MAX, ThreadLine};
 use super::rows::{self, Row};
-use super::{ImportOptions, number, rt_tests_json};
+use super::rt_tests::{self, MEASURES_OF_CYCLICTEST};
+use super::{ImportOptions, number};
 use crate::command_line::{self, Cyclictest};
 use crate::error::{ImportError, Result};
 use crate::export::columns::{Own, SERIES_MARK};
@@ -21,8 +22,6 @@ use crate::lines::{Line, Lines};
 
 /// cyclictest's HIST_MAX.
 const ROW_MAX: u64 = 1_000_000_000;
-
-pub(crate) const MEASURES: &str = "from a timer's deadline to the thread that waited for it";
 
 /// The content of the text.
 #[derive(Debug, Default)]
@@ -90,7 +89,7 @@ const TRAILERS: [(&str, &str); 6] = [
 pub(super) fn without_readings() -> Imported {
     Imported {
         tool: "cyclictest".to_owned(),
-        measures: MEASURES,
+        measures: MEASURES_OF_CYCLICTEST,
         late_periods: LatePeriods::Skipped,
         wake: Some(Knowable::Unknown),
         ..Imported::default()
@@ -104,13 +103,13 @@ pub(crate) fn import(reader: &mut dyn Read, options: &ImportOptions) -> Result<I
     let unit = unit(options, known.as_ref(), &mut imported, "cyclictest's text")?;
     let mut text = read(reader)?;
     (imported.cut_short, imported.last_line) = (text.cut_short, Some(text.last_line));
-    if let Some(tool) = text.other_tool.and_then(rt_tests_json::tool_named) {
+    if let Some(tool) = text.other_tool.and_then(rt_tests::tool_named) {
         imported.tool = tool.name.to_owned();
         (imported.measures, imported.late_periods) = (tool.measures, tool.late_periods);
         imported.wake = tool.wake();
         imported.duration_is_exact = false;
         if tool.name == "cyclicdeadline" {
-            imported.remarks.push(rt_tests_json::MINIMA_OF_0.to_owned());
+            imported.remarks.push(rt_tests::MINIMA_OF_0.to_owned());
         }
     }
     if let Some(value) = &text.dma_latency {
@@ -451,7 +450,7 @@ fn histogram(text: &mut Text, unit: Unit, imported: &mut Imported) -> Result<Vec
             (counts.min_ns, counts.max_ns, counts.mean_ns) = (None, None, None);
         }
         if imported.tool == "cyclicdeadline" {
-            rt_tests_json::remember_minima_of_0(&mut counts);
+            rt_tests::remember_minima_of_0(&mut counts);
         }
         if let Some(own) = text.own.get(thread) {
             let overflows = value("overflows").map_or(own.beyond, |(_, overflows)| overflows);

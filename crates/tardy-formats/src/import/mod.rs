@@ -12,6 +12,7 @@ pub(crate) mod latmus_plot;
 pub(crate) mod level_csv;
 pub(crate) mod oslat_text;
 mod rows;
+mod rt_tests;
 pub(crate) mod rt_tests_json;
 pub(crate) mod rteval;
 pub(crate) mod rtla;

@@ -6,11 +6,12 @@
 use std::io::Read;
 
 use serde_json::Value;
+use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
-use tardy_record::plan::{Policy, Wake};
+use tardy_record::plan::Policy;
 use tardy_record::series::{Level, Quantity};
-use tardy_record::{Bin, Knowable};
 
+use super::rt_tests::{MINIMA_OF_0, Tool, remember_minima_of_0, tool_named};
 use super::{ImportOptions, cyclictest_text, oslat_text};
 use crate::command_line;
 use crate::dates;
@@ -63,8 +64,7 @@ fn of_document(document: &Value, options: &ImportOptions) -> Result<Imported> {
     let command = root.text("cmdline:").or(root.text("cmdline")).map(str::to_owned);
     let words = command.clone().unwrap_or_default();
     let program = words.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
-    let tool =
-        program.into_iter().find(|word| TOOLS.iter().any(|tool| tool.name == *word)).unwrap_or("rt-tests");
+    let tool = program.into_iter().find(|word| tool_named(word).is_some()).unwrap_or("rt-tests");
     // tardy's exports name tardy in place of a version and have cyclictest's form.
     let version = root.text("rt_test_version:").or(root.text("rt_test_version"));
     let tool = if version.is_some_and(|version| version.starts_with("tardy")) { "cyclictest" } else { tool };
@@ -148,75 +148,6 @@ fn finish(imported: &mut Imported, known: Option<&Tool>) {
         imported.wake = Some(known.wake(Some(true)).into());
     }
 }
-
-/// One of rt-tests' programs.
-pub(super) struct Tool {
-    pub(super) name: &'static str,
-    pub(super) measures: &'static str,
-    pub(super) late_periods: LatePeriods,
-}
-
-impl Tool {
-    /// How its threads wait for a timer, as far as the tool decides it. `None` if they do not wait for one.
-    pub(super) fn wake(&self) -> Option<Knowable<Wake>> {
-        match self.name {
-            "cyclictest" => Some(Knowable::Unknown),
-            "cyclicdeadline" => Some(Knowable::Known(Wake::Deadline)),
-            _ => None,
-        }
-    }
-}
-
-/// The program called `name`.
-pub(super) fn tool_named(name: &str) -> Option<&'static Tool> {
-    TOOLS.iter().find(|tool| tool.name == name)
-}
-
-/// The remark on cyclicdeadline's minima.
-pub(super) const MINIMA_OF_0: &str = "cyclicdeadline treats a minimum of 0 as none and uses the next reading instead; \
-    without a histogram, the true minimum may be lower";
-
-/// Takes the minimum from bins below the stated one: cyclicdeadline treats a minimum of 0 as none and uses the next reading
-/// instead (do_runtime in cyclicdeadline.c).
-pub(super) fn remember_minima_of_0(counts: &mut Counts) {
-    if let (Some(first), Some(min_ns)) = (counts.bins.first(), counts.min_ns)
-        && first.lower_ns == 0
-        && counts.bins.len() > 1
-    {
-        counts.min_ns = Some(min_ns.min(first.lower_ns));
-    }
-}
-
-const fn tool(name: &'static str, measures: &'static str, late_periods: LatePeriods) -> Tool {
-    Tool { name, measures, late_periods }
-}
-
-static TOOLS: [Tool; 12] = [
-    tool("cyclictest", cyclictest_text::MEASURES, LatePeriods::Skipped),
-    tool("oslat", "how long a busy loop was stopped", LatePeriods::NoSchedule),
-    tool("pmqtest", "from sending a POSIX message to the other thread receiving it", LatePeriods::NoSchedule),
-    tool("ptsematest", "from releasing a mutex to the other thread having it", LatePeriods::NoSchedule),
-    tool(
-        "svsematest",
-        "from releasing a System V semaphore to the other thread having it",
-        LatePeriods::NoSchedule,
-    ),
-    tool(
-        "signaltest",
-        "from sending a signal until it has passed through all threads",
-        LatePeriods::NoSchedule,
-    ),
-    tool("sigwaittest", "from sending a signal to the other thread receiving it", LatePeriods::NoSchedule),
-    tool("cyclicdeadline", "from a deadline task's period to its thread running", LatePeriods::Skipped),
-    tool("ssdd", "nothing: single-stepping with ptrace passes or fails", LatePeriods::NoSchedule),
-    tool("queuelat", "how long a burst of memory copies took", LatePeriods::NoSchedule),
-    tool(
-        "rt-migrate-test",
-        "from releasing threads to the one of this priority running",
-        LatePeriods::NoSchedule,
-    ),
-    tool("pi_stress", "nothing: priority inheritance passes or fails", LatePeriods::NoSchedule),
-];
 
 fn system(sysinfo: Option<Object<'_>>) -> System {
     let Some(sysinfo) = sysinfo else { return System::default() };

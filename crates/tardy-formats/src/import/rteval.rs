@@ -10,7 +10,7 @@ use std::io::Read;
 use tardy_record::Bin;
 use tardy_record::foreign::LatePeriods;
 
-use super::{ImportOptions, cyclictest_text, decimal_ns, number};
+use super::{ImportOptions, decimal_ns, number, rt_tests};
 use crate::command_line;
 use crate::error::{ImportError, Result};
 use crate::imported::{Counts, Imported, ImportedPhase, Readings, Stream, Unit, in_ns};
@@ -185,7 +185,7 @@ impl Summary {
         imported.measures = if timerlat {
             "from timerlat's timer to its interrupt, its thread and the return to user space, all in one"
         } else {
-            cyclictest_text::MEASURES
+            rt_tests::MEASURES_OF_CYCLICTEST
         };
         if timerlat {
             imported.remarks.push(

@@ -20,11 +20,12 @@ mod machine;
 mod parameters;
 mod preemption;
 pub mod process_stat;
+mod release;
 mod scheduling;
 pub mod threads;
 
 pub use answers::SystemAnswers;
-pub use kernel::major_minor;
+pub use release::major_minor;
 pub use scheduling::may_set_priorities;
 
 use tardy_record::facts::{Facts, Tardy};

@@ -17,8 +17,8 @@ use tardy_record::facts::{Fact, Kernel, UnownedParameter};
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 
 use super::SystemAnswers;
-use super::kernel::major_minor;
 use super::look::not_from;
+use super::release::major_minor;
 
 /// Prefixes before a dot that are not modules: programs that read the command line, and core parts of the kernel whose
 /// parameters are not shown in /sys/module.

@@ -4,10 +4,10 @@ use tardy_record::facts::{Fact, Kernel, Preemption};
 use tardy_sys::kernel_files::KernelFiles;
 
 use super::SystemAnswers;
-use super::kernel::major_minor;
 use super::kernel_config::KernelConfig;
 use super::look::not_from;
 use super::parameters::split;
+use super::release::major_minor;
 
 /// Where a PREEMPT_DYNAMIC kernel reports its mode, the current one in parentheses.
 const MODE_FILE: &str = "/sys/kernel/debug/sched/preempt";

@@ -4,8 +4,8 @@ use tardy_record::facts::{Fact, FairServer, Kernel, Scheduling};
 use tardy_record::per_cpu::PerCpu;
 use tardy_sys::kernel_files::KernelFiles;
 
-use super::kernel::major_minor;
 use super::look::{Look, not_from};
+use super::release::major_minor;
 use super::threads;
 
 const CAP_IPC_LOCK: u32 = 14;

@@ -1,6 +1,6 @@
 //! The changes that can be tried, and whether they can be tried here.
 //!
-//! To look changes nothing: rights are asked for by opening a file, which kernel files take no notice of.
+//! Looking changes nothing: permissions are checked by opening a file, which has no effect on kernel files.
 
 use serde::Serialize;
 use tardy_record::cpu_list;
@@ -24,19 +24,19 @@ pub enum Change {
     FairServer,
     /// Interrupts go to the CPUs that are not measured.
     Interrupts,
-    /// Interrupt threads come before the probe.
+    /// Interrupt threads have higher priority than the probe.
     #[serde(rename = "irq-threads-up")]
     InterruptThreadsRaised,
-    /// Interrupt threads come after the probe.
+    /// Interrupt threads have lower priority than the probe.
     #[serde(rename = "irq-threads-down")]
     InterruptThreadsLowered,
-    /// The threads that expire timers on RT kernels come before the probe.
+    /// The threads that expire timers on RT kernels have higher priority than the probe.
     #[serde(rename = "ktimers-up")]
     TimerThreadsRaised,
-    /// They come after the probe.
+    /// They have lower priority than the probe.
     #[serde(rename = "ktimers-down")]
     TimerThreadsLowered,
-    /// Timers stay on the CPU that they were set on.
+    /// Timers stay on the CPU on which they were set.
     TimerMigration,
 }
 
@@ -55,7 +55,7 @@ impl Change {
         Self::TimerMigration,
     ];
 
-    /// What it is called on the command line and in files.
+    /// Its name on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Governor => "governor",
@@ -77,7 +77,7 @@ impl Change {
     }
 }
 
-/// What is measured, as far as changes depend on it.
+/// What the changes depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// The measured CPUs, in ascending order.
@@ -104,38 +104,38 @@ pub enum Standing {
     CanBeTried(Steps),
     /// There is nothing to change.
     AlreadySo {
-        /// What is so.
+        /// The present setting.
         what: String,
     },
-    /// It is not this user's to change.
+    /// This user may not change it.
     NotPermitted {
-        /// What may not be done.
+        /// What is not permitted.
         what: String,
     },
-    /// This machine has no such thing.
+    /// This machine does not have what it takes.
     NotHere {
         /// What is missing.
         what: String,
     },
 }
 
-/// What a change comes to here.
+/// A change on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Steps {
-    /// What is so now, for people.
+    /// The present setting, for the user.
     pub now: String,
-    /// What it becomes.
+    /// The new setting, for the user.
     pub becomes: String,
     /// The steps, in the order in which they are made.
     #[serde(skip)]
     pub(super) steps: Vec<Step>,
-    /// Whether it is still the change if some of the steps are refused: there are interrupts that cannot be moved.
+    /// Whether some of the steps may be refused: there are interrupts that cannot be moved.
     #[serde(skip)]
     pub(super) may_be_partial: bool,
 }
 
 impl Steps {
-    /// Whether the probe shall keep CPUs out of deep idle states.
+    /// Whether the probe keeps CPUs out of deep idle states.
     pub(super) fn keeps_out_of_idle(&self) -> bool {
         self.steps.contains(&Step::KeepOutOfIdle)
     }
@@ -148,11 +148,11 @@ pub(super) enum Step {
     File { path: String, new: String },
     /// A kernel thread gets another rank.
     Thread(ThreadRank),
-    /// The probe holds /dev/cpu_dma_latency at 0, which the kernel takes back when the probe ends, however it does.
+    /// The probe holds /dev/cpu_dma_latency at 0, which the kernel undoes when the probe ends.
     KeepOutOfIdle,
 }
 
-/// Looks which changes can be tried on this machine.
+/// Which changes can be tried on this machine.
 pub fn offers(files: &KernelFiles, subject: &Subject) -> Vec<Offer> {
     Change::ALL
         .into_iter()
@@ -189,7 +189,7 @@ fn cannot(error: &KernelFileError) -> Standing {
     if error.is_refused() { Standing::NotPermitted { what } } else { Standing::NotHere { what } }
 }
 
-/// Files that get the same text, unless they hold it.
+/// The steps that write the same text into files that do not hold it, and what those hold.
 fn files_of(files: &KernelFiles, paths: &[String], new: &str) -> Result<(Vec<Step>, String), Standing> {
     let mut steps = Vec::new();
     let mut olds: Vec<String> = Vec::new();
@@ -216,13 +216,13 @@ fn number(files: &KernelFiles, path: &str, new: &str) -> Looked {
     Ok(Steps { now: format!("{name} {now}"), becomes: new.to_owned(), steps, may_be_partial: false })
 }
 
-/// Since Linux 6.12 the fair server has taken throttling's place, and trying it would not come back whole: once
-/// sched_rt_runtime_us has been −1, the kernel has lost count of the fair servers' share, and refuses (EBUSY) whatever
-/// else they are set to until the next boot. Seen with 6.12.117-rt in the lab.
+/// Since Linux 6.12 the fair server replaces it, and the change could not be undone completely: after
+/// sched_rt_runtime_us has been −1, the kernel has lost count of the fair servers' share, and refuses (EBUSY) every
+/// other setting of theirs until the next boot. Seen with 6.12.117-rt in the lab.
 fn throttling(files: &KernelFiles) -> Looked {
     let release = files.text("/proc/sys/kernel/osrelease").ok();
     if release.and_then(|release| major_minor(&release)).is_some_and(|version| version >= (6, 12)) {
-        return Err(missing("since Linux 6.12 the fair server does that"));
+        return Err(missing("since Linux 6.12 the fair server replaces it"));
     }
     number(files, "/proc/sys/kernel/sched_rt_runtime_us", "-1")
 }
@@ -233,7 +233,9 @@ fn governor(files: &KernelFiles, subject: &Subject) -> Looked {
     let of = |file: &str| subject.cpus.iter().map(|cpu| place(cpu, file)).collect::<Vec<_>>();
     let known: Vec<String> = of("scaling_governor").into_iter().filter(|path| files.exists(path)).collect();
     if known.is_empty() {
-        return Err(missing("the kernel scales no frequency of these CPUs (no cpufreq/scaling_governor)"));
+        return Err(missing(
+            "the kernel does not scale the frequency of these CPUs (no cpufreq/scaling_governor)",
+        ));
     }
     let lacks = |path: &String| {
         files.text(path).is_ok_and(|list| !list.split_whitespace().any(|governor| governor == WANTED))
@@ -264,7 +266,7 @@ fn idle(files: &KernelFiles, subject: &Subject) -> Looked {
         .collect();
     if slow.is_empty() {
         return Err(missing(
-            "the kernel knows no idle state of these CPUs that takes time to leave (no cpuidle)",
+            "the kernel has no idle state of these CPUs that takes time to leave (no cpuidle)",
         ));
     }
     let deepest = slow
@@ -308,12 +310,11 @@ fn fair_server(files: &KernelFiles, subject: &Subject) -> Looked {
 fn interrupts(files: &KernelFiles, subject: &Subject) -> Looked {
     const PLACE: &str = "/proc/irq";
     let online = files.text("/sys/devices/system/cpu/online").ok().and_then(|text| cpu_list::parse(&text));
-    let online =
-        online.ok_or_else(|| missing("/sys/devices/system/cpu/online does not say which CPUs there are"))?;
+    let online = online.ok_or_else(|| missing("/sys/devices/system/cpu/online does not list the CPUs"))?;
     let is_measured = |cpu: &u32| subject.cpus.contains(cpu);
     let others: Vec<u32> = online.into_iter().filter(|cpu| !is_measured(cpu)).collect();
     if others.is_empty() {
-        return Err(missing("every CPU is measured; --cpus leaves one for the interrupts"));
+        return Err(missing("every CPU is measured; leave one for the interrupts with --cpus"));
     }
     let numbers = files.names(PLACE).map_err(|error| cannot(&error))?;
     let mut steps = Vec::new();
@@ -348,9 +349,7 @@ fn ranks(files: &KernelFiles, subject: &Subject, names: &[&str], up: bool) -> Lo
     let probe = subject.priority;
     let wanted = if up { probe + 1 } else { probe.saturating_sub(1) };
     if probe == 0 || !(1..=99).contains(&wanted) {
-        return Err(missing(format!(
-            "beside a probe of priority {probe} there is no room for that; see --priority"
-        )));
+        return Err(missing(format!("a probe of priority {probe} leaves no room for that; see --priority")));
     }
     let all = threads::find(files, names);
     if all.is_empty() {
@@ -376,6 +375,6 @@ fn ranks(files: &KernelFiles, subject: &Subject, names: &[&str], up: bool) -> Lo
         format!("{count} thread{} {}…: {}", if count == 1 { "" } else { "s" }, names[0], numbers(&others));
     let new = Rank::fifo(wanted);
     let steps = others.into_iter().map(|thread| Step::Thread(ThreadRank { new, ..thread })).collect();
-    // A thread may end meanwhile.
+    // A thread may end before it is changed.
     Ok(Steps { now, becomes: new.describe(), steps, may_be_partial: true })
 }

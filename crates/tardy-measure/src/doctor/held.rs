@@ -1,4 +1,4 @@
-//! A change that is in force, until it is put back.
+//! A change in force, until it is undone.
 
 use tardy_sys::kernel_files::KernelFiles;
 
@@ -6,20 +6,20 @@ use super::changes::{Step, Steps};
 use tardy_host::journal::{Place, Undone};
 use tardy_host::settings::Changed;
 
-/// A change in force. Dropping it puts everything back, the last step first.
+/// A change in force. Dropping it undoes everything, the last step first.
 #[derive(Debug, Default)]
 pub struct Held {
     changed: Vec<Changed>,
-    /// What the kernel refused; the rest of the change is in force.
+    /// What the kernel refused. The rest of the change is in force.
     refused: Vec<String>,
 }
 
 impl Held {
-    /// Makes every step of a change, each noted in the journal of `place` first.
+    /// Makes every step of a change. Each is recorded in the journal of `place` first.
     ///
     /// # Errors
-    /// In words, with everything put back: if a step is refused of a change that must be whole, or all of them of one that
-    /// need not be.
+    /// A message for the user, with everything undone: if a step is refused of a change that must be complete, or all steps of one
+    /// that may be partial.
     pub fn hold(place: &Place, files: &KernelFiles, steps: &Steps) -> Result<Self, String> {
         let mut held = Self::default();
         for step in &steps.steps {
@@ -39,28 +39,29 @@ impl Held {
         match held.refused.first() {
             _ if is_by_probe || !held.changed.is_empty() => Ok(held),
             Some(reason) => Err(reason.clone()),
-            None => Err("by now it is so already".to_owned()),
+            None => Err("it is already so by now".to_owned()),
         }
     }
 
-    /// How many steps were refused, with the first reason.
+    /// How many steps were refused, and the first reason.
     pub fn refused(&self) -> Option<(usize, &str)> {
         self.refused.first().map(|first| (self.refused.len(), first.as_str()))
     }
 
-    /// Puts everything back, and says what could not be, or was left alone because somebody else has changed it.
+    /// Undoes everything. Returns a message for each setting that could not be undone, or was left alone because another process has
+    /// changed it.
     pub fn put_back(mut self) -> Vec<String> {
         let mut remarks = Vec::new();
         while let Some(changed) = self.changed.pop() {
             let what = changed.describe();
             match changed.put_back() {
                 Ok(Undone::Done) => {}
-                Ok(Undone::WasSo) => remarks.push(format!("{what}, has been put back by somebody else meanwhile")),
+                Ok(Undone::WasSo) => remarks.push(format!("{what}, has been undone by another process")),
                 Ok(Undone::LeftAlone(what)) => {
-                    remarks.push(format!("left alone: {what}; somebody else has changed it since"));
+                    remarks.push(format!("left alone: {what}; another process has changed it since"));
                 }
                 Err(reason) => remarks.push(format!(
-                    "{what}, could not be put back: {reason}; it is in the journal, so 'tardy restore' can try again"
+                    "{what}, could not be undone: {reason}; 'tardy restore' tries again, since it is in the journal"
                 )),
             }
         }

@@ -1,4 +1,4 @@
-//! In which order a round tries what it tries.
+//! The order of the trials in a round.
 
 /// The order of round `round` (from 1): each of `0..count` once. The same seed gives the same order.
 pub fn order_of_round(seed: u64, round: u32, count: usize) -> Vec<usize> {
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_tried_once_a_round_and_everywhere_in_it() {
+    fn everything_is_tried_once_per_round_and_at_every_place_in_it() {
         let mut at = [[0u32; 5]; 5];
         for round in 1..=1000 {
             let order = order_of_round(1, round, 5);
@@ -34,7 +34,7 @@ mod tests {
             assert_eq!(sorted, [0, 1, 2, 3, 4]);
             order.iter().enumerate().for_each(|(place, what)| at[*what][place] += 1);
         }
-        // 200 expected, with a standard deviation of 13: the seed is fixed, so this is no game of chance.
+        // 200 expected, with a standard deviation of 13: the seed is fixed, so the test is deterministic.
         assert!(at.iter().flatten().all(|times| (140..260).contains(times)), "{at:?}");
         assert_ne!(order_of_round(1, 1, 10), order_of_round(2, 1, 10));
         assert_eq!(order_of_round(7, 3, 10), order_of_round(7, 3, 10));

@@ -5,16 +5,16 @@ use tardy_sys::kernel_files::KernelFiles;
 use tardy_host::facts::{process_stat::ProcessStat, threads};
 use tardy_host::settings::{Rank, ThreadRank};
 
-/// Names of threads that serve interrupts (kernel/irq/manage.c).
+/// Name prefixes of threads that serve interrupts (kernel/irq/manage.c).
 pub(super) const INTERRUPTS: &[&str] = &["irq/", "IRQ-"];
-/// Names of threads that expire timers on RT kernels: since 6.2, and in the patches of 4.x before.
+/// Name prefixes of threads that expire timers on RT kernels: since 6.2, and in the patches of 4.x before.
 pub(super) const TIMERS: &[&str] = &["ktimers/", "ktimersoftd/"];
 
-/// The real-time kernel threads whose names begin so, with the rank that each has; `new` is that rank too.
-pub(super) fn find(files: &KernelFiles, beginnings: &[&str]) -> Vec<ThreadRank> {
+/// The real-time kernel threads with these name prefixes and their ranks; `new` is the present rank too.
+pub(super) fn find(files: &KernelFiles, prefixes: &[&str]) -> Vec<ThreadRank> {
     let found = threads::find(files);
     let all = found.get().map(Vec::as_slice).unwrap_or_default();
-    let of_interest = all.iter().filter(|thread| beginnings.iter().any(|name| thread.name.starts_with(name)));
+    let of_interest = all.iter().filter(|thread| prefixes.iter().any(|name| thread.name.starts_with(name)));
     of_interest
         .filter_map(|thread| {
             let line = files.text(&format!("/proc/{}/stat", thread.pid)).ok()?;

@@ -1,12 +1,12 @@
-//! Where trials happen: one doctor at a time, and nothing of a killed one in the way.
+//! The directory of the trials: for one doctor at a time, without remains of a killed one.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::run::recover;
+use crate::recovery;
 use tardy_host::journal::{self, Place};
 
-/// A lock that one doctor has, and a directory for its runs. The lock goes with the process, however that ends.
+/// A lock that one doctor holds, and a directory for its runs. The kernel releases the lock when the process ends.
 #[derive(Debug)]
 pub(super) struct Workplace {
     _lock: File,
@@ -15,7 +15,7 @@ pub(super) struct Workplace {
 }
 
 impl Workplace {
-    /// Beside the journal of `place`; runs are kept in `keep`, if that is given.
+    /// Next to the journal of `place`. Runs are kept in `keep`, if given.
     pub(super) fn take(place: &Place, keep: Option<&Path>) -> Result<Self, String> {
         let beside = place.directory().parent().unwrap_or(Path::new("/")).to_owned();
         let fail = |what: &Path| {
@@ -27,7 +27,7 @@ impl Workplace {
         let lock = File::create(&path).map_err(fail(&path))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => format!(
-                "another 'tardy check --measure' is at work ({} is locked); two would measure each other's changes",
+                "another 'tardy check --measure' is running ({} is locked); two would measure each other's changes",
                 path.display()
             ),
             TryLockError::Error(error) => fail(&path)(error),
@@ -42,12 +42,12 @@ impl Workplace {
         Ok(Self { _lock: lock, directory, keep: keep.is_some() })
     }
 
-    /// The file of a trial's run.
+    /// Path of a trial's run file.
     pub(super) fn run_file(&self, round: u32, name: &str) -> PathBuf {
         self.directory.join(format!("round-{round:03}-{name}.run.json"))
     }
 
-    /// The trial is over: its file goes, unless it shall be kept.
+    /// Removes the file of a trial that is over, unless runs are kept.
     pub(super) fn done_with(&self, file: &Path) {
         if !self.keep {
             let _ = fs::remove_file(file);
@@ -63,10 +63,10 @@ impl Drop for Workplace {
     }
 }
 
-/// Removes the runs of a doctor that was killed, and the maps that they counted in.
+/// Removes the runs of a killed doctor, and the maps that they counted in.
 fn clear(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
-    entries.flatten().for_each(|entry| recover::discard(&entry.path()));
+    entries.flatten().for_each(|entry| recovery::discard(&entry.path()));
     let _ = fs::remove_dir_all(directory);
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_one_doctor_at_a_time() {
+    fn a_second_doctor_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let place = Place::at(&root.path().join("tardy/journal"));
         let first = Workplace::take(&place, None).unwrap();
@@ -85,7 +85,7 @@ mod tests {
         let directory = first.directory.clone();
         drop(first);
         assert!(!directory.exists());
-        // What a killed one leaves is a directory and no lock.
+        // A killed doctor leaves a directory and no lock.
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("round-001-baseline.run.json"), "{\"schema_version\": 1}").unwrap();
         let second = Workplace::take(&place, None).unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_kept_stay() {
+    fn kept_runs_are_not_removed() {
         let root = tempfile::tempdir().unwrap();
         let place = Place::at(&root.path().join("tardy/journal"));
         let kept = root.path().join("kept");

@@ -1,10 +1,10 @@
-//! Giving pins back, whatever becomes of tardy. The kernel does not: an output that nobody has any more may
-//! revert to an input, and mostly stays what it was (Documentation/userspace-api/gpio/gpio-v2-get-line-ioctl.rst); and what
-//! sysfs has exported stays exported.
+//! Restoring pins even if tardy is killed. The kernel does not restore them: an output that no process holds may
+//! revert to an input, and mostly stays an output (Documentation/userspace-api/gpio/gpio-v2-get-line-ioctl.rst); a line
+//! that sysfs has exported stays exported.
 //!
-//! A process of its own waits at the end of a pipe that the house holds. When the house dies, even by `kill -9`, the pipe
-//! closes; the probe dies with the house, its claims go, and the guard gives the pins back. The journal is for the
-//! case that the guard was killed too.
+//! The guard is a process that waits at the end of a pipe which the supervisor holds. When the supervisor dies, even by `kill -9`,
+//! the pipe closes; the probe dies with the supervisor and releases its lines, and the guard restores them. The journal serves if the
+//! guard was killed too.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -20,14 +20,14 @@ use super::HeldPin;
 
 /// The hidden command of a guard.
 const SUBCOMMAND: &str = "__pins";
-/// The probe may need this long to die and let go of its lines.
+/// How long the probe may take to die and release its lines.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a pin is tried meanwhile.
+/// Time between two attempts to restore a pin.
 const PAUSE: Duration = Duration::from_millis(10);
-/// What a house that has put everything back itself says to the guard.
+/// What the supervisor sends to the guard after it has restored everything itself.
 const ALL_DONE: &[u8] = b"done";
 
-/// Holds pins that are about to be used. Dropping it gives them back.
+/// Holds pins that are about to be used. Dropping it restores them.
 #[derive(Debug)]
 pub struct PinGuard {
     held: Vec<(HeldPin, Entry)>,
@@ -36,10 +36,10 @@ pub struct PinGuard {
 }
 
 impl PinGuard {
-    /// Watches over `pins`, with a process of the program `exe`, which is tardy.
+    /// Guards `pins` by a process of the program `exe`, which is tardy.
     ///
     /// # Errors
-    /// In words, if they cannot be noted or watched: then they must not be used.
+    /// A message for the user, if they cannot be recorded or guarded. Then they must not be used.
     pub fn watch(exe: &Path, pins: &[HeldPin]) -> Result<Self, String> {
         let mut held: Vec<(HeldPin, Entry)> = Vec::new();
         for pin in pins {
@@ -64,24 +64,24 @@ impl PinGuard {
             }
             Err(error) => {
                 held.into_iter().for_each(|(_, entry)| entry.strike());
-                Err(format!("nobody could watch over the pins: {error}"))
+                Err(format!("the guard of the pins cannot be started: {error}"))
             }
         }
     }
 
-    /// Gives the pins back and ends the watch. To be called once the probe has let go of them.
+    /// Restores the pins and ends the guard. Call it after the probe has released them.
     ///
     /// # Errors
-    /// In words, if one could not be: it stays in the journal.
+    /// A message for the user, if a pin could not be restored. It stays in the journal.
     pub fn release(mut self) -> Result<(), String> {
-        self.give_back()
+        self.restore()
     }
 
-    fn give_back(&mut self) -> Result<(), String> {
+    fn restore(&mut self) -> Result<(), String> {
         let Some(mut order) = self.order.take() else { return Ok(()) };
         let mut troubles = Vec::new();
         for (pin, entry) in self.held.drain(..) {
-            match patiently(&pin) {
+            match restore_when_free(&pin) {
                 Ok(()) => entry.strike(),
                 Err(trouble) => troubles.push(trouble),
             }
@@ -97,12 +97,12 @@ impl PinGuard {
 
 impl Drop for PinGuard {
     fn drop(&mut self) {
-        let _ = self.give_back();
+        let _ = self.restore();
     }
 }
 
-/// Gives a pin back as soon as it can be had.
-fn patiently(pin: &HeldPin) -> Result<(), String> {
+/// Restores a pin as soon as it is free.
+fn restore_when_free(pin: &HeldPin) -> Result<(), String> {
     let until = Instant::now() + PATIENCE;
     loop {
         match pin.undo(&KernelFiles::real()) {
@@ -114,24 +114,24 @@ fn patiently(pin: &HeldPin) -> Result<(), String> {
 
 /// The guard's process: `tardy __pins PINS`, which are settings as JSON.
 pub fn main(pins: &str) -> ExitCode {
-    // A terminal's Ctrl-C, or a kill of the group, is the house's affair.
+    // A terminal's Ctrl-C, or a kill of the group, must reach only the supervisor.
     let _ = child::own_session();
     let _ = tardy_sys::signals::ignore_end_signals();
-    let mut told = Vec::new();
-    if io::stdin().read_to_end(&mut told).is_ok() && told == ALL_DONE {
+    let mut message = Vec::new();
+    if io::stdin().read_to_end(&mut message).is_ok() && message == ALL_DONE {
         return ExitCode::SUCCESS;
     }
     let pins: Vec<HeldPin> = match serde_json::from_str(pins) {
         Ok(pins) => pins,
         Err(error) => {
-            eprintln!("tardy: the pins were not understood: {error}");
+            eprintln!("tardy: the list of pins is invalid: {error}");
             return ExitCode::FAILURE;
         }
     };
     let mut status = ExitCode::SUCCESS;
     for pin in &pins {
-        if let Err(error) = patiently(pin) {
-            eprintln!("tardy: {} may not be as it was: {error}; run `tardy restore`", pin.describe());
+        if let Err(error) = restore_when_free(pin) {
+            eprintln!("tardy: {} may not be restored: {error}; run `tardy restore`", pin.describe());
             status = ExitCode::FAILURE;
         }
     }

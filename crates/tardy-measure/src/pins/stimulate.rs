@@ -1,5 +1,5 @@
-//! `tardy gpio stimulate`: this board makes the edges that another one answers, and times the answers where a wire brings
-//! them back.
+//! `tardy gpio stimulate`: this board generates the edges that another board answers, and times the answers if a wire returns
+//! them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -20,54 +20,54 @@ use tardy_probe::gpio::square_wave::{Beside, Pairing, SquareWave, take_edges};
 
 use super::{HeldPin, PinGuard};
 
-/// Above the kernel's own interrupt threads, so that nothing comes between reading the clock and writing.
+/// Above the kernel's interrupt threads, so that nothing runs between reading the clock and writing.
 const PRIORITY: u32 = 80;
 /// Time for the first deadline to lie ahead.
 const START_NS: u64 = 10_000_000;
-/// How long a run without an end is taken to be when its series are cut.
+/// The duration for which the slices of a run without an end are sized.
 const UNPLANNED_NS: u64 = 3_600_000_000_000;
 
-/// What is to be driven.
+/// What to drive.
 #[derive(Clone, Debug)]
 pub struct Stimulation {
     /// tardy's own program, which serves as the guard.
     pub exe: PathBuf,
     /// The line.
     pub line: Line,
-    /// Where the answer comes back.
+    /// The line on which the answer returns.
     pub echo: Option<Line>,
     /// From one rise to the next, in ns.
     pub period_ns: u64,
-    /// Each is put off at random by up to this, in ns; no more than half of the period.
+    /// Each rise is delayed at random by up to this, in ns; at most half of the period.
     pub dither_ns: u64,
     /// Seeds the dither.
     pub seed: u64,
-    /// For how long; absent: until a signal ends it.
+    /// For how long, in ns; `None`: until a signal ends it.
     pub duration_ns: Option<u64>,
 }
 
-/// What it came to.
+/// The result.
 #[derive(Clone, Debug)]
 pub struct Stimulated {
     /// How often the line rose.
     pub rises: u64,
-    /// How long the answers took, where they were read back.
+    /// How long the answers took, if they were read.
     pub answers: Option<Series>,
-    /// A real-time priority that was refused, in words.
+    /// A message about a real-time priority that was refused.
     pub refused: Option<String>,
 }
 
 /// Drives the line until its time is over or SIGINT, SIGTERM or SIGHUP comes, and makes it an input again.
 ///
 /// # Errors
-/// In words, if a line cannot be had or driven.
+/// A message for the user, if a line is not available or cannot be driven.
 pub fn stimulate(order: &Stimulation) -> Result<Stimulated, String> {
     let signals = EndSignals::catch().map_err(|error| format!("signals cannot be caught: {error}"))?;
     let guard = PinGuard::watch(&order.exe, &[HeldPin::Pin { line: order.line.clone() }])?;
     let driven = drive(order, &signals);
-    let given_back = guard.release();
+    let restored = guard.release();
     let driven = driven?;
-    given_back.map_err(|reason| format!("{reason}; run `tardy restore`"))?;
+    restored.map_err(|reason| format!("{reason}; run `tardy restore`"))?;
     Ok(driven)
 }
 
@@ -75,7 +75,7 @@ fn drive(order: &Stimulation, signals: &EndSignals) -> Result<Stimulated, String
     let line = gpio::output_low(&order.line)?;
     let echo = order.echo.as_ref().map(gpio::input_with_events).transpose()?;
     let refused = scheduling::set(Scheduling::Fifo(PRIORITY)).err().map(|error| {
-        format!("SCHED_FIFO was refused ({error}): what comes between reading the clock and writing counts as the answer's")
+        format!("SCHED_FIFO was refused ({error}): delays between reading the clock and writing count as the answer's")
     });
     let failed = |error: io::Error| format!("{}: {error}", order.line.place());
     let start_ns = monotonic_ns() + START_NS;
@@ -97,7 +97,7 @@ fn drive(order: &Stimulation, signals: &EndSignals) -> Result<Stimulated, String
     };
     let goes_on = |deadline_ns: u64| deadline_ns < end_ns && signals.take().is_none();
     let outcome = wave.drive(OneLine::of(line.as_fd()), goes_on, &mut answers).map_err(failed);
-    // Whatever follows is nobody's hurry.
+    // The rest is not urgent.
     let _ = scheduling::set(Scheduling::Other);
     outcome?;
     Ok(Stimulated { rises: answers.rises, answers: answers.series(), refused })
@@ -141,7 +141,7 @@ impl Answers<'_> {
         self.line?;
         self.builder.miss_readings(u64::from(self.pairing.end()));
         let (from, to) = ECHOED;
-        // Who answers, and how, is the other board's affair.
+        // Which thread answers, and how, only the other board knows.
         let kind = ReactionSeries {
             from,
             to,

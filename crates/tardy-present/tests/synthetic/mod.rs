@@ -194,7 +194,7 @@ fn phase_plan(wake: Wake, round: u32, length: u64, loads: &[String]) -> PhasePla
     PhasePlan {
         label: format!("{}, round {round}", wake.name()),
         round,
-        loads: loads.iter().cloned().map(LoadSpec::from).collect(),
+        loads: loads.iter().cloned().map(LoadSpec::of_run_file).collect(),
         warmup_ns: SECOND,
         span: Span::DurationNs(length),
         probe: ProbePlan::Timer(TimerPlan {

@@ -31,7 +31,7 @@ const WRITING_INTERRUPTED: u64 = 8;
 const GAPS_IN_WRITING_MAX: usize = 8;
 /// What a fake's loop takes.
 const FAKE_LOOP_NS: u64 = 10;
-/// How long a fake waits for the house to take its gaps before it looks again.
+/// How long a fake waits for the supervisor to take its gaps before it looks again.
 pub(crate) const FAKE_PAUSE: Duration = Duration::from_micros(200);
 
 /// A measuring thread's part of the order.
@@ -87,7 +87,7 @@ impl<'a> NoiseProbe<'a> {
         })
     }
 
-    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates nothing
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Allocates nothing
     /// and, once [`Self::prepare`] has touched what there is, faults nothing.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl<'a> NoiseProbe<'a> {
         ticks.now()
     }
 
-    /// Notes gaps that are made up. Time that is made up can be stopped: it waits while the house has not taken its gaps.
+    /// Notes gaps that are made up. Time that is made up can be stopped: it waits while the supervisor has not taken its gaps.
     fn make_up(&self, mut gaps: FakeGaps, start_ns: u64, duration_ns: u64) {
         let counted_from_ns = start_ns + self.order.warmup_ns;
         let end_ns = counted_from_ns.saturating_add(duration_ns);

@@ -17,7 +17,7 @@ pub fn thread_id(index: usize) -> u32 {
     index as u32 + 1
 }
 
-/// How long a fake waits for the house before it looks again.
+/// How long a fake waits for the supervisor before it looks again.
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Invents wake-ups: mostly a few us late, sometimes tens, now and then a stall of several periods.
@@ -28,7 +28,7 @@ pub struct Fake {
     state: u64,
 }
 
-/// A fake that waits while the house has not taken its samples: time that is made up can be stopped, and so no sample
+/// A fake that waits while the supervisor has not taken its samples: time that is made up can be stopped, and so no sample
 /// is ever lost and the file of a fake run is the same every time.
 pub struct PatientFake<'a> {
     fake: Fake,

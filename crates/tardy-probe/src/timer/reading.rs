@@ -209,7 +209,7 @@ impl Cells<'_> {
         if of.has_schedule() { self.corrected() } else { self.measured() }
     }
 
-    /// The series, but for its slices and what happened around its worst samples, which the house knows.
+    /// The series, but for its slices and what happened around its worst samples, which the supervisor knows.
     pub fn series(self, place: Place<'_>) -> Series {
         let has_schedule = place.of.has_schedule();
         let measured = self.measured();
@@ -272,7 +272,7 @@ impl Cells<'_> {
         }
     }
 
-    /// What the cells know of gaps: when they were, the house knows.
+    /// What the cells know of gaps: when they were, the supervisor knows.
     fn gaps(self, thread: &NoiseThread, granted: Granted) -> GapSeries {
         let counters = [Counter::Tsc, Counter::Cntvct, Counter::ClockMonotonic];
         let counter = counters.into_iter().find(|counter| *counter as u64 == self.total(Total::Counter));

@@ -93,7 +93,7 @@ impl<'a> TimerThread<'a> {
         let timer = self.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
-        // The house is pinned, and this process with it: a thread that is to roam must be let go.
+        // The supervisor is pinned, and this process with it: a thread that is to roam must be let go.
         if !self.plan.pinned {
             scheduling::set_affinity_to_all()
                 .map_err(|error| format!("the threads cannot be let go: {error}"))?;
@@ -144,7 +144,7 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Measures from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Allocates
     /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
     pub fn measure(&mut self, start_ns: u64) -> io::Result<()> {
         let timer = self.timer;

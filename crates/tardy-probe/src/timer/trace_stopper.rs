@@ -1,4 +1,4 @@
-//! Stopping the kernel's trace at a late wake-up, so that what led to it is still there when the house reads it.
+//! Stopping the kernel's trace at a late wake-up, so that what led to it is still there when the supervisor reads it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ impl<'a> TraceStopper<'a> {
         Ok(Self { file: OpenOptions::new().write(true).open(path)?, block, stops: 0 })
     }
 
-    /// Stops the trace if the wake-up is later than what the house wants to know about, and says so. One write(2) of one
+    /// Stops the trace if the wake-up is later than what the supervisor wants to know about, and says so. One write(2) of one
     /// byte: what comes after it is not of this wake-up any more.
     pub(super) fn consider(&mut self, wakeup: &Wakeup) {
         let over_ns = self.get(Tracing::Over);
@@ -35,7 +35,7 @@ impl<'a> TraceStopper<'a> {
         if !armed || wakeup.late_ns < 0 || wakeup.late_ns.unsigned_abs() <= over_ns {
             return;
         }
-        // A kernel that does not take it has ended the trace itself; the house will find that.
+        // A kernel that does not take it has ended the trace itself; the supervisor will find that.
         let _ = self.file.write(b"0");
         self.stops += 1;
         self.set(Tracing::StoppedLateness, wakeup.late_ns as u64);
@@ -71,7 +71,7 @@ impl<'a> WarmUp<'a> {
         Self { block, sides: [Side { latenesses_ns: [0; WARM_COUNT], seen: 0 }; 2] }
     }
 
-    /// Remembers a wake-up, if the house says whether the kernel was traced.
+    /// Remembers a wake-up, if the supervisor says whether the kernel was traced.
     pub(super) fn note(&mut self, late_ns: i64) {
         let state = self.block.cells()[cells::TRACING + Tracing::State as usize].get();
         let side = match state {
@@ -84,7 +84,7 @@ impl<'a> WarmUp<'a> {
         side.seen += 1;
     }
 
-    /// Tells the house both medians.
+    /// Tells the supervisor both medians.
     pub(super) fn tell(mut self) {
         let count = self.sides.iter().map(|side| side.seen).min().unwrap_or(0);
         if count < WARM_COUNT_MIN {
@@ -143,7 +143,7 @@ mod tests {
         let mut stopper = TraceStopper::open(&tracing_on, map.block(0)).unwrap();
         let written = || std::fs::read_to_string(&tracing_on).unwrap();
         stopper.consider(&late(9_000_000, 1));
-        assert_eq!(written(), "1", "the house has not said yet what it wants");
+        assert_eq!(written(), "1", "the supervisor has not said yet what it wants");
         cell(&map, Tracing::Over).set(5000);
         stopper.consider(&late(5000, 2));
         stopper.consider(&late(-9000, 3));

@@ -70,7 +70,7 @@ impl<'a> FastestWiggle<'a> {
         Ok(Prepared::now(granted, refused))
     }
 
-    /// Toggles from `start_ns` on the monotonic clock until the span is over or the house says stop. Allocates nothing and,
+    /// Toggles from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Allocates nothing and,
     /// once [`Self::prepare`] has touched what there is, faults nothing.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl<'a> FastestWiggle<'a> {
         Ok(())
     }
 
-    /// Notes toggles that are made up. Time that is made up can be stopped: it waits while the house has not taken its holes.
+    /// Notes toggles that are made up. Time that is made up can be stopped: it waits while the supervisor has not taken its holes.
     fn make_up(&self, start_ns: u64) {
         let first = self.order.first_block;
         let block = self.map.block(first);
@@ -286,7 +286,7 @@ mod tests {
         let order = Order {
             map: map.path().to_owned(),
             first_block: 0,
-            house_pid: 0,
+            supervisor_pid: 0,
             work: Wanted::Toggle(plan.clone()),
             pin: None,
             warmup_ns: 0,

@@ -14,7 +14,7 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 pub use arguments::{SchedulerShape, is_iperf3_server};
@@ -22,8 +22,8 @@ pub use catalogue::{CATALOGUE, CatalogueEntry};
 pub use task::LoadTask;
 
 /// A load. Loads are equal if their texts are.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "String", into = "String")]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(into = "String")]
 #[schemars(with = "String")]
 pub enum LoadSpec {
     /// A load of this version.
@@ -104,14 +104,23 @@ impl fmt::Display for LoadSpec {
     }
 }
 
-/// From a run file. Another version's load stays as its text.
-impl From<String> for LoadSpec {
-    fn from(text: String) -> Self {
+impl LoadSpec {
+    /// The load of a run file. The text of another version's load is kept.
+    ///
+    /// Not `From`: a command line and a recipe must use `FromStr`, which refuses unknown loads.
+    pub fn of_run_file(text: String) -> Self {
         match text.parse() {
-            // What was not written by this version's rules must be written again as it was.
+            // The text must be written again as it was read.
             Ok(Self::Known(load)) if load.text == text => Self::Known(load),
             _ => Self::Unrecognised(text),
         }
+    }
+}
+
+/// Reads a run file; see [`LoadSpec::of_run_file`].
+impl<'de> Deserialize<'de> for LoadSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::of_run_file)
     }
 }
 

@@ -9,9 +9,9 @@ use tardy_record::flow::DequeueCost;
 use tardy_sys::clock::Clock;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::links;
-use tardy_tsn::network::End;
+use tardy_tsn::network::{End, Network};
 
-use super::Request;
+use super::Test;
 use super::build::Scene;
 use super::listener::STAMPS_MAX;
 use crate::HANDLE;
@@ -60,13 +60,13 @@ pub(super) struct DequeueTimes {
 
 impl DequeueWatch {
     /// Begins to watch the ports towards listeners; nothing where the kernel has no such trace, or where the ports have no
-    /// shaper.
-    pub(super) fn start(request: &Request, scene: &Scene, phase: usize) -> Option<Self> {
+    /// shaper. `id` names the trace.
+    pub(super) fn start(test: &Test, scene: &Scene, id: &str) -> Option<Self> {
         if scene.schedules().is_empty() {
             return None;
         }
         // A trace knows an interface by its number alone, and each namespace counts by itself.
-        let hosts = ports_towards_listeners(request, scene)?;
+        let hosts = ports_towards_listeners(&test.network, scene)?;
         let tracefs = Tracefs::find(&KernelFiles::real()).ok()?;
         let format = tracefs.format(EVENT).ok()?;
         let page = tracefs.page().ok()?;
@@ -75,9 +75,9 @@ impl DequeueWatch {
             id: format.id,
             device: format.field("ifindex")?,
             packets: format.field("packets")?,
-            enqueue: request.keep_frames.then(|| enqueue_fields(&tracefs)).flatten(),
+            enqueue: test.keep_frames.then(|| enqueue_fields(&tracefs)).flatten(),
         };
-        let instance = Instance::make(&tracefs, &format!("{}-{phase}", request.origin.id)).ok()?;
+        let instance = Instance::make(&tracefs, id).ok()?;
         let handle = u32::from(HANDLE) << 16;
         instance.write("trace_clock", "mono").ok()?;
         instance.write("buffer_size_kb", &BUFFER_KIB.to_string()).ok()?;
@@ -173,14 +173,14 @@ fn enqueue_fields(tracefs: &Tracefs) -> Option<EnqueueFields> {
 }
 
 /// For each port with a shaper that leads to a host, its number and the host; nothing where two ports have one number.
-fn ports_towards_listeners(request: &Request, scene: &Scene) -> Option<BTreeMap<u64, usize>> {
+fn ports_towards_listeners(network: &Network, scene: &Scene) -> Option<BTreeMap<u64, usize>> {
     let mut hosts = BTreeMap::new();
-    for link in &request.network.links {
+    for link in &network.links {
         let (host, port) = match (link.a, link.b) {
             (End::Host(host), End::Port(port)) | (End::Port(port), End::Host(host)) => (host, port),
             _ => continue,
         };
-        let name = &request.network.switches[port.switch].ports[port.port].interface.value;
+        let name = &network.switches[port.switch].ports[port.port].interface.value;
         if !scene.schedules().iter().any(|schedule| schedule.port == *name) {
             continue;
         }

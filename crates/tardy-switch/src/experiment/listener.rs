@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tardy_record::flow_recorder::{Arrival, FlowRecorder};
 use tardy_sys::packet::{PacketSocket, Received};
@@ -37,8 +38,11 @@ pub(super) struct Heard {
     pub(super) stamped_by_device: u64,
 }
 
+/// The flows of a listener by their index in the file, read while it goes on listening.
+pub(super) type Flows = Arc<Mutex<Vec<(u8, Heard)>>>;
+
 /// A listener that is ready.
-pub(super) struct Listener<'a> {
+pub(super) struct Listener {
     /// Its socket.
     pub(super) socket: PacketSocket,
     /// The device's own times of arrival, where it has them.
@@ -47,14 +51,14 @@ pub(super) struct Listener<'a> {
     pub(super) remark: Option<String>,
     /// Index of the phase.
     pub(super) phase: u8,
-    /// Its flows, by their index in the file.
-    pub(super) flows: Vec<(u8, Heard)>,
+    /// Its flows.
+    pub(super) flows: Flows,
     /// When the run began, in ns of CLOCK_REALTIME.
     pub(super) run_start_realtime_ns: i64,
     /// Frames that came, of all listeners.
-    pub(super) came: &'a AtomicU32,
+    pub(super) came: Arc<AtomicU32>,
     /// Whether to stop.
-    pub(super) stop: &'a AtomicBool,
+    pub(super) stop: Arc<AtomicBool>,
     /// Every frame, if they are to be kept.
     pub(super) frames: Option<KeptFrames>,
 }
@@ -80,8 +84,6 @@ impl KeptFrames {
 
 /// What a listener heard.
 pub(super) struct Harvest {
-    /// Its flows.
-    pub(super) flows: Vec<(u8, Heard)>,
     /// When every frame came, of whatever kind, in ns of CLOCK_REALTIME, in order; no more than [`STAMPS_MAX`].
     pub(super) stamps_ns: Vec<i64>,
     /// Every frame of the flows, if they were to be kept.
@@ -92,7 +94,7 @@ pub(super) struct Harvest {
     pub(super) remark: Option<String>,
 }
 
-impl Listener<'_> {
+impl Listener {
     /// Listens until it shall stop.
     ///
     /// # Errors
@@ -106,21 +108,23 @@ impl Listener<'_> {
             if let Some(device) = &mut self.device {
                 device.compare();
             }
+            let flows = Arc::clone(&self.flows);
+            let mut flows = lock(&flows);
             while let Some(received) = self.socket.receive(&mut buffer).map_err(|error| error.to_string())? {
                 self.came.fetch_add(1, Ordering::Relaxed);
                 if let Some(at_ns) = received.software_ns.filter(|_| stamps_ns.len() < STAMPS_MAX) {
                     stamps_ns.push(at_ns);
                 }
-                self.take(&buffer[..received.length], &received);
+                self.take(&mut flows, &buffer[..received.length], &received);
             }
         }
         let behind_ns = self.device.as_ref().map(DeviceStamps::behind_ns);
-        Ok(Harvest { flows: self.flows, stamps_ns, behind_ns, remark: self.remark, frames: self.frames })
+        Ok(Harvest { stamps_ns, behind_ns, remark: self.remark, frames: self.frames })
     }
 
-    fn take(&mut self, bytes: &[u8], received: &Received) {
+    fn take(&mut self, flows: &mut [(u8, Heard)], bytes: &[u8], received: &Received) {
         let Some(payload) = frame::read(bytes).filter(|payload| payload.phase == self.phase) else { return };
-        let flow = self.flows.iter_mut().find(|(flow, _)| *flow == payload.flow);
+        let flow = flows.iter_mut().find(|(flow, _)| *flow == payload.flow);
         let Some((_, heard)) = flow else { return };
         let noted_ns = match &self.device {
             Some(device) => received.hardware_ns.map(|at_ns| device.to_realtime_ns(at_ns)),
@@ -152,4 +156,9 @@ impl Listener<'_> {
             wire_bytes: heard.wire_bytes,
         });
     }
+}
+
+/// The flows, while nothing is added to them.
+pub(super) fn lock(flows: &Flows) -> MutexGuard<'_, Vec<(u8, Heard)>> {
+    flows.lock().unwrap_or_else(PoisonError::into_inner)
 }

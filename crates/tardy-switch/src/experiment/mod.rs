@@ -1,9 +1,9 @@
-//! Testing a switch: its flows sent through it, with its shaper and without, and when each frame arrived.
+//! Testing a switch: its flows are sent through it, and the arrival of each frame is recorded.
 //!
 //! Everything happens on one machine. Talkers, switches and listeners are network namespaces, and cables are veth pairs,
-//! or tap devices with this process as the wire between them where a port shall have a speed of its own
-//! (`cable.rs`). Frames carry their number and when they were sent; the listener's kernel says when they came. The result
-//! is a run like any other: a series for each flow in each phase.
+//! or tap devices with this process as the wire between them if a port has a speed of its own
+//! (`cable.rs`). Frames carry their number and when they were sent; the listener's kernel adds when they came. A
+//! [`TestPhase`] is driven from outside: begin, step until it has ended, finish.
 
 mod build;
 mod cable;
@@ -19,128 +19,67 @@ mod plan;
 mod readings;
 mod stamps;
 mod talker;
+mod test_threads;
 
-use std::collections::BTreeMap;
-
-use tardy_record::event::{self, Event, EventKind};
-use tardy_record::facts::Facts;
-use tardy_record::run::{Origin, Phase, Run, State};
+use tardy_record::Knowable;
 use tardy_record::switch::{PortSchedule, SwitchPlace, SwitchRecord};
-use tardy_record::{Knowable, validity};
-use tardy_sys::clock::monotonic_ns;
 use tardy_sys::clock_discipline;
 use tardy_tsn::network::Network;
 
-use build::Scene;
 pub use observed::ObservedFrame;
+pub use phase::{Outcome, PhaseTimes, TestPhase};
 pub use plan::plan;
 
-/// What is asked for.
+/// A test of a switch.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct Test {
     /// The switches, hosts and flows.
     pub network: Network,
     /// The switch file's name.
     pub file_name: String,
     /// The switch file's text.
     pub file: String,
-    /// For how long frames are counted in each phase, in ns.
-    pub duration_ns: u64,
-    /// Whether everything is built of network namespaces; otherwise talkers and listeners are interfaces of this machine,
+    /// Whether everything is built of network namespaces. Otherwise talkers and listeners are interfaces of this machine,
     /// and the switch is up already.
     pub namespaces: bool,
-    /// The phases: whether each has the shaper.
-    pub phases: Vec<bool>,
-    /// Whose run it is.
-    pub origin: Origin,
-    /// What is known of the machine.
-    pub facts: Facts,
-    /// Whether every frame is told of, one by one. They are kept in memory until their phase is over, 262,144 of each
-    /// listener at most; the phase's remarks say how many more there were.
+    /// Whether every frame is kept until its phase is over: 262,144 of each listener at most. The phase's remarks state how many
+    /// more there were.
     pub keep_frames: bool,
 }
 
-/// Builds the network, sends the flows, and tears it down again: what came of it. `tell` is told how it goes on, `each` of
-/// every frame if they are kept, with whether its phase had the shaper, `interrupted` is asked whether to stop between phases.
-///
-/// # Errors
-/// In words: what is missing to build it, or what the kernel says.
-pub fn conduct(
-    request: &Request,
-    tell: &mut dyn FnMut(&str),
-    each: &mut dyn FnMut(bool, &ObservedFrame),
-    interrupted: &dyn Fn() -> bool,
-) -> Result<Run, String> {
-    let network = &request.network;
-    let start_ns = monotonic_ns();
-    let plan = plan(&request.network, &request.file_name, request.duration_ns, &request.phases);
-    let mut run = Run::begun(request.origin.clone(), plan, request.facts.clone());
-    let mut schedules: BTreeMap<String, PortSchedule> = BTreeMap::new();
-    let mut remarks = Vec::new();
-    let mut state = State::Complete;
-    for (index, shaped) in request.phases.iter().enumerate() {
-        if interrupted() {
-            state = State::Interrupted;
-            break;
+impl Test {
+    /// The record of the switch before anything is known of its ports.
+    pub fn record(&self) -> SwitchRecord {
+        let name = self.network.switches.first().map(|switch| switch.name.value.clone());
+        SwitchRecord {
+            name: name.unwrap_or_default(),
+            file_name: self.file_name.clone(),
+            file: self.file.clone(),
+            place: if self.namespaces { SwitchPlace::Namespaces } else { SwitchPlace::Ports },
+            ports: Vec::new(),
+            ptp: readings::ptp(),
+            tai_minus_utc_s: tai_minus_utc(),
+            remarks: Vec::new(),
         }
-        let label = run.plan.phases[index].label.clone();
-        let scene = set_scene(request, &label, *shaped, tell)?;
-        for schedule in scene.schedules() {
-            schedules.insert(schedule.port.clone(), schedule.clone());
+    }
+}
+
+/// Adds to a record the schedules of a phase, in the order of their ports, and its remarks.
+pub fn add_to_record(record: &mut SwitchRecord, schedules: &[PortSchedule], remarks: &[String]) {
+    for schedule in schedules {
+        match record.ports.binary_search_by(|known| known.port.cmp(&schedule.port)) {
+            Ok(index) => record.ports[index] = schedule.clone(),
+            Err(index) => record.ports.insert(index, schedule.clone()),
         }
-        remarks.extend(
-            scene.remarks().iter().filter(|one| !remarks.contains(*one)).cloned().collect::<Vec<_>>(),
-        );
-        tell(&format!("{label}: sending {} flows", network.flows.len()));
-        let outcome = phase::run(request, &scene, index, start_ns)?;
-        outcome.frames.iter().for_each(|frame| each(*shaped, frame));
-        event::push(&mut run.events, phase_event(outcome.start_ns, &label));
-        run.phases.push(Phase {
-            label,
-            start_ns: outcome.start_ns,
-            end_ns: Some(outcome.end_ns),
-            remarks: outcome.remarks,
-            spoilt_by: outcome.spoilt_by,
-        });
-        run.series.extend(outcome.series);
     }
-    run.switch = Some(SwitchRecord {
-        name: network.switches.first().map(|switch| switch.name.value.clone()).unwrap_or_default(),
-        file_name: request.file_name.clone(),
-        file: request.file.clone(),
-        place: if request.namespaces { SwitchPlace::Namespaces } else { SwitchPlace::Ports },
-        ports: schedules.into_values().collect(),
-        ptp: readings::ptp(),
-        tai_minus_utc_s: clock_discipline::read().map(|clock| clock.tai_minus_utc_s).ok().into(),
-        remarks,
-    });
-    run.progress.state = state;
-    run.refresh_progress();
-    run.validity = validity::judge(&run);
-    Ok(run)
-}
-
-/// The network, built anew for each phase, so that nothing that waits in one arrives in the next; or what is there.
-fn set_scene(
-    request: &Request,
-    label: &str,
-    shaped: bool,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Scene, String> {
-    let network = &request.network;
-    if !request.namespaces {
-        return Scene::of_machine(network, shaped);
+    for remark in remarks {
+        if !record.remarks.contains(remark) {
+            record.remarks.push(remark.clone());
+        }
     }
-    let (switches, hosts) = (network.switches.len(), network.hosts.len());
-    tell(&format!("{label}: building {switches} switches and {hosts} hosts"));
-    Scene::build(network, &request.file, shaped)
 }
 
-fn phase_event(at_ns: u64, label: &str) -> Event {
-    Event { at_ns, kind: EventKind::Phase, text: format!("{label} began"), took_ns: 0, count: 1 }
-}
-
-/// TAI − UTC as it is just now.
+/// TAI − UTC as it is now.
 fn tai_minus_utc() -> Knowable<i32> {
     clock_discipline::read().map(|clock| clock.tai_minus_utc_s).ok().into()
 }

@@ -1,11 +1,12 @@
-//! One phase of a test: talkers and listeners from the first frame to the last.
+//! One phase of a test: its network, and its talkers and listeners from the first frame to the last.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::Mutex;
 
 use tardy_record::Series;
 use tardy_record::flow::{FlowSeries, FrameCount, OutOfSlot, PhaseHistogram, StampSource};
 use tardy_record::flow_recorder::FlowRecorder;
+use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::{Clock, monotonic_ns};
 use tardy_sys::packet::PacketSocket;
 use tardy_tsn::network::Network;
@@ -14,173 +15,212 @@ use super::build::Scene;
 use super::dequeue::DequeueWatch;
 use super::flow_paths::{self, FlowPath};
 use super::frame::{self, Template};
-use super::listener::{FRAMES_MAX, Harvest, Heard, KeptFrames, Listener};
+use super::listener::{FRAMES_MAX, Heard, KeptFrames, Listener, lock};
 use super::observed::{self, ObservedFrame};
-use super::plan::warmup_ns;
 use super::stamps::DeviceStamps;
 use super::talker::{Launch, Talker, Times};
-use super::{Request, tai_minus_utc};
+use super::test_threads::{Ended, Signals, TestThreads};
+use super::{Test, tai_minus_utc};
 
 /// Room for frames that wait to be read by a listener, in bytes.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
-/// What waits in the switch when talkers stop comes within this much of silence, or never.
-const SILENCE: Duration = Duration::from_millis(250);
-/// The longest that a phase waits for what is still under way.
-const DRAIN_TURNS: u32 = 80;
 /// The longest that a schedule's base time may be ahead.
-const BASE_TIME_WAIT_NS: i64 = 60_000_000_000;
+const BASE_TIME_WAIT_NS: u64 = 60_000_000_000;
 
-/// What came of a phase.
-pub(super) struct Outcome {
-    /// When frames began to count, in ns from the start of the run.
-    pub(super) start_ns: u64,
-    /// When they ended.
-    pub(super) end_ns: u64,
-    /// The flows.
-    pub(super) series: Vec<Series>,
-    /// Every frame in the order of its arrival, if they are to be kept.
-    pub(super) frames: Vec<ObservedFrame>,
+/// What part of a phase counts, in ns on the monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseTimes {
+    /// Start of the run.
+    pub run_start_ns: u64,
+    /// Frames count that are sent from here,
+    pub from_ns: u64,
+    /// to here, where talkers stop.
+    pub to_ns: u64,
+}
+
+/// What is known of a phase when it has ended.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Every frame in the order of its arrival, if they are kept.
+    pub frames: Vec<ObservedFrame>,
     /// What a reader should know.
-    pub(super) remarks: Vec<String>,
-    /// What spoilt it.
-    pub(super) spoilt_by: Vec<String>,
+    pub remarks: Vec<String>,
+    /// What invalidates it.
+    pub invalid_because: Vec<String>,
 }
 
-/// Runs phase `index` in `scene`; the run began at `run_start_ns` of the monotonic clock.
-///
-/// # Errors
-/// In words.
-pub(super) fn run(
-    request: &Request,
-    scene: &Scene,
-    index: usize,
-    run_start_ns: u64,
-) -> Result<Outcome, String> {
-    let network = &request.network;
-    let paths: Vec<FlowPath> =
-        network.flows.iter().map(|flow| flow_paths::of(network, flow)).collect::<Result<_, _>>()?;
-    let begin_ns = begin(&paths)?;
-    let start_ns = begin_ns + warmup_ns(network);
-    let phase = Phase { request, scene, paths, index, run_start_ns, start_ns };
-    let (came, stop) = (AtomicU32::new(0), AtomicBool::new(false));
-    let listeners = phase.listeners(&came, &stop)?;
-    phase.say_hello()?;
-    let talkers = phase.talkers()?;
-    let watch = DequeueWatch::start(request, scene, index);
-    let (sent, harvests) = std::thread::scope(|scope| -> Result<_, String> {
-        let listening: Vec<_> =
-            listeners.into_iter().map(|(host, listener)| (host, scope.spawn(|| listener.run()))).collect();
-        let talking: Vec<_> = talkers
-            .into_iter()
-            .map(|talker| {
-                let times = phase.times(usize::from(talker.flow));
-                scope.spawn(move || talker.run(times))
-            })
-            .collect();
-        let sent: Result<Vec<u64>, String> = talking.into_iter().map(|thread| ended(thread.join())).collect();
-        drain(&came);
-        stop.store(true, Ordering::Relaxed);
-        let heard =
-            |(host, thread): (usize, std::thread::ScopedJoinHandle<'_, _>)| Ok((host, ended(thread.join())?));
-        let harvests: Result<Vec<(usize, Harvest)>, String> = listening.into_iter().map(heard).collect();
-        Ok((sent?, harvests?))
-    })?;
-    Ok(phase.outcome(&sent, harvests, watch))
-}
-
-fn ended<T>(joined: std::thread::Result<Result<T, String>>) -> Result<T, String> {
-    joined.map_err(|_| "a thread of the test panicked; please report it".to_owned())?
-}
-
-/// When talkers begin, on the monotonic clock: now, or once the last schedule has begun.
-fn begin(paths: &[FlowPath]) -> Result<u64, String> {
-    let ahead = |path: &FlowPath| path.base_ns.saturating_sub(path.clock.now_ns());
-    let longest = paths.iter().map(ahead).max().unwrap_or(0).max(0);
-    if longest > BASE_TIME_WAIT_NS {
-        return Err(format!(
-            "a schedule's base time is {} s ahead, and all gates are open until then; give one that has passed, such as \"0s\"",
-            longest / 1_000_000_000
-        ));
-    }
-    Ok(monotonic_ns() + longest.unsigned_abs())
-}
-
-/// Waits until nothing comes any more.
-fn drain(came: &AtomicU32) {
-    let mut before = came.load(Ordering::Relaxed);
-    for _ in 0..DRAIN_TURNS {
-        std::thread::sleep(SILENCE);
-        let now = came.load(Ordering::Relaxed);
-        if now == before {
-            return;
-        }
-        before = now;
-    }
-}
-
-struct Phase<'a> {
-    request: &'a Request,
-    scene: &'a Scene,
+/// A phase, whose network is up. Dropping it takes the network down.
+pub struct TestPhase<'t> {
+    test: &'t Test,
+    /// Before the network, in which they send.
+    threads: Option<TestThreads>,
+    scene: Scene,
     paths: Vec<FlowPath>,
     index: usize,
-    run_start_ns: u64,
-    /// When frames begin to count, on the monotonic clock.
-    start_ns: u64,
+    times: PhaseTimes,
+    /// When the talkers were asked to stop early.
+    stopped_ns: Option<u64>,
+    /// The series, once it has ended.
+    series: Vec<Series>,
 }
 
-impl Phase<'_> {
-    fn network(&self) -> &Network {
-        &self.request.network
+impl<'t> TestPhase<'t> {
+    /// Builds the network of phase `index`, with or without its shapers, or finds it on this machine.
+    ///
+    /// # Errors
+    /// A message for the user: what is missing, or what the kernel reports.
+    pub fn build(test: &'t Test, index: usize, shaped: bool) -> Result<Self, String> {
+        let network = &test.network;
+        let paths: Vec<FlowPath> =
+            network.flows.iter().map(|flow| flow_paths::of(network, flow)).collect::<Result<_, _>>()?;
+        let ahead_ns = base_times_ahead_ns(&paths);
+        if ahead_ns > BASE_TIME_WAIT_NS {
+            return Err(format!(
+                "a schedule's base time is {} s ahead, and all gates are open until then; use one that has passed, such as \"0s\"",
+                ahead_ns / 1_000_000_000
+            ));
+        }
+        let scene = match test.namespaces {
+            true => Scene::build(network, &test.file, shaped)?,
+            false => Scene::of_machine(network, shaped)?,
+        };
+        let times = PhaseTimes { run_start_ns: 0, from_ns: 0, to_ns: 0 };
+        Ok(Self { test, threads: None, scene, paths, index, times, stopped_ns: None, series: Vec::new() })
+    }
+
+    /// The schedules that run.
+    pub fn schedules(&self) -> &[PortSchedule] {
+        self.scene.schedules()
+    }
+
+    /// What a reader should know of the network.
+    pub fn remarks(&self) -> &[String] {
+        self.scene.remarks()
+    }
+
+    /// How long until the last schedule has begun, in ns.
+    pub fn start_delay_ns(&self) -> u64 {
+        base_times_ahead_ns(&self.paths)
+    }
+
+    /// Starts talkers and listeners. `id` names the trace of what leaves the last ports.
+    ///
+    /// # Errors
+    /// A message for the user.
+    pub fn begin(&mut self, times: PhaseTimes, id: &str) -> Result<(), String> {
+        self.times = times;
+        let signals = Signals::default();
+        let listeners = self.listeners(&signals)?;
+        self.say_hello()?;
+        let talkers = self.talkers(&signals)?;
+        let dequeued = DequeueWatch::start(self.test, &self.scene, id);
+        self.threads = Some(TestThreads::start(signals, times, listeners, talkers, dequeued));
+        Ok(())
+    }
+
+    /// How long until the next [`Self::step`] has something to do, in ns.
+    pub fn wait_ns(&self) -> u64 {
+        self.threads.as_ref().map_or(0, TestThreads::wait_ns)
+    }
+
+    /// Goes on. Call it about once per second, and after [`Self::wait_ns`].
+    pub fn step(&mut self) {
+        self.threads.iter_mut().for_each(TestThreads::step);
+    }
+
+    /// Whether every frame has come that will.
+    pub fn has_ended(&self) -> bool {
+        self.threads.as_ref().is_none_or(TestThreads::has_ended)
+    }
+
+    /// Asks the talkers to stop. What is under way is still waited for.
+    pub fn stop(&mut self) {
+        self.stopped_ns.get_or_insert_with(monotonic_ns);
+        self.threads.iter().for_each(TestThreads::stop);
+    }
+
+    /// Ends everything at once.
+    pub fn end(&mut self) {
+        self.stopped_ns.get_or_insert_with(monotonic_ns);
+        self.threads.iter_mut().for_each(TestThreads::end);
+    }
+
+    /// The series of the flows: so far, or in the end. How many frames were sent is unknown until the end, since some are under way.
+    pub fn series(&self) -> Vec<Series> {
+        let Some(threads) = &self.threads else { return self.series.clone() };
+        let mut series: Vec<(u8, Series)> = Vec::new();
+        for flows in threads.flows() {
+            for (flow, heard) in lock(flows).iter() {
+                series.push((*flow, self.counted(heard.recorder.series(self.index, None, None))));
+            }
+        }
+        in_order(series)
+    }
+
+    /// Waits for the end of the listeners, and takes everything down that sends or listens.
+    pub fn finish(&mut self) -> Outcome {
+        let Some(threads) = self.threads.take() else { return Outcome::default() };
+        self.outcome(threads.finish())
+    }
+
+    /// For how long frames have counted, in ns.
+    pub fn counted_ns(&self) -> u64 {
+        let PhaseTimes { from_ns, to_ns, .. } = self.times;
+        self.stopped_ns.unwrap_or_else(monotonic_ns).clamp(from_ns, to_ns) - from_ns
+    }
+
+    fn counted(&self, mut series: Series) -> Series {
+        series.counted_ns = series.counted_ns.max(self.counted_ns());
+        series
+    }
+
+    fn network(&self) -> &'t Network {
+        &self.test.network
     }
 
     /// Which frames of a flow count, on its schedule's clock.
     fn times(&self, flow: usize) -> Times {
-        let clock = self.paths[flow].clock;
-        let start_ns = self.start_ns.cast_signed() + clock.ahead_of_ns(Clock::Monotonic);
-        Times { start_ns, end_ns: start_ns + self.request.duration_ns.cast_signed() }
+        let ahead_ns = self.paths[flow].clock.ahead_of_ns(Clock::Monotonic);
+        let on_clock = |ns: u64| ns.cast_signed() + ahead_ns;
+        Times { start_ns: on_clock(self.times.from_ns), end_ns: on_clock(self.times.to_ns) }
     }
 
-    fn listeners<'b>(
-        &self,
-        came: &'b AtomicU32,
-        stop: &'b AtomicBool,
-    ) -> Result<Vec<(usize, Listener<'b>)>, String> {
-        let network = self.network();
-        let mut hosts: Vec<usize> = network.flows.iter().map(|flow| flow.listener.value).collect();
+    fn listeners(&self, signals: &Signals) -> Result<Vec<(usize, Listener)>, String> {
+        let mut hosts: Vec<usize> = self.network().flows.iter().map(|flow| flow.listener.value).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        let listener = |host: usize| {
-            let interface = self.scene.interface(host);
-            let opened =
-                self.scene.in_host(host, || PacketSocket::receiver(interface, RECEIVE_BUFFER_BYTES))?;
-            let socket = opened.map_err(|error| self.of_host(host, &error))?;
-            let of_host = (0..network.flows.len()).filter(|flow| network.flows[*flow].listener.value == host);
-            let (device, remark) =
-                if self.scene.is_of_machine() { DeviceStamps::begin(interface) } else { (None, None) };
-            let source = if device.is_some() { StampSource::Hardware } else { StampSource::Software };
-            let listener = Listener {
-                socket,
-                device,
-                remark,
-                phase: self.index as u8,
-                flows: of_host.map(|flow| (flow as u8, self.heard(flow, source))).collect(),
-                run_start_realtime_ns: self.run_start_ns.cast_signed()
-                    + Clock::Realtime.ahead_of_ns(Clock::Monotonic),
-                came,
-                stop,
-                frames: self.request.keep_frames.then(KeptFrames::default),
-            };
-            Ok((host, listener))
-        };
-        hosts.into_iter().map(listener).collect()
+        hosts.into_iter().map(|host| Ok((host, self.listener(host, signals)?))).collect()
+    }
+
+    fn listener(&self, host: usize, signals: &Signals) -> Result<Listener, String> {
+        let network = self.network();
+        let interface = self.scene.interface(host);
+        let opened = self.scene.in_host(host, || PacketSocket::receiver(interface, RECEIVE_BUFFER_BYTES))?;
+        let socket = opened.map_err(|error| self.of_host(host, &error))?;
+        let of_host = (0..network.flows.len()).filter(|flow| network.flows[*flow].listener.value == host);
+        let (device, remark) =
+            if self.scene.is_of_machine() { DeviceStamps::begin(interface) } else { (None, None) };
+        let source = if device.is_some() { StampSource::Hardware } else { StampSource::Software };
+        Ok(Listener {
+            socket,
+            device,
+            remark,
+            phase: self.index as u8,
+            flows: Arc::new(Mutex::new(of_host.map(|flow| (flow as u8, self.heard(flow, source))).collect())),
+            run_start_realtime_ns: self.times.run_start_ns.cast_signed()
+                + Clock::Realtime.ahead_of_ns(Clock::Monotonic),
+            came: Arc::clone(&signals.came),
+            stop: Arc::clone(&signals.stop_listening),
+            frames: self.test.keep_frames.then(KeptFrames::default),
+        })
     }
 
     fn heard(&self, flow: usize, stamped_by: StampSource) -> Heard {
+        let PhaseTimes { run_start_ns, from_ns, to_ns } = self.times;
         let path = &self.paths[flow];
         let about = FlowSeries { stamped_by, ..self.about(flow) };
-        let start_ns = self.start_ns - self.run_start_ns;
         Heard {
-            recorder: FlowRecorder::new(about, path.base_ns, start_ns, self.request.duration_ns),
+            recorder: FlowRecorder::new(about, path.base_ns, from_ns - run_start_ns, to_ns - from_ns),
             times: self.times(flow),
             ahead_of_realtime_ns: path.clock.ahead_of_ns(Clock::Realtime),
             wire_bytes: path.wire_bytes,
@@ -212,7 +252,7 @@ impl Phase<'_> {
         }
     }
 
-    /// Each listener says a word to each of its talkers, so that switches know where it is.
+    /// Each listener sends a frame to each of its talkers, so that switches learn where it is.
     fn say_hello(&self) -> Result<(), String> {
         let network = self.network();
         for flow in &network.flows {
@@ -226,7 +266,7 @@ impl Phase<'_> {
         Ok(())
     }
 
-    fn talkers(&self) -> Result<Vec<Talker>, String> {
+    fn talkers(&self, signals: &Signals) -> Result<Vec<(Times, Talker)>, String> {
         let network = self.network();
         let talker = |index: usize| {
             let (flow, path) = (&network.flows[index], &self.paths[index]);
@@ -246,7 +286,7 @@ impl Phase<'_> {
                 // Which queue a talker's own interface sends it by.
                 socket.set_priority(u32::from(pcp)).map_err(|error| self.of_host(host, &error))?;
             }
-            Ok(Talker {
+            let talker = Talker {
                 flow: index as u8,
                 phase: self.index as u8,
                 socket,
@@ -255,7 +295,10 @@ impl Phase<'_> {
                 pace: flow.pace,
                 clock: path.clock,
                 base_ns: path.base_ns,
-            })
+                stop: Arc::clone(&signals.stop_talking),
+                sent: Arc::default(),
+            };
+            Ok((self.times(index), talker))
         };
         (0..network.flows.len()).map(talker).collect()
     }
@@ -268,75 +311,83 @@ impl Phase<'_> {
         format!("host {}: {error}{advice}", self.network().hosts[host].name.value)
     }
 
-    fn outcome(&self, sent: &[u64], harvests: Vec<(usize, Harvest)>, watch: Option<DequeueWatch>) -> Outcome {
+    /// Turns what the threads leave into series, frames and remarks.
+    fn outcome(&mut self, ended: Ended) -> Outcome {
+        let Ended { sent, harvests, dequeued, failures } = ended;
+        let mut outcome = Outcome { invalid_because: failures, ..Outcome::default() };
+        self.judge_queues(&mut outcome);
+        let costs = dequeued.map(DequeueWatch::end).unwrap_or_default();
         let mut series: Vec<(u8, Series)> = Vec::new();
-        let (mut remarks, mut spoilt_by) = (Vec::new(), Vec::new());
-        for (port, waiting, dropped) in self.scene.queues() {
-            if waiting > 0 {
-                spoilt_by.push(format!(
-                    "{waiting} frames wait in {port} and do not leave: its gates stand still, or never open for them"
-                ));
-            }
-            if dropped > 0 {
-                remarks.push(format!("{port} dropped {dropped} frames, warm-up included: its queues were full, or the frames too long for their slots"));
-            }
-        }
-        let costs = watch.map(DequeueWatch::end).unwrap_or_default();
-        let mut frames: Vec<ObservedFrame> = Vec::new();
-        for (host, harvest) in harvests {
-            if let Some(kept) = harvest.frames {
-                let ahead_ns = harvest.flows.first().map_or(0, |(_, heard)| heard.ahead_of_realtime_ns);
+        for (host, flows, mut harvest) in harvests {
+            let flows = lock(&flows);
+            if let Some(kept) = harvest.frames.take() {
+                let ahead_ns = flows.first().map_or(0, |(_, heard)| heard.ahead_of_realtime_ns);
                 if kept.left_out > 0 {
-                    remarks.push(format!(
+                    outcome.remarks.push(format!(
                         "the list of frames has the first {FRAMES_MAX} that {} received, warm-up included; {} more are not in it",
                         self.network().hosts[host].name.value,
                         kept.left_out
                     ));
                 }
                 let classes: Vec<u8> = self.paths.iter().map(|path| path.class).collect();
-                frames.extend(observed::of(kept, &classes, costs.get(&host), &harvest.stamps_ns, ahead_ns));
+                let times = costs.get(&host);
+                outcome.frames.extend(observed::of(kept, &classes, times, &harvest.stamps_ns, ahead_ns));
             }
             let cost = costs.get(&host).and_then(|times| times.cost(&harvest.stamps_ns));
-            let by_device = harvest.behind_ns.is_some();
-            remarks.extend(harvest.remark);
+            outcome.remarks.extend(harvest.remark);
             if let Some(behind_ns) = harvest.behind_ns {
-                remarks.push(format!(
+                outcome.remarks.push(format!(
                     "{} stamped what it received by its own clock, which was {behind_ns} ns behind CLOCK_REALTIME at the end",
                     self.scene.interface(host)
                 ));
             }
-            for (flow, heard) in harvest.flows {
-                let name = &self.network().flows[usize::from(flow)].name.value;
-                if heard.unstamped > 0 {
-                    spoilt_by
-                        .push(format!("{} frames of flow '{name}' came without a time", heard.unstamped));
-                }
-                if heard.stamped_by_device > 0 && !by_device {
-                    remarks.push(format!(
-                        "the device stamped {} frames of flow '{name}' itself; the kernel's times are used",
-                        heard.stamped_by_device
-                    ));
-                }
-                let sent = sent.get(usize::from(flow)).copied();
-                series.push((flow, heard.recorder.series(self.index, sent, cost)));
+            for (flow, heard) in flows.iter() {
+                self.judge_stamps(*flow, heard, harvest.behind_ns.is_some(), &mut outcome);
+                let sent = sent.get(usize::from(*flow)).copied();
+                series.push((*flow, self.counted(heard.recorder.series(self.index, sent, cost))));
             }
         }
-        series.sort_by_key(|(flow, _)| *flow);
-        frames.sort_by_key(|frame| frame.arrival.arrived_ns);
-        let start_ns = self.start_ns - self.run_start_ns;
-        Outcome {
-            start_ns,
-            end_ns: start_ns + self.request.duration_ns,
-            series: series
-                .into_iter()
-                .map(|(_, mut series)| {
-                    series.counted_ns = series.counted_ns.max(self.request.duration_ns);
-                    series
-                })
-                .collect(),
-            frames,
-            remarks,
-            spoilt_by,
+        outcome.frames.sort_by_key(|frame| frame.arrival.arrived_ns);
+        self.series = in_order(series);
+        outcome
+    }
+
+    fn judge_queues(&self, outcome: &mut Outcome) {
+        for (port, waiting, dropped) in self.scene.queues() {
+            if waiting > 0 {
+                outcome.invalid_because.push(format!(
+                    "{waiting} frames wait in {port} and do not leave: its gates stand still, or never open for them"
+                ));
+            }
+            if dropped > 0 {
+                outcome.remarks.push(format!("{port} dropped {dropped} frames, warm-up included: its queues were full, or the frames too long for their slots"));
+            }
         }
     }
+
+    fn judge_stamps(&self, flow: u8, heard: &Heard, by_device: bool, outcome: &mut Outcome) {
+        let name = &self.network().flows[usize::from(flow)].name.value;
+        if heard.unstamped > 0 {
+            outcome
+                .invalid_because
+                .push(format!("{} frames of flow '{name}' came without a time", heard.unstamped));
+        }
+        if heard.stamped_by_device > 0 && !by_device {
+            outcome.remarks.push(format!(
+                "the device stamped {} frames of flow '{name}' itself; the kernel's times are used",
+                heard.stamped_by_device
+            ));
+        }
+    }
+}
+
+/// How long until the last schedule has begun, in ns.
+fn base_times_ahead_ns(paths: &[FlowPath]) -> u64 {
+    let ahead = |path: &FlowPath| path.base_ns.saturating_sub(path.clock.now_ns());
+    paths.iter().map(ahead).max().unwrap_or(0).max(0).unsigned_abs()
+}
+
+fn in_order(mut series: Vec<(u8, Series)>) -> Vec<Series> {
+    series.sort_by_key(|(flow, _)| *flow);
+    series.into_iter().map(|(_, series)| series).collect()
 }

@@ -1,6 +1,8 @@
 //! A talker: sends a flow's frames at their times, or as fast as it can.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tardy_sys::clock::Clock;
@@ -62,6 +64,10 @@ pub(super) struct Talker {
     pub(super) launch: Option<Launch>,
     /// A start of the cycle, from which periods count.
     pub(super) base_ns: i64,
+    /// Whether to stop early.
+    pub(super) stop: Arc<AtomicBool>,
+    /// How many frames of those that count were sent.
+    pub(super) sent: Arc<AtomicU64>,
 }
 
 /// For how long a talker sends, and which of its frames count.
@@ -74,17 +80,16 @@ pub(super) struct Times {
 }
 
 impl Talker {
-    /// Sends until the end: how many of the frames count.
+    /// Sends until the end, or until it is to stop.
     ///
     /// # Errors
-    /// In words, if the kernel refuses a frame for good.
-    pub(super) fn run(mut self, times: Times) -> Result<u64, String> {
+    /// A message for the user, if the kernel refuses a frame for good.
+    pub(super) fn run(mut self, times: Times) -> Result<(), String> {
         self.socket.set_send_buffer(SEND_BUFFER_BYTES).map_err(|error| error.to_string())?;
         let mut sequence = 0u32;
-        let mut counted = 0u64;
         let mut send = |talker: &mut Self, launch_ns: Option<i64>| -> Result<bool, String> {
             let sent_ns = launch_ns.unwrap_or_else(|| talker.clock.now_ns());
-            if sent_ns >= times.end_ns {
+            if sent_ns >= times.end_ns || talker.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
             let payload = Payload { flow: talker.flow, phase: talker.phase, sequence, sent_ns };
@@ -99,7 +104,7 @@ impl Talker {
             match sent {
                 Ok(()) => {
                     sequence = sequence.wrapping_add(1);
-                    counted += u64::from(sent_ns >= times.start_ns);
+                    talker.sent.fetch_add(u64::from(sent_ns >= times.start_ns), Ordering::Relaxed);
                     Ok(true)
                 }
                 // A full queue: the frame was not taken, and is no loss of the switch's.
@@ -133,7 +138,7 @@ impl Talker {
                 }
             }
         }
-        Ok(counted)
+        Ok(())
     }
 }
 

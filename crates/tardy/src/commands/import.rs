@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use tardy_formats::archive::{Content, Tar};
 use tardy_formats::{FORMATS, Format, ImportError, ImportOptions, ImportedRun, Used, detect};
-use tardy_measure::run::result_file::{ResultFile, is_same_place};
+use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_present::latency::harmless;
 use tardy_record::units::format_duration_ns;
 use tardy_record::{file, validity};

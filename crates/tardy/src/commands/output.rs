@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use tardy_measure::run::recover;
-use tardy_measure::run::result_file::{ResultFile, is_same_place};
+use tardy_measure::engine::result_file::{ResultFile, is_same_place};
+use tardy_measure::recovery;
 use tardy_present::latency::harmless;
 use tardy_record::Run;
 
@@ -25,7 +25,7 @@ pub(super) fn open_run(path: &Path) -> Result<Run> {
              'tardy compare RUN published:{id}' and 'tardy report RUN published:{id}' show it next to a run"
         );
     }
-    let opened = recover::open(path)?;
+    let opened = recovery::open(path)?;
     if let Some(remark) = opened.remark {
         report(&format!("{}: {remark}", path.display()));
     }

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use tardy_measure::run::{Observer, Standing};
+use tardy_measure::engine::{Listener, RunProgress};
 use tardy_record::units::format_duration_ns;
 
 use super::output;
@@ -32,8 +32,8 @@ impl Progress {
     }
 }
 
-impl Observer for Progress {
-    fn progress(&mut self, now: &Standing<'_>) {
+impl Listener for Progress {
+    fn progress(&mut self, now: &RunProgress<'_>) {
         self.reports += 1;
         if self.quiet || (!self.terminal && !self.reports.is_multiple_of(REPORTS_A_LINE)) {
             return;
@@ -48,13 +48,13 @@ impl Observer for Progress {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn message(&mut self, text: &str) {
         self.close_line();
         output::report(text);
     }
 }
 
-fn line(now: &Standing<'_>) -> String {
+fn line(now: &RunProgress<'_>) -> String {
     let phase =
         if now.of > 1 { format!("{} ({} of {})  ", now.phase, now.number, now.of) } else { String::new() };
     let seconds = |ns: u64| format_duration_ns(ns / 1_000_000_000 * 1_000_000_000);
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_line_shows_the_elapsed_time_and_the_worst_latency() {
-        let now = Standing {
+        let now = RunProgress {
             phase: "nanosleep, round 2",
             number: 2,
             of: 3,

@@ -1,7 +1,7 @@
 //! `tardy report`: an HTML report.
 
 use anyhow::{Context, Result};
-use tardy_measure::run::result_file::ResultFile;
+use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::report::{self, Chapter};
 use tardy_record::Run;
 

@@ -9,8 +9,8 @@ use tardy_host::co_kernel::CoKernel;
 use tardy_host::facts;
 use tardy_host::gpio::chips;
 use tardy_host::trace::tracefs::Offer;
-use tardy_measure::run::result_file::{ResultFile, is_same_place};
-use tardy_measure::run::{Outcome, Request, conduct};
+use tardy_measure::engine::result_file::{ResultFile, is_same_place};
+use tardy_measure::engine::{Outcome, Request};
 use tardy_present::sections::phase_lock as shown;
 use tardy_record::facts::Facts;
 use tardy_record::plan::Plan;
@@ -42,7 +42,8 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
         origin: origin::of_this_command(started, arguments.fake),
         facts: facts(arguments),
         samples: arguments.samples.clone(),
-        tells_samples: false,
+        reports_samples: false,
+        measures_in_process: false,
         force: arguments.force,
         exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
         kernel_root: arguments.kernel_root.clone(),
@@ -59,7 +60,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<Exit> {
     }
     let report = report.map(|report| ResultFile::claim(&report, arguments.force)).transpose()?;
     let mut progress = Progress::new(arguments.quiet);
-    let outcome = conduct(&request, &mut progress);
+    let outcome = tardy_measure::run(&request, &mut progress);
     progress.close_line();
     present(&outcome?, arguments, &request.output, report.as_ref())
 }

@@ -22,9 +22,10 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use tardy_host::facts;
-use tardy_measure::run::{Request, conduct};
+use tardy_measure::engine::Request;
 use tardy_record::facts::{Fact, Facts};
 use tardy_record::plan::Plan;
+use tardy_sys::dma_latency;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::scheduling;
 use tardy_sys::signals::remember_requests;
@@ -70,7 +71,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Result<Exit> {
     print_preamble(&options, &request.plan)?;
     remember_requests().context("SIGUSR1 and SIGUSR2 cannot be handled")?;
     let mut watcher = Watcher::new(&options, &request.plan);
-    let outcome = conduct(&request, &mut watcher)?;
+    let outcome = tardy_measure::run(&request, &mut watcher)?;
     if let Some(reason) = watcher.refused() {
         bail!("{reason}");
     }
@@ -94,7 +95,8 @@ fn request(options: &Options, plan: Plan, place: &RunPlace, started: SystemTime)
         origin: origin::of_this_command(started, options.fake),
         output: place.file.clone(),
         samples: None,
-        tells_samples: true,
+        reports_samples: true,
+        measures_in_process: false,
         // cyclictest overwrites its files.
         force: true,
         exe: std::env::current_exe().context("cannot find the path of this program, which runs the probe")?,
@@ -172,7 +174,7 @@ fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
         first += &format!("Max CPUs = {cpus}\nOnline CPUs = {cpus}\n");
     }
     match options.power {
-        Power::Hold(us) if options.fake.is_some() || can_set_dma_latency() => {
+        Power::Hold(us) if options.fake.is_some() || dma_latency::is_available() => {
             first += &format!("# {DMA_LATENCY} set to {us}us\n");
         }
         Power::Hold(_) => output::print_line(&format!("WARN: cannot write {DMA_LATENCY}")),
@@ -186,11 +188,6 @@ fn print_preamble(options: &Options, plan: &Plan) -> Result<()> {
         }
     }
     output::print(&first)
-}
-
-/// Whether this process may prevent deep idle states. Opening the file alone changes nothing.
-fn can_set_dma_latency() -> bool {
-    OpenOptions::new().write(true).open(DMA_LATENCY).is_ok()
 }
 
 fn circumstances(options: &Options, facts: &Facts, started: SystemTime) -> Circumstances {

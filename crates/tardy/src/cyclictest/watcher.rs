@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tardy_measure::run::{Observer, Standing};
+use tardy_measure::engine::{Listener, RunProgress};
 use tardy_probe::order::Granted;
 use tardy_probe::sample_ring::Sample;
 use tardy_record::Run;
@@ -148,8 +148,8 @@ impl Watcher {
     }
 }
 
-impl Observer for Watcher {
-    fn progress(&mut self, _now: &Standing<'_>) {
+impl Listener for Watcher {
+    fn progress(&mut self, _now: &RunProgress<'_>) {
         self.show_status();
         let is_news = !self.options.refresh_on_max || self.max() > self.shown_max;
         if self.options.quiet || self.options.verbose || !is_news {
@@ -161,7 +161,7 @@ impl Observer for Watcher {
         self.print(&frame);
     }
 
-    fn say(&mut self, text: &str) {
+    fn message(&mut self, text: &str) {
         output::report(text);
     }
 

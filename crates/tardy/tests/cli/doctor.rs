@@ -211,7 +211,7 @@ fn the_run_of_each_trial_can_be_kept_and_tells_of_its_change() {
     // They are runs like any other, and are not replaced unasked.
     tree.bench.run(&["show", "kept/round-001-governor.run.json"]).exits(0);
     let again = tree.check(&arguments).exits(1);
-    assert!(again.err.contains("exists already"), "{}", again.err);
+    assert!(again.err.contains("exists; use --force"), "{}", again.err);
     assert_eq!(tree.journal(), [] as [PathBuf; 0]);
 }
 
@@ -229,7 +229,7 @@ fn a_dry_run_says_what_can_be_tried_and_changes_nothing() {
         "  irq-threads-up    root could try: ",
         "  ktimers-down      root could try: ",
         "  timer-migration   already so: timer_migration is 0",
-        "  throttling        not here: since Linux 6.12 the fair server does that",
+        "  throttling        not here: since Linux 6.12 the fair server replaces it",
     ] {
         assert!(told.contains(line), "{line} in {told}");
     }
@@ -272,7 +272,7 @@ fn a_killed_doctor_leaves_a_journal_from_which_every_setting_comes_back() {
         doctor.wait().unwrap();
         assert_ne!(tree.files(), before, "{change} was not in force");
         let refused = tree.check(&["--fake", "1", "--only", "governor", "--rounds", "1"]).exits(1);
-        assert!(refused.err.contains("first put it back with 'tardy restore'"), "{change}: {}", refused.err);
+        assert!(refused.err.contains("undo it with 'tardy restore' first"), "{change}: {}", refused.err);
         let restored = tree.restore().exits(0);
         assert!(restored.err.contains("restored: "), "{change}: {}", restored.err);
         assert_eq!(tree.files(), before, "{change}");
@@ -291,7 +291,7 @@ fn ctrl_c_puts_everything_back_and_tells_what_there_is() {
     let before = tree.files();
     let doctor = tree.in_the_middle_of("fair-server");
     let second = tree.check(&["--fake", "1", "--rounds", "1", "--only", "governor"]).exits(1);
-    assert!(second.err.contains("another 'tardy check --measure' is at work"), "{}", second.err);
+    assert!(second.err.contains("another 'tardy check --measure' is running"), "{}", second.err);
     let status = Command::new("kill").args(["-INT", &doctor.id().to_string()]).status().unwrap();
     assert!(status.success());
     let printed = Printed::from(doctor.wait_with_output().unwrap()).exits(0);
@@ -308,7 +308,7 @@ fn what_somebody_else_changes_meanwhile_is_left_as_they_want_it() {
     send(doctor.id(), signal::TERMINATE).unwrap();
     let printed = Printed::from(doctor.wait_with_output().unwrap()).exits(0);
     let told =
-        "timer_migration was '1', tardy wrote '0', and now it is '7'; somebody else has changed it since";
+        "timer_migration was '1', tardy wrote '0', and now it is '7'; another process has changed it since";
     assert!(printed.err.contains(told), "{}", printed.err);
     assert_eq!(tree.files()[&tree.root().join("proc/sys/kernel/timer_migration")], "7");
 

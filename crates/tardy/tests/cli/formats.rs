@@ -236,7 +236,10 @@ fn one_file_of_several_keeps_no_other_from_being_imported_now_or_later() {
     let mut runs = fs::read_dir(bench.path("runs")).unwrap().map(|entry| entry.unwrap().path());
     fs::write(runs.next().unwrap(), "somebody's own").unwrap();
     let kept = in_us().exits(1).err;
-    assert!(kept.contains("exists already") && kept.contains("0 imported into runs, 1 unchanged"), "{kept}");
+    assert!(
+        kept.contains("exists; use --force") && kept.contains("0 imported into runs, 1 unchanged"),
+        "{kept}"
+    );
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_disk_that_fills_up_with_samples_costs_lines_and_not_the_result() {
                   cp disk/a.csv .; exit $status";
     let Some(printed) = on_a_small_disk(&bench, "64k", script) else { return };
     assert_eq!(printed.code, Some(0), "{printed:?}");
-    assert_eq!(printed.err.matches("disk/a.csv cannot be written any more (No space left").count(), 1);
+    assert_eq!(printed.err.matches("disk/a.csv can no longer be written (No space left").count(), 1);
     let run = bench.json("a.run.json");
     let count = |key: &str| run["samples"][key].as_u64().unwrap();
     let series = run["series"].as_array().unwrap();

@@ -101,7 +101,9 @@ fn a_report_is_replaced_when_asked_and_only_then() {
     let bench = Bench::new();
     bench.run(&fake("a.run.json", &["--duration", "1s"])).exits(0);
     bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(0);
-    assert!(bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(1).err.contains("exists already"));
+    assert!(
+        bench.run(&["report", "a.run.json", "-o", "a.html"]).exits(1).err.contains("exists; use --force")
+    );
     bench.run(&["report", "a.run.json", "-o", "a.html", "--force"]).exits(0);
 }
 

@@ -135,11 +135,7 @@ fn the_file_is_kept_unless_asked_and_a_dry_run_touches_nothing() {
     assert!(!bench.path("a.csv").exists());
     fs::write(bench.path("a.csv"), "precious").unwrap();
     let refused = run(&[]).exits(1);
-    assert!(
-        refused.err.contains("a.csv exists already, and a samples file is never overwritten"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("a.csv exists; use --force to overwrite it"), "{}", refused.err);
     run(&["--force", "--dry-run"]).exits(0);
     assert_eq!(fs::read_to_string(bench.path("a.csv")).unwrap(), "precious");
     assert!(!bench.path("a.run.json").exists());
@@ -158,7 +154,7 @@ fn nothing_else_is_taken_for_the_samples_file() {
         printed.err
     };
     let error = run(&["--samples", "./a.run.json", "--force"]);
-    assert!(error.contains("is the run file"), "{error}");
+    assert!(error.contains("is also the run file"), "{error}");
     let error = run(&["--samples", "a.html", "--report", "--force"]);
     assert!(error.contains("a.html is the samples file"), "{error}");
     let error = run(&["--samples", "no/such/place.csv"]);

@@ -97,7 +97,7 @@ fn what_it_says_it_measured_is_held_against_what_was_asked() {
     let bench = Bench::new();
     // The same level whatever is asked for.
     run(&bench, "#!/bin/sh\ncat \"$(dirname \"$0\")/../../../captured.txt\"\n").exits(5);
-    let expected = "Xenomai latency was asked for the kernel thread, and says it is the user thread";
+    let expected = "Xenomai latency was asked for the kernel thread, and reports that it is the user thread";
     assert_eq!((spoilt_by(&bench, 0).as_str(), spoilt_by(&bench, 1).as_str()), ("", expected));
     let bench = Bench::new();
     let short =

@@ -106,3 +106,21 @@ impl RunOptions {
         self.seed.unwrap_or(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::args::Cli;
+
+    #[test]
+    fn an_unknown_load_on_the_command_line_is_refused() {
+        for (arguments, expected) in [
+            (&["run", "--load", "dolaod"][..], "expected one of none, doload"),
+            (&["check", "--measure", "--load=memory:lots"], "expected 1 to 65536 MiB"),
+        ] {
+            let error = Cli::try_parse_from(["tardy"].iter().chain(arguments)).unwrap_err().to_string();
+            assert!(error.contains("--load") && error.contains(expected), "{error}");
+        }
+    }
+}

@@ -8,7 +8,7 @@ use tardy_analyse::doctor::{self as analysis, Diagnosis, Observation};
 use tardy_host::facts::SystemAnswers;
 use tardy_host::trace::tracefs::Offer as TraceOffer;
 use tardy_measure::doctor::{
-    Change, Ending, Offer, Request, Standing, Steps, Subject, check_nothing_is_left, conduct, offers,
+    self, Change, Ending, Offer, Request, Standing, Steps, Subject, check_nothing_is_left, offers,
     order_of_round,
 };
 use tardy_present::doctor::{Done, Offered, offers as offers_text, text};
@@ -102,7 +102,7 @@ pub(super) fn run(arguments: &CheckArgs) -> Result<Exit> {
     };
     let mut observations = Vec::new();
     let mut progress = Progress::new(flags.quiet);
-    let ending = conduct(&request, &mut progress, &mut |trial| {
+    let ending = doctor::run(&request, &mut progress, &mut |trial| {
         let reading = trial.run.and_then(|run| analysis::reading(&run));
         let change = trial.change.map(|change| change.name().to_owned());
         observations.push(Observation { round: trial.round, change, reading });

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
 use tardy_lab::experiment::Outcome;
-use tardy_measure::run::result_file::ResultFile;
+use tardy_measure::engine::result_file::ResultFile;
 use tardy_record::run::Origin;
 use tardy_record::{Run, file};
 

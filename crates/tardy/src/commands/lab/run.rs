@@ -10,7 +10,7 @@ use tardy_lab::experiment::{ExperimentError, Host, Outcome};
 use tardy_lab::guest::messages::Message;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
-use tardy_measure::run::result_file::ResultFile;
+use tardy_measure::engine::result_file::ResultFile;
 use tardy_present::report::Chapter;
 use tardy_record::Run;
 use tardy_record::units::format_duration_ns;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use tardy_lab::experiment::Host;
 use tardy_lab::machine::Pace;
 use tardy_lab::parallel_guests;
-use tardy_measure::run::result_file::ResultFile;
+use tardy_measure::engine::result_file::ResultFile;
 use tardy_record::{Run, file};
 use tardy_sys::scheduling;
 use tardy_sys::signals::EndSignals;

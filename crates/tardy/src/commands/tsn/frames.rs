@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use tardy_measure::run::result_file::is_same_place;
+use tardy_measure::engine::result_file::is_same_place;
 use tardy_record::plan::SwitchPlan;
 use tardy_switch::experiment::ObservedFrame;
 use tardy_tsn::network::Network;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use tardy_measure::run::result_file::{ResultFile, is_same_place};
+use tardy_measure::engine::result_file::{ResultFile, is_same_place};
 use tardy_record::units::format_duration_ns;
 use tardy_tsn::check;
 use tardy_tsn::simulate::of_network::wire;

@@ -1,18 +1,19 @@
 //! `tardy tsn test`: sends the flows through the switch and records their arrivals.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use tardy_host::facts;
-use tardy_measure::run::result_file::{ResultFile, is_same_place};
-use tardy_switch::experiment::{self, ObservedFrame, Request};
+use tardy_measure::SwitchTest;
+use tardy_measure::engine::result_file::is_same_place;
+use tardy_measure::engine::{Listener, Outcome, Request, RunProgress};
+use tardy_switch::experiment::{self, ObservedFrame, Test};
 use tardy_sys::kernel_files::KernelFiles;
-use tardy_sys::signals::EndSignals;
 
 use super::frames::{Frames, List};
-use super::switch_file;
+use super::switch_file::{self, SwitchFile};
 use crate::args::TsnTestArgs;
 use crate::commands::{origin, output, show};
 use crate::exit::Exit;
@@ -23,48 +24,73 @@ pub(super) fn run(arguments: &TsnTestArgs) -> Result<Exit> {
     if file.network.flows.is_empty() {
         bail!("{} has no [[flow]], so there is nothing to send; see docs/tsn.md", file.name);
     }
-    let started = SystemTime::now();
-    let network = file.network.clone();
-    let request = Request {
-        duration_ns: arguments.duration.ns(),
-        phases: phases(arguments),
-        namespaces: arguments.netns,
-        origin: origin::of_this_command(started, None),
-        facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
-        network: file.network,
-        file_name: file.name,
-        file: file.text,
-        keep_frames: arguments.frames.is_some(),
-    };
-    let path = arguments.output.clone().unwrap_or_else(|| default_output(started));
-    if arguments.frames.as_ref().is_some_and(|frames| is_same_place(frames, &path)) {
+    let request = request(arguments, &file)?;
+    let path = &request.output;
+    if arguments.frames.as_ref().is_some_and(|frames| is_same_place(frames, path)) {
         bail!("{} is also the run file; choose another --frames", path.display());
     }
-    let claimed = ResultFile::claim(&path, arguments.force)?;
+    let network = file.network.clone();
     let frames =
         |place| Frames::to(place, arguments.force, (&arguments.switch.file, &network), List::Observed);
     let mut frames = arguments.frames.as_deref().map(frames).transpose()?;
-    let signals = EndSignals::catch().context("cannot catch signals")?;
-    let has_come = Cell::new(false);
-    let interrupted = || {
-        has_come.set(has_come.get() || signals.take().is_some());
-        has_come.get()
+    let mut messages = Messages { quiet: arguments.quiet };
+    let Outcome { run, trouble } = {
+        let add = |shaped: bool, frame: &ObservedFrame| {
+            frames.iter_mut().for_each(|frames| frames.add_observed(shaped, frame));
+        };
+        let test = SwitchTest { test: test(arguments, file), frames: RefCell::new(Box::new(add)) };
+        tardy_measure::test_switch(&request, &test, &mut messages)?
     };
-    let mut notice = |text: &str| {
-        if !arguments.quiet {
-            output::report(text);
-        }
-    };
-    let mut keep_frame = |shaped: bool, frame: &ObservedFrame| {
-        frames.iter_mut().for_each(|frames| frames.add_observed(shaped, frame));
-    };
-    let run = experiment::conduct(&request, &mut notice, &mut keep_frame, &interrupted);
-    let run = run.map_err(|reason| anyhow!(reason))?;
-    claimed.write(tardy_record::file::to_text(&run).as_bytes())?;
     frames.map_or(Ok(()), Frames::finish)?;
     show::print(&run, arguments.json)?;
     output::report(&format!("run file {}", path.display()));
-    Ok(Exit::of_run(&run))
+    match trouble {
+        Some(trouble) => bail!("{trouble}"),
+        None => Ok(Exit::of_run(&run)),
+    }
+}
+
+fn request(arguments: &TsnTestArgs, file: &SwitchFile) -> Result<Request> {
+    let started = SystemTime::now();
+    let duration_ns = arguments.duration.ns();
+    Ok(Request {
+        plan: experiment::plan(&file.network, &file.name, duration_ns, &phases(arguments)),
+        facts: facts::collect(&KernelFiles::real(), &facts::SystemAnswers::ask()),
+        origin: origin::of_this_command(started, None),
+        output: arguments.output.clone().unwrap_or_else(|| default_output(started)),
+        samples: None,
+        reports_samples: false,
+        force: arguments.force,
+        exe: std::env::current_exe().context("cannot find the path of this program, which runs the loads")?,
+        kernel_root: PathBuf::from("/"),
+        fake: None,
+        measures_in_process: true,
+    })
+}
+
+fn test(arguments: &TsnTestArgs, file: SwitchFile) -> Test {
+    Test {
+        network: file.network,
+        file_name: file.name,
+        file: file.text,
+        namespaces: arguments.netns,
+        keep_frames: arguments.frames.is_some(),
+    }
+}
+
+/// Shows what the test reports, unless it is to be quiet.
+struct Messages {
+    quiet: bool,
+}
+
+impl Listener for Messages {
+    fn progress(&mut self, _progress: &RunProgress<'_>) {}
+
+    fn message(&mut self, text: &str) {
+        if !self.quiet {
+            output::report(text);
+        }
+    }
 }
 
 /// With the shaper and then without, unless one of them is requested. An active switch is tested as it is: with its shaper,

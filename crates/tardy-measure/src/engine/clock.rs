@@ -1,0 +1,68 @@
+//! The supervisor's time: ns since the start of the run.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::RawFd;
+
+use tardy_sys::clock::monotonic_ns;
+use tardy_sys::signals::wait_readable;
+
+/// The time of a run, and waiting in it.
+pub(crate) trait Clock {
+    /// Time since the start of the run.
+    fn now_ns(&self) -> u64;
+
+    /// Start of the run on the monotonic clock; 0 for a clock that is synthetic.
+    fn start_ns(&self) -> u64;
+
+    /// Sets a synthetic clock to `then_ns`, unless it is later already. Real time passes by itself.
+    fn advance_to(&self, then_ns: u64);
+
+    /// Waits until one of `descriptors` can be read, for at most `at_most_ns`. Returns which of them can be read.
+    fn wait(&self, descriptors: &[RawFd], at_most_ns: u64) -> io::Result<Vec<bool>> {
+        wait_readable(descriptors, at_most_ns)
+    }
+}
+
+/// The monotonic clock.
+#[derive(Debug)]
+pub(crate) struct MonotonicClock {
+    start_ns: u64,
+}
+
+impl MonotonicClock {
+    /// A clock that starts now.
+    pub(crate) fn start() -> Self {
+        Self { start_ns: monotonic_ns() }
+    }
+}
+
+impl Clock for MonotonicClock {
+    fn now_ns(&self) -> u64 {
+        monotonic_ns() - self.start_ns
+    }
+
+    fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    fn advance_to(&self, _then_ns: u64) {}
+}
+
+/// The clock of a synthetic run (`--fake`): it shows the time of the last synthetic reading.
+#[derive(Debug, Default)]
+pub(crate) struct SyntheticClock(Cell<u64>);
+
+impl Clock for SyntheticClock {
+    fn now_ns(&self) -> u64 {
+        self.0.get()
+    }
+
+    fn start_ns(&self) -> u64 {
+        0
+    }
+
+    fn advance_to(&self, then_ns: u64) {
+        self.0.set(self.0.get().max(then_ns));
+    }
+}

@@ -1,0 +1,148 @@
+//! The loads of a run: those that run now, and the record of those that have ended.
+
+use std::path::PathBuf;
+
+use tardy_load::{LoadContext, Loads};
+use tardy_record::load::LoadResult;
+use tardy_record::load_spec::LoadSpec;
+use tardy_record::plan::PhasePlan;
+
+use super::request::Request;
+
+/// Loads that run. Dropping them ends them.
+pub(crate) trait RunningLoads {
+    /// The counted part of phase `phase` has begun.
+    fn begin_phase(&mut self, phase: usize, now_ns: u64);
+    /// It has ended.
+    fn end_phase(&mut self, now_ns: u64);
+    /// Reads what they have done.
+    fn read(&mut self, now_ns: u64);
+    /// What they have done so far.
+    fn snapshot(&self) -> Vec<LoadResult>;
+    /// Ends them, and returns what they have done.
+    fn stop(self: Box<Self>) -> Vec<LoadResult>;
+}
+
+/// Starts loads.
+pub(crate) trait LoadStarter {
+    /// Starts the loads of `plan`, and returns once all of them work. `message` receives what the user should know meanwhile.
+    ///
+    /// # Errors
+    /// A message for the user.
+    fn start(
+        &mut self,
+        plan: &PhasePlan,
+        message: &mut dyn FnMut(&str),
+    ) -> Result<Box<dyn RunningLoads>, String>;
+}
+
+/// Starts loads as processes of tardy.
+#[derive(Debug)]
+pub(crate) struct LoadProcesses {
+    exe: PathBuf,
+    seed: u64,
+    peer: Option<String>,
+}
+
+impl LoadProcesses {
+    /// The loads of `request`.
+    pub(crate) fn of(request: &Request) -> Self {
+        Self { exe: request.exe.clone(), seed: request.plan.seed, peer: request.plan.peer.clone() }
+    }
+}
+
+impl LoadStarter for LoadProcesses {
+    fn start(
+        &mut self,
+        plan: &PhasePlan,
+        mut message: &mut dyn FnMut(&str),
+    ) -> Result<Box<dyn RunningLoads>, String> {
+        let context =
+            LoadContext { seed: self.seed, peer: self.peer.clone(), ..LoadContext::new(self.exe.clone()) };
+        let loads = Loads::start_telling(&plan.loads, &context, &mut message);
+        Ok(Box::new(loads.map_err(|error| error.to_string())?))
+    }
+}
+
+impl RunningLoads for Loads {
+    fn begin_phase(&mut self, phase: usize, now_ns: u64) {
+        Self::begin_phase(self, phase, now_ns);
+    }
+
+    fn end_phase(&mut self, now_ns: u64) {
+        Self::end_phase(self, now_ns);
+    }
+
+    fn read(&mut self, now_ns: u64) {
+        Self::read(self, now_ns);
+    }
+
+    fn snapshot(&self) -> Vec<LoadResult> {
+        Self::snapshot(self)
+    }
+
+    fn stop(self: Box<Self>) -> Vec<LoadResult> {
+        Self::stop(*self)
+    }
+}
+
+/// The loads of a run.
+pub(super) struct LoadSet {
+    starter: Box<dyn LoadStarter>,
+    /// With the specifications that they were started by.
+    running: Option<(Vec<LoadSpec>, Box<dyn RunningLoads>)>,
+    ended: Vec<LoadResult>,
+}
+
+impl LoadSet {
+    /// No loads yet.
+    pub(super) fn new(starter: Box<dyn LoadStarter>) -> Self {
+        Self { starter, running: None, ended: Vec::new() }
+    }
+
+    /// Starts the loads of a phase, unless the phase before has left just these running. Returns once all of them work.
+    pub(super) fn start(&mut self, plan: &PhasePlan, message: &mut dyn FnMut(&str)) -> Result<(), String> {
+        if self.running.as_ref().is_some_and(|(specs, _)| *specs == plan.loads) {
+            return Ok(());
+        }
+        self.stop();
+        if !plan.loads.is_empty() {
+            self.running = Some((plan.loads.clone(), self.starter.start(plan, message)?));
+        }
+        Ok(())
+    }
+
+    /// The counted part of phase `phase` has begun.
+    pub(super) fn begin_phase(&mut self, phase: usize, now_ns: u64) {
+        if let Some((_, loads)) = &mut self.running {
+            loads.begin_phase(phase, now_ns);
+        }
+    }
+
+    /// The counted part of the phase has ended.
+    pub(super) fn end_phase(&mut self, now_ns: u64) {
+        if let Some((_, loads)) = &mut self.running {
+            loads.end_phase(now_ns);
+        }
+    }
+
+    /// Reads what the loads have done.
+    pub(super) fn read(&mut self, now_ns: u64) {
+        if let Some((_, loads)) = &mut self.running {
+            loads.read(now_ns);
+        }
+    }
+
+    /// Ends all loads.
+    pub(super) fn stop(&mut self) {
+        if let Some((_, loads)) = self.running.take() {
+            self.ended.extend(loads.stop());
+        }
+    }
+
+    /// What all loads have done so far.
+    pub(super) fn results(&self) -> Vec<LoadResult> {
+        let running = self.running.iter().flat_map(|(_, loads)| loads.snapshot());
+        self.ended.iter().cloned().chain(running).collect()
+    }
+}

@@ -1,0 +1,38 @@
+//! The phase engine: runs a plan phase by phase, from its first checkpoint to its sealed file.
+//!
+//! The engine does not know what is measured. A [`source`] yields the readings of a phase, [`observer`]s watch the machine
+//! next to it, and a [`source::Sources`] makes both from a phase's plan. This process is the supervisor: it wakes once per second
+//! and for the descriptors of the source, reads, reports and writes checkpoints.
+
+mod checkpoint;
+mod clock;
+mod interruption;
+mod listener;
+mod loads;
+mod observer;
+mod phase;
+mod phase_map;
+mod phase_record;
+mod reading;
+mod request;
+pub mod result_file;
+mod run;
+mod sample_file;
+mod source;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+
+pub use listener::{Listener, RunProgress};
+pub use request::{Outcome, Request, RunError};
+pub use sample_file::SampleFileError;
+
+pub(crate) use checkpoint::RunFile;
+pub(crate) use clock::Clock;
+pub(crate) use observer::Observer;
+pub(crate) use phase_map::{MapLayout, map_of_phase};
+pub(crate) use reading::{Counted, Reading, SourceProgress};
+pub(crate) use run::run;
+pub(crate) use sample_file::Owner;
+pub(crate) use source::{Finished, KillReason, Parts, PhaseContext, Ready, Source, Sources};
+pub(crate) use supervisor::{Outside, Supervisor};

@@ -1,0 +1,305 @@
+//! One phase: loads and a source are started, watched until the source ends, and their numbers are put into the run.
+
+use std::rc::Rc;
+
+use tardy_host::watch::Occasion;
+use tardy_record::event::EventKind;
+use tardy_record::plan::PhasePlan;
+
+use super::interruption::{Demand, Interruption};
+use super::observer::Observer;
+use super::phase_map::PhaseMap;
+use super::reading::{Counted, Reading};
+use super::source::{Finished, KillReason, Parts, PhaseContext, Ready, Source, Sources};
+use super::supervisor::Supervisor;
+
+/// The supervisor reads everything this often.
+const TICK_NS: u64 = 1_000_000_000;
+
+/// How a phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// As planned.
+    Complete,
+    /// By the user, a signal, or what invalidated it.
+    Interrupted,
+}
+
+/// Runs phase `index` of the plan.
+///
+/// # Errors
+/// A message for the user, if it could not be set up, or ended without a series.
+pub(super) fn run<'r>(
+    supervisor: &mut Supervisor<'r>,
+    sources: &dyn Sources<'r>,
+    index: usize,
+) -> Result<End, String> {
+    supervisor.start_loads(&supervisor.request.plan.phases[index])?;
+    let mut phase = Phase::make(supervisor, sources, index)?;
+    let ready = phase.set_up(supervisor)?;
+    phase.announce(supervisor, ready);
+    phase.start(supervisor)?;
+    phase.wait_for_end(supervisor);
+    let end = phase.end(supervisor);
+    phase.finish(supervisor)?;
+    Ok(end)
+}
+
+/// A phase that goes on. Dropping it cleans up, in the order of the fields: the source lets go of its pins before the observers restore
+/// them, and both let go of the map.
+struct Phase<'r> {
+    source: Box<dyn Source + 'r>,
+    observers: Vec<Box<dyn Observer + 'r>>,
+    map: Rc<PhaseMap>,
+    plan: &'r PhasePlan,
+    index: usize,
+    interruption: Interruption,
+    is_killed: bool,
+    /// When the counted part begins, until it has: in ns from the start of the run.
+    counts_from_ns: Option<u64>,
+}
+
+impl<'r> Phase<'r> {
+    /// Makes the map, the source and the observers.
+    fn make(supervisor: &Supervisor<'r>, sources: &dyn Sources<'r>, index: usize) -> Result<Self, String> {
+        let request = supervisor.request;
+        let plan = &request.plan.phases[index];
+        let layout = sources.map_layout(request, plan);
+        let map = Rc::new(PhaseMap::create(&request.origin.id, index, layout)?);
+        let clock = Rc::clone(&supervisor.clock);
+        let Parts { source, observers } =
+            sources.make(PhaseContext { request, index, plan, map: Rc::clone(&map), clock })?;
+        Ok(Self {
+            source,
+            observers,
+            map,
+            plan,
+            index,
+            interruption: Interruption::default(),
+            is_killed: false,
+            counts_from_ns: None,
+        })
+    }
+
+    /// Starts everything up to the common start.
+    fn set_up(&mut self, supervisor: &mut Supervisor<'_>) -> Result<Ready, String> {
+        supervisor.watchers.read_before(supervisor.clock.now_ns());
+        for observer in &mut self.observers {
+            observer.prepare(supervisor)?;
+        }
+        self.source.set_up(supervisor)
+    }
+
+    /// Writes the phase into the run file, and informs the listener.
+    fn announce(&mut self, supervisor: &mut Supervisor<'_>, ready: Ready) {
+        supervisor.begin_phase(self.plan, ready.remarks);
+        self.source.add_to_run(&mut supervisor.run);
+        supervisor.checkpoint();
+        supervisor.listener.threads(&ready.tids, &ready.granted);
+    }
+
+    /// Starts the observers and the source.
+    fn start(&mut self, supervisor: &mut Supervisor<'_>) -> Result<(), String> {
+        for observer in &mut self.observers {
+            observer.attach(supervisor)?;
+        }
+        let run_start_ns = supervisor.clock.start_ns();
+        let start_ns = run_start_ns + supervisor.clock.now_ns() + self.source.start_delay_ns();
+        let from_ns = start_ns.saturating_add(self.source.warmup_ns(self.plan.warmup_ns));
+        let to_ns = from_ns.saturating_add(self.plan.planned_ns());
+        let counted = Counted { run_start_ns, start_ns, from_ns, to_ns };
+        for observer in &mut self.observers {
+            observer.begin(counted)?;
+        }
+        // A phase may be over before the supervisor, on a CPU that it shares, takes its next reading.
+        supervisor.loads.read(supervisor.clock.now_ns());
+        self.source.start(counted)?;
+        self.counts_from_ns = Some(counted.counted_from_ns());
+        Ok(())
+    }
+
+    /// Wakes once per second, and for what the source and the observers wait for, until the source has ended.
+    fn wait_for_end(&mut self, supervisor: &mut Supervisor<'_>) {
+        let mut next_tick_ns = supervisor.clock.now_ns() + TICK_NS;
+        while !self.is_over() {
+            let Some((is_interrupted, readable)) = self.wait(supervisor, next_tick_ns) else { break };
+            self.begin_to_count(supervisor);
+            if is_interrupted {
+                self.interrupt(supervisor);
+            }
+            let reasons = self.source.on_wake(&readable);
+            self.invalidate(supervisor, reasons);
+            self.each_observer(supervisor, |observer, supervisor| observer.on_wake(supervisor));
+            if supervisor.clock.now_ns() >= next_tick_ns {
+                self.tick(supervisor);
+                next_tick_ns = supervisor.clock.now_ns() + TICK_NS;
+            }
+            self.kill_if_unresponsive(supervisor);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_killed || self.source.has_ended()
+    }
+
+    /// Waits for a signal, a descriptor of the source, or the next time at which there is something to do. `None` if
+    /// the kernel does not let it wait, which invalidates the phase.
+    fn wait(&self, supervisor: &mut Supervisor<'_>, next_tick_ns: u64) -> Option<(bool, Vec<bool>)> {
+        let mut descriptors = vec![supervisor.signals.descriptor()];
+        descriptors.extend(self.source.descriptors());
+        let next_ns = next_tick_ns.min(self.counts_from_ns.unwrap_or(u64::MAX));
+        let until_next_ns = next_ns.saturating_sub(supervisor.clock.now_ns());
+        let observers_ns = self.observers.iter().map(|observer| observer.wait_ns()).min();
+        let at_most_ns = until_next_ns.min(self.source.wait_ns()).min(observers_ns.unwrap_or(u64::MAX));
+        match supervisor.clock.wait(&descriptors, at_most_ns) {
+            Ok(mut readable) => {
+                let sources = readable.split_off(1);
+                Some((readable[0] && supervisor.signals.take(), sources))
+            }
+            Err(error) => {
+                supervisor.invalidate(self.index, format!("the supervisor cannot wait: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Notifies the loads once the warm-up is over.
+    fn begin_to_count(&mut self, supervisor: &mut Supervisor<'_>) {
+        if self.counts_from_ns.is_some_and(|from_ns| supervisor.clock.now_ns() >= from_ns) {
+            self.counts_from_ns = None;
+            supervisor.loads.begin_phase(self.index, supervisor.clock.now_ns());
+        }
+    }
+
+    /// The user interrupts: the first time the source is asked to end, the second time it is killed.
+    fn interrupt(&mut self, supervisor: &mut Supervisor<'_>) {
+        if !self.interruption.is_requested() {
+            supervisor.listener.interrupted();
+        }
+        self.end_early(supervisor);
+    }
+
+    fn end_early(&mut self, supervisor: &mut Supervisor<'_>) {
+        match self.interruption.request(supervisor.clock.now_ns()) {
+            Demand::End => {
+                supervisor.note(EventKind::Interrupted, "asked to end", 0);
+                self.source.stop();
+            }
+            Demand::Kill => self.kill(supervisor, KillReason::InterruptedTwice),
+        }
+    }
+
+    fn kill_if_unresponsive(&mut self, supervisor: &mut Supervisor<'_>) {
+        let patience_ns = self.source.stop_patience_ns();
+        if !self.is_over() && self.interruption.is_overdue(supervisor.clock.now_ns(), patience_ns) {
+            self.kill(supervisor, KillReason::Unresponsive);
+        }
+    }
+
+    fn kill(&mut self, supervisor: &mut Supervisor<'_>, reason: KillReason) {
+        self.is_killed = true;
+        let reasons = self.source.kill(reason);
+        self.invalidate(supervisor, reasons);
+    }
+
+    /// Reads everything, reports, and writes a checkpoint if one is due.
+    fn tick(&mut self, supervisor: &mut Supervisor<'_>) {
+        let now_ns = supervisor.clock.now_ns();
+        supervisor.watchers.read(now_ns, Occasion::Tick);
+        supervisor.loads.read(now_ns);
+        let changes = supervisor.watchers.recent_changes();
+        let reading = Reading { now_ns, changes: &changes, is_last: false };
+        self.each_observer(supervisor, |observer, _| observer.collect());
+        let reasons = self.source.read(&reading);
+        self.invalidate(supervisor, reasons);
+        self.each_observer(supervisor, |observer, supervisor| observer.read(supervisor, &reading));
+        supervisor.report(self.index, &self.source.progress());
+        if !self.interruption.is_requested() && supervisor.listener.wants_end() {
+            self.end_early(supervisor);
+        }
+        if supervisor.file.is_due(now_ns) {
+            self.refresh(supervisor);
+            supervisor.checkpoint();
+        }
+    }
+
+    /// Brings the run up to date with the last readings.
+    fn refresh(&self, supervisor: &mut Supervisor<'_>) {
+        let run = &mut supervisor.run;
+        let mut series = self.source.series();
+        self.observers.iter().for_each(|observer| observer.add_to(&mut series));
+        run.series.retain(|series| series.phase < self.index);
+        run.series.extend(series);
+        self.source.add_to_run(run);
+        if let Some(from_ns) = self.source.progress().counted_from_ns {
+            run.phases[self.index].start_ns = from_ns;
+        }
+        supervisor.account_for_samples(self.is_over());
+        supervisor.refresh_surroundings();
+        supervisor.run.refresh_progress();
+    }
+
+    /// How the phase ended.
+    fn end(&self, supervisor: &Supervisor<'_>) -> End {
+        let is_cut_off = self.interruption.is_requested() || !supervisor.is_valid(self.index);
+        if is_cut_off { End::Interrupted } else { End::Complete }
+    }
+
+    /// Takes the final numbers, writes them, and only then removes the map.
+    fn finish(mut self, supervisor: &mut Supervisor<'_>) -> Result<(), String> {
+        let Finished { remarks, reasons } = self.source.finish();
+        supervisor.remark(self.index, remarks);
+        self.invalidate(supervisor, reasons);
+        if self.counts_from_ns.take().is_some() {
+            supervisor.loads.begin_phase(self.index, supervisor.clock.now_ns());
+        }
+        supervisor.loads.end_phase(supervisor.clock.now_ns());
+        let now_ns = supervisor.clock.now_ns();
+        supervisor.watchers.read(now_ns, Occasion::Boundary);
+        let changes = supervisor.watchers.recent_changes();
+        let reading = Reading { now_ns, changes: &changes, is_last: true };
+        let reasons = self.source.read(&reading);
+        self.invalidate(supervisor, reasons);
+        self.each_observer(supervisor, |observer, supervisor| observer.finish(supervisor, &reading));
+        supervisor.run.self_cost.extend(self.source.costs());
+        let end_ns = self.source.progress().counted_to_ns.unwrap_or(now_ns);
+        supervisor.run.phases[self.index].end_ns = Some(end_ns);
+        self.refresh(supervisor);
+        supervisor.end_phase(self.index);
+        self.remove_map(supervisor);
+        self.require_series(supervisor)
+    }
+
+    fn remove_map(&self, supervisor: &mut Supervisor<'_>) {
+        if let Err(error) = self.map.remove() {
+            let warning = format!("{} could not be removed: {error}", self.map.shared().path().display());
+            supervisor.note(EventKind::Warning, &warning, 0);
+        }
+    }
+
+    /// An invalid phase without a series has nothing to show but its reasons.
+    fn require_series(&self, supervisor: &Supervisor<'_>) -> Result<(), String> {
+        let has_series = supervisor.run.series.iter().any(|series| series.phase == self.index);
+        if has_series || self.source.may_lack_series() || supervisor.is_valid(self.index) {
+            return Ok(());
+        }
+        Err(supervisor.run.phases[self.index].spoilt_by.join("; "))
+    }
+
+    fn invalidate(&self, supervisor: &mut Supervisor<'_>, reasons: Vec<String>) {
+        reasons.into_iter().for_each(|reason| supervisor.invalidate(self.index, reason));
+    }
+
+    /// Calls every observer. An error invalidates the phase, and the others are called all the same.
+    fn each_observer(
+        &mut self,
+        supervisor: &mut Supervisor<'_>,
+        mut call: impl FnMut(&mut (dyn Observer + 'r), &mut Supervisor<'_>) -> Result<(), String>,
+    ) {
+        for observer in &mut self.observers {
+            if let Err(reason) = call(observer.as_mut(), supervisor) {
+                supervisor.invalidate(self.index, reason);
+            }
+        }
+    }
+}

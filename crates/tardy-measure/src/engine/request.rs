@@ -1,0 +1,69 @@
+//! What a run is to do, and its outcome.
+
+use std::path::PathBuf;
+
+use tardy_record::Run;
+use tardy_record::facts::Facts;
+use tardy_record::plan::Plan;
+use tardy_record::run::Origin;
+use thiserror::Error;
+
+use super::result_file::ResultFileError;
+use super::sample_file::SampleFileError;
+
+/// All that a run needs to know.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The plan.
+    pub plan: Plan,
+    /// What is known of the machine.
+    pub facts: Facts,
+    /// Which run it is.
+    pub origin: Origin,
+    /// Path of the run file.
+    pub output: PathBuf,
+    /// Path of the samples file, if one is written.
+    pub samples: Option<PathBuf>,
+    /// Whether the listener receives every sample.
+    pub reports_samples: bool,
+    /// Whether existing files of these names may be replaced.
+    pub force: bool,
+    /// The program that serves as the probe: tardy itself.
+    pub exe: PathBuf,
+    /// Where kernel files are read: `/`, or a directory with synthetic ones.
+    pub kernel_root: PathBuf,
+    /// Seed of a synthetic measurement; `None` for a real one.
+    pub fake: Option<u64>,
+    /// Whether threads of this process measure, so that it must not be confined to the plan's housekeeping CPU.
+    pub measures_in_process: bool,
+}
+
+impl Request {
+    /// Whether every sample is written or reported.
+    pub(crate) fn takes_samples(&self) -> bool {
+        self.samples.is_some() || self.reports_samples
+    }
+}
+
+/// The outcome of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The run, sealed unless its file could not be written.
+    pub run: Run,
+    /// The error that ended the run early or kept its file from being written. The run holds what was measured until then.
+    pub trouble: Option<String>,
+}
+
+/// Why there is no run.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The run file.
+    #[error(transparent)]
+    File(#[from] ResultFileError),
+    /// The samples file.
+    #[error(transparent)]
+    Samples(#[from] SampleFileError),
+    /// The measurement could not start.
+    #[error("{0}")]
+    Start(String),
+}

@@ -1,0 +1,268 @@
+//! The supervisor: what a run needs from its first checkpoint to its seal.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::rc::Rc;
+
+use tardy_host::watch::{WatchOptions, Watchers};
+use tardy_record::Run;
+use tardy_record::event::{self, Event, EventKind};
+use tardy_record::plan::PhasePlan;
+use tardy_record::run::State;
+use tardy_record::samples::SamplesFile;
+use tardy_record::self_cost::ThreadCost;
+use tardy_record::validity;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::scheduling;
+use tardy_sys::signals::EndSignals;
+use tardy_sys::thread_usage::{self, ThreadUsage};
+
+use super::checkpoint::RunFile;
+use super::clock::{Clock, MonotonicClock, SyntheticClock};
+use super::listener::Listener;
+use super::loads::{LoadProcesses, LoadSet, LoadStarter};
+use super::request::{Outcome, Request, RunError};
+use super::result_file::{ResultFile, ResultFileError};
+use super::sample_file::SampleFile;
+
+/// SIGINT, SIGTERM and SIGHUP as they come.
+pub(crate) trait Signals {
+    /// A descriptor that can be read when one has come.
+    fn descriptor(&self) -> RawFd;
+    /// Takes one; whether there was one.
+    fn take(&self) -> bool;
+}
+
+impl Signals for EndSignals {
+    fn descriptor(&self) -> RawFd {
+        self.as_raw_fd()
+    }
+
+    fn take(&self) -> bool {
+        Self::take(self).is_some()
+    }
+}
+
+/// What a run takes from outside: time, signals, loads.
+pub(crate) struct Outside {
+    /// The run's clock, which starts when it is made.
+    pub(crate) clock: Rc<dyn Clock>,
+    /// The signals that end the run.
+    pub(crate) signals: Box<dyn Signals>,
+    /// What starts loads.
+    pub(crate) loads: Box<dyn LoadStarter>,
+}
+
+impl Outside {
+    /// This machine's.
+    pub(crate) fn of(request: &Request) -> Result<Self, RunError> {
+        let clock: Rc<dyn Clock> = match request.fake {
+            Some(_) => Rc::new(SyntheticClock::default()),
+            None => Rc::new(MonotonicClock::start()),
+        };
+        let signals = EndSignals::catch().map_err(cannot("signals cannot be caught"))?;
+        Ok(Self { clock, signals: Box::new(signals), loads: Box::new(LoadProcesses::of(request)) })
+    }
+}
+
+/// All that a run in progress holds.
+pub(crate) struct Supervisor<'r> {
+    pub(crate) request: &'r Request,
+    pub(crate) run: Run,
+    pub(super) file: RunFile,
+    pub(crate) samples: Option<SampleFile>,
+    pub(crate) clock: Rc<dyn Clock>,
+    pub(super) signals: Box<dyn Signals>,
+    pub(crate) listener: &'r mut dyn Listener,
+    pub(super) loads: LoadSet,
+    pub(super) watchers: Watchers,
+    used_before: ThreadUsage,
+}
+
+impl<'r> Supervisor<'r> {
+    /// Claims the run's files and writes the first checkpoint.
+    pub(super) fn open(
+        request: &'r Request,
+        outside: Outside,
+        listener: &'r mut dyn Listener,
+    ) -> Result<Self, RunError> {
+        let file = ResultFile::claim(&request.output, request.force).map(RunFile::at)?;
+        if let Some(samples) = &request.samples {
+            SampleFile::check(samples, &request.output, request.force)?;
+        }
+        let Outside { clock, signals, loads } = outside;
+        keep_to_housekeeping_cpu(request)?;
+        let used_before = thread_usage::of_this_process().map_err(cannot("CPU usage is not available"))?;
+        let mut supervisor = Self {
+            run: Run::begun(request.origin.clone(), request.plan.clone(), request.facts.clone()),
+            request,
+            file,
+            samples: None,
+            clock,
+            signals,
+            listener,
+            loads: LoadSet::new(loads),
+            watchers: watchers(request),
+            used_before,
+        };
+        if let Some(samples) = &request.samples {
+            supervisor.samples = Some(SampleFile::create(samples, request.force)?);
+            supervisor.account_for_samples(false);
+        }
+        supervisor.checkpoint_or_fail().inspect_err(|_| supervisor.discard_samples())?;
+        Ok(supervisor)
+    }
+
+    fn discard_samples(&self) {
+        if let Some(samples) = &self.samples {
+            samples.discard();
+        }
+    }
+
+    /// Writes the first checkpoint, before anything is measured, so that a full disk is noticed now.
+    fn checkpoint_or_fail(&mut self) -> Result<(), ResultFileError> {
+        self.run.validity = validity::judge(&self.run);
+        self.file.write(&self.run)
+    }
+
+    /// Writes a checkpoint. A failure is an event, not the end: the previous checkpoint is still there.
+    pub(super) fn checkpoint(&mut self) {
+        let began_ns = self.clock.now_ns();
+        self.run.validity = validity::judge(&self.run);
+        let outcome = self.file.write(&self.run);
+        let took_ns = self.clock.now_ns() - began_ns;
+        match outcome {
+            Ok(()) => self.note(EventKind::Checkpoint, "", took_ns),
+            Err(error) => {
+                let text = error.to_string();
+                if !self.run.events.iter().any(|event| event.text == text) {
+                    self.message(&format!(
+                        "the checkpoint failed: {text}; the measurement goes on in memory"
+                    ));
+                }
+                self.note(EventKind::CheckpointFailed, &text, took_ns);
+            }
+        }
+    }
+
+    /// Starts the loads of a phase.
+    pub(super) fn start_loads(&mut self, plan: &PhasePlan) -> Result<(), String> {
+        self.loads.start(plan, &mut |text| self.listener.message(text))
+    }
+
+    /// Brings the run's environment and loads up to date.
+    pub(super) fn refresh_surroundings(&mut self) {
+        self.run.loads = self.loads.results();
+        self.run.environment = self.watchers.snapshot();
+    }
+
+    /// A message for the user.
+    pub(crate) fn message(&mut self, text: &str) {
+        self.listener.message(text);
+    }
+
+    /// Records an event that has just ended, after `took_ns`.
+    pub(crate) fn note(&mut self, kind: EventKind, text: &str, took_ns: u64) {
+        let at_ns = self.clock.now_ns().saturating_sub(took_ns);
+        event::push(&mut self.run.events, Event { at_ns, kind, text: text.to_owned(), took_ns, count: 1 });
+    }
+
+    /// Brings the run's account of the samples file up to date. Once the rings are empty (`settled`), every recorded sample is
+    /// either kept or lost, also one that a killed probe had counted and not handed over.
+    pub(super) fn account_for_samples(&mut self, settled: bool) {
+        let (Some(file), Some(path)) = (&self.samples, &self.request.samples) else { return };
+        let path = path.to_string_lossy().into_owned();
+        let mut account = SamplesFile { path, kept: file.kept(), lost: file.lost() };
+        if settled {
+            account.settle(self.run.recorded_samples());
+        }
+        self.run.samples = Some(account);
+    }
+
+    /// Syncs the samples file.
+    fn close_samples(&mut self) {
+        if let Some(Err(trouble)) = self.samples.as_ref().map(SampleFile::sync) {
+            self.message(&trouble);
+            self.note(EventKind::Warning, &trouble, 0);
+        }
+        self.account_for_samples(true);
+    }
+
+    /// Nothing was measured: leaves no file behind.
+    pub(super) fn abandon(self) {
+        self.file.remove();
+        self.discard_samples();
+    }
+
+    /// Ends everything, and writes the run for the last time.
+    pub(super) fn seal(mut self, state: State, mut trouble: Option<String>) -> Outcome {
+        self.loads.stop();
+        self.run.loads = self.loads.results();
+        self.close_samples();
+        self.run.progress.state = state;
+        if let Some(cost) = self.own_cost() {
+            self.run.self_cost.push(cost);
+        }
+        self.run.validity = validity::judge(&self.run);
+        debug_assert_eq!(tardy_record::file::check(&self.run).map_err(|error| error.to_string()), Ok(()));
+        if let Err(error) = self.file.write(&self.run) {
+            trouble = Some(self.rescue(&error));
+        }
+        Outcome { run: self.run, trouble }
+    }
+
+    fn own_cost(&self) -> Option<ThreadCost> {
+        let used = thread_usage::of_this_process().ok()?.since(&self.used_before);
+        Some(ThreadCost {
+            thread: match self.request.measures_in_process {
+                true => "this process".to_owned(),
+                false => format!("housekeeping, cpu {}", self.request.plan.housekeeping_cpu),
+            },
+            phase: None,
+            cycles: None,
+            cpu_ns: used.cpu_ns,
+            minor_faults: used.minor_faults,
+            major_faults: used.major_faults,
+            voluntary_switches: used.voluntary_switches,
+            involuntary_switches: used.involuntary_switches,
+            migrations: used.migrations,
+        })
+    }
+
+    /// The sealed run cannot be written to its place: writes it to memory, so that nothing is lost.
+    fn rescue(&self, error: &ResultFileError) -> String {
+        let place = std::path::Path::new("/dev/shm").join(format!("tardy-{}.run.json", self.run.origin.id));
+        match std::fs::write(&place, tardy_record::file::to_text(&self.run)) {
+            Ok(()) => format!(
+                "{error}. The whole run is in {} instead; move it before the next boot",
+                place.display()
+            ),
+            Err(second) => {
+                format!(
+                    "{error}; nor could {} ({second}). The run exists only as it is shown here",
+                    place.display()
+                )
+            }
+        }
+    }
+}
+
+fn cannot(what: &str) -> impl FnOnce(std::io::Error) -> RunError {
+    let what = what.to_owned();
+    move |error| RunError::Start(format!("{what}: {error}"))
+}
+
+fn keep_to_housekeeping_cpu(request: &Request) -> Result<(), RunError> {
+    if request.fake.is_some() || request.measures_in_process {
+        return Ok(());
+    }
+    let cpu = request.plan.housekeeping_cpu;
+    scheduling::set_affinity(&[cpu]).map_err(cannot(&format!("cpu {cpu} is not available for housekeeping")))
+}
+
+fn watchers(request: &Request) -> Watchers {
+    let measured_cpus = request.plan.measured_cpus();
+    let clock = if request.fake.is_some() { || 0 } else { tardy_sys::clock::monotonic_ns };
+    let shares_cpu = measured_cpus.contains(&request.plan.housekeeping_cpu) || request.measures_in_process;
+    let options = WatchOptions { measured_cpus, on_a_measured_cpu: shares_cpu && request.fake.is_none() };
+    Watchers::new(&KernelFiles::under(&request.kernel_root), &options, clock)
+}

@@ -1,0 +1,264 @@
+//! The engine with a source and observers that it does not know.
+
+mod fakes;
+
+use std::fs;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use fakes::{FakeListener, FakeLoads, FakeSignals, FakeSources, FakeTime, Log, Script};
+use tardy_host::facts::{self, SystemAnswers};
+use tardy_record::event::EventKind;
+use tardy_record::plan::{PhasePlan, Plan, ProbePlan, Span, Tracer, TracerPlan};
+use tardy_record::run::{Origin, State};
+use tardy_sys::kernel_files::KernelFiles;
+use tempfile::TempDir;
+
+use super::{Outcome, Outside, Request, RunError, map_of_phase, run};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A run of a phase of some seconds, and what came of it.
+struct Bench {
+    directory: TempDir,
+    log: Log,
+    request: Request,
+    listener: FakeListener,
+}
+
+impl Bench {
+    fn new(seconds: u64) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let directory = tempfile::tempdir().unwrap();
+        let files = KernelFiles::under(directory.path());
+        let request = Request {
+            plan: Plan { scale: 1.0, phases: vec![phase(seconds)], ..Plan::default() },
+            facts: facts::collect(&files, &SystemAnswers::none()),
+            origin: Origin { id: format!("engine-{}-{number}", std::process::id()), ..Origin::default() },
+            output: directory.path().join("runs/a.run.json"),
+            samples: None,
+            reports_samples: false,
+            force: false,
+            exe: PathBuf::from("/nowhere"),
+            kernel_root: directory.path().to_owned(),
+            fake: Some(0),
+            measures_in_process: false,
+        };
+        fs::create_dir(directory.path().join("runs")).unwrap();
+        Self { directory, log: Log::default(), request, listener: FakeListener::default() }
+    }
+
+    fn run(&mut self, script: Script, signals_ns: &[u64]) -> Result<Outcome, RunError> {
+        let clock = FakeTime::with_signals(signals_ns);
+        let outside = Outside {
+            clock: Rc::<FakeTime>::clone(&clock),
+            signals: Box::new(FakeSignals(clock)),
+            loads: Box::new(FakeLoads { script: script.clone(), log: self.log.clone() }),
+        };
+        let sources = FakeSources { script, log: self.log.clone() };
+        run(&self.request, &sources, outside, &mut self.listener)
+    }
+
+    fn map(&self) -> PathBuf {
+        map_of_phase(&self.request.origin.id, 0).unwrap()
+    }
+}
+
+fn phase(seconds: u64) -> PhasePlan {
+    PhasePlan {
+        label: "fake".to_owned(),
+        round: 1,
+        loads: vec!["cpu".parse().unwrap()],
+        warmup_ns: SECOND_NS / 2,
+        span: Span::DurationNs(seconds * SECOND_NS),
+        probe: ProbePlan::Tracer(TracerPlan {
+            tracer: Tracer::Timerlat,
+            cpus: vec![0],
+            period_ns: 1000,
+            runtime_ns: None,
+            priority: None,
+            threshold_ns: None,
+        }),
+    }
+}
+
+#[test]
+fn a_phase_is_set_up_watched_and_cleaned_up_in_order() {
+    let mut bench = Bench::new(2);
+    let outcome = bench.run(Script::default(), &[]).unwrap();
+    assert!(outcome.trouble.is_none());
+    let expected = [
+        "loads start",
+        "make",
+        "first prepare",
+        "second prepare",
+        "set up",
+        "first attach",
+        "second attach",
+        "first begin",
+        "second begin",
+        "start",
+        "loads count from 500 ms",
+        "read",
+        "read",
+        "finish",
+        "loads end",
+        "last read",
+        "first finish",
+        "second finish",
+        "source dropped",
+        "first dropped",
+        "second dropped",
+        "loads dropped",
+    ];
+    assert_eq!(bench.log.all(), expected);
+    let run = outcome.run;
+    assert_eq!((run.progress.state, run.phases[0].remarks.len()), (State::Complete, 1));
+    assert_eq!((run.phases[0].start_ns, run.phases[0].end_ns), (SECOND_NS / 2, Some(5 * SECOND_NS / 2)));
+    assert_eq!(run.series[0].label, "fake, first, second");
+    assert_eq!(bench.listener.messages, ["a remark"]);
+    assert!(!bench.map().exists());
+}
+
+#[test]
+fn one_interrupt_asks_the_source_to_end() {
+    let mut bench = Bench::new(60);
+    let outcome = bench.run(Script::default(), &[3 * SECOND_NS]).unwrap();
+    assert_eq!(outcome.run.progress.state, State::Interrupted);
+    assert_eq!(bench.log.only(&["stop", "kill: InterruptedTwice", "finish"]), ["stop", "finish"]);
+    assert_eq!(bench.listener.interruptions, 1);
+    assert!(outcome.run.events.iter().any(|event| event.kind == EventKind::Interrupted));
+    assert!(outcome.run.phases[0].end_ns.is_some_and(|end_ns| end_ns <= 3 * SECOND_NS));
+}
+
+#[test]
+fn a_second_interrupt_kills_the_source() {
+    let mut bench = Bench::new(60);
+    let script = Script { ignores_stop: true, ..Script::default() };
+    let outcome = bench.run(script, &[3 * SECOND_NS, 4 * SECOND_NS]).unwrap();
+    assert_eq!(outcome.run.progress.state, State::Interrupted);
+    let seen = bench.log.only(&["stop", "kill: InterruptedTwice", "kill: Unresponsive", "finish"]);
+    assert_eq!(seen, ["stop", "kill: InterruptedTwice", "finish"]);
+    assert_eq!(bench.listener.interruptions, 1, "the message is printed once");
+    assert!(outcome.run.phases[0].spoilt_by.is_empty());
+}
+
+#[test]
+fn a_source_that_does_not_stop_when_asked_is_killed() {
+    let mut bench = Bench::new(60);
+    let script = Script { ignores_stop: true, ..Script::default() };
+    let outcome = bench.run(script, &[3 * SECOND_NS]).unwrap();
+    let seen = bench.log.only(&["stop", "kill: Unresponsive", "finish"]);
+    assert_eq!(seen, ["stop", "kill: Unresponsive", "finish"]);
+    assert_eq!(outcome.run.phases[0].spoilt_by, ["it did not stop"]);
+    assert!(outcome.run.phases[0].end_ns.is_some_and(|end_ns| end_ns < 7 * SECOND_NS));
+}
+
+#[test]
+fn a_listener_can_end_any_phase() {
+    let mut bench = Bench::new(60);
+    bench.listener.wants_end_after = Some(4);
+    let outcome = bench.run(Script::default(), &[]).unwrap();
+    assert_eq!(outcome.run.progress.state, State::Interrupted);
+    assert!(bench.log.has("stop"));
+    assert_eq!((bench.listener.reports, bench.listener.interruptions), (4, 0));
+}
+
+#[test]
+fn a_source_that_dies_invalidates_the_phase_and_ends_the_run() {
+    let mut bench = Bench::new(60);
+    bench.request.plan.phases.push(phase(1));
+    let script = Script { dies_at_ns: Some(3 * SECOND_NS), ..Script::default() };
+    let outcome = bench.run(script, &[]).unwrap();
+    assert_eq!(outcome.run.progress.state, State::Interrupted);
+    assert_eq!((outcome.run.phases.len(), outcome.run.series.len()), (1, 1));
+    assert_eq!(outcome.run.phases[0].spoilt_by, ["it died"]);
+    assert!(bench.listener.messages.contains(&"it died".to_owned()));
+}
+
+#[test]
+fn a_source_that_dies_without_a_series_leaves_no_run() {
+    let mut bench = Bench::new(60);
+    let script = Script { dies_at_ns: Some(3 * SECOND_NS), has_no_series: true, ..Script::default() };
+    let error = bench.run(script, &[]).unwrap_err();
+    assert_eq!(error.to_string(), "it died");
+    assert!(!bench.request.output.exists() && !bench.map().exists());
+    assert!(bench.log.has("loads dropped"));
+}
+
+#[test]
+fn a_checkpoint_holds_the_progress_so_far() {
+    let mut bench = Bench::new(8);
+    let (file, log) = (bench.request.output.clone(), bench.log.clone());
+    let look = move |now_ns: u64| {
+        if now_ns == 7 * SECOND_NS {
+            let run = tardy_record::file::from_text(&fs::read(&file).unwrap()).unwrap();
+            assert_eq!(run.progress.state, State::Running);
+            assert!(run.progress.measured_ns > 0 && run.progress.cycles > 0, "{:?}", run.progress);
+            assert_eq!(run.phases[0].start_ns, SECOND_NS / 2);
+            log.add("looked");
+        }
+    };
+    bench.run(Script { on_read: Some(Rc::new(look)), ..Script::default() }, &[]).unwrap();
+    assert!(bench.log.has("looked"));
+}
+
+#[test]
+fn a_failed_checkpoint_does_not_end_the_run() {
+    let mut bench = Bench::new(8);
+    let (runs, away) = (bench.directory.path().join("runs"), bench.directory.path().join("away"));
+    let take_away = move |now_ns: u64| match now_ns / SECOND_NS {
+        4 => fs::rename(&runs, &away).unwrap(),
+        7 => fs::rename(&away, &runs).unwrap(),
+        _ => {}
+    };
+    let outcome = bench.run(Script { on_read: Some(Rc::new(take_away)), ..Script::default() }, &[]).unwrap();
+    assert!(outcome.trouble.is_none());
+    assert_eq!(outcome.run.progress.state, State::Complete);
+    assert!(outcome.run.events.iter().any(|event| event.kind == EventKind::CheckpointFailed));
+    assert!(bench.listener.messages.iter().any(|text| text.starts_with("the checkpoint failed")));
+    assert!(bench.request.output.exists());
+}
+
+#[test]
+fn an_error_in_any_step_of_setting_up_cleans_up_what_was_started() {
+    let steps = [
+        "loads start",
+        "make",
+        "first prepare",
+        "second prepare",
+        "set up",
+        "first attach",
+        "second attach",
+        "first begin",
+        "second begin",
+        "start",
+    ];
+    for step in steps {
+        let mut bench = Bench::new(2);
+        let script = Script { fails_at: Some(step), ..Script::default() };
+        let error = bench.run(script, &[]).unwrap_err();
+        assert_eq!(error.to_string(), format!("{step} failed"));
+        let log = bench.log.all();
+        let cleaned: Vec<&str> = match step {
+            "loads start" => vec![],
+            "make" => vec!["loads dropped"],
+            _ => vec!["source dropped", "first dropped", "second dropped", "loads dropped"],
+        };
+        let after = log.iter().position(|one| one == step).unwrap() + 1;
+        assert_eq!(log[after..], cleaned, "{step}");
+        assert!(!bench.request.output.exists() && !bench.map().exists(), "{step}");
+        assert_eq!(fs::read_dir(bench.directory.path().join("runs")).unwrap().count(), 0, "{step}");
+    }
+}
+
+#[test]
+fn an_observer_that_fails_at_the_end_invalidates_the_phase_and_the_others_finish() {
+    let mut bench = Bench::new(2);
+    let outcome = bench.run(Script { fails_at: Some("first finish"), ..Script::default() }, &[]).unwrap();
+    assert_eq!(outcome.run.phases[0].spoilt_by, ["first finish failed"]);
+    assert_eq!(outcome.run.progress.state, State::Complete);
+    assert!(bench.log.has("second finish"));
+}

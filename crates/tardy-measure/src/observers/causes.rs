@@ -1,0 +1,295 @@
+//! Tracing for the causes of late wake-ups: the trace that a late thread has stopped is read and started again.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tardy_host::trace::moments::{Late, MomentTrace};
+use tardy_host::trace::tracefs::Tracefs;
+use tardy_probe::cells::{self, Traced, Tracing};
+use tardy_record::event::EventKind;
+use tardy_record::moment::{CauseTrace, MOMENT_COUNT, Moment, TracingCost};
+use tardy_record::plan::{CausesPlan, ThreadPlan, TimerPlan};
+use tardy_record::series::{Series, SeriesKind};
+use tardy_sys::clock::monotonic_ns;
+use tardy_sys::kernel_files::KernelFiles;
+use tardy_sys::shared_map::SharedMap;
+
+use super::synthetic_moment;
+use crate::engine::{Counted, Observer, PhaseContext, Reading, Supervisor};
+use crate::sources::own_probe::ProbeState;
+
+/// How often the supervisor looks whether a thread has stopped the trace. A wake-up that is late in between has no moment.
+const LOOK_NS: u64 = 20_000_000;
+/// The warm-up is divided into so many stretches, alternately traced and not.
+const WARM_STRETCHES: u64 = 16;
+/// Turning the trace on or off delays threads that wake just then: for this long nothing is compared.
+const WARM_SETTLE_NS: u64 = 2_000_000;
+
+/// The causes of one phase.
+pub(crate) struct Causes<'r> {
+    context: PhaseContext<'r>,
+    state: Rc<ProbeState<'r>>,
+    /// `None` for a synthetic probe, whose moments are synthetic too.
+    trace: Option<MomentTrace>,
+    plan: CausesPlan,
+    /// Empty if the kernel cannot be traced.
+    threads: Vec<Thread>,
+    warm_up: Option<WarmUp>,
+    next_look_ns: u64,
+}
+
+/// One measuring thread.
+struct Thread {
+    plan: ThreadPlan,
+    map: Rc<SharedMap>,
+    /// Number of its block in the map.
+    block: usize,
+    tid: u32,
+    priority: u32,
+    /// By the numbers of their cycles.
+    moments: BTreeMap<u64, (i64, Moment)>,
+    stops: u64,
+    not_traced: u64,
+}
+
+/// The warm-up, while it goes on. Times on the monotonic clock.
+struct WarmUp {
+    stretch_ns: u64,
+    next_ns: u64,
+    end_ns: u64,
+    traced: bool,
+}
+
+impl<'r> Causes<'r> {
+    /// The causes of wake-ups of the threads of `timer`.
+    pub(crate) fn new(
+        context: PhaseContext<'r>,
+        state: Rc<ProbeState<'r>>,
+        timer: &TimerPlan,
+        plan: CausesPlan,
+    ) -> Self {
+        let thread = |(block, plan): (usize, &ThreadPlan)| Thread {
+            plan: *plan,
+            map: Rc::clone(context.map.shared()),
+            block,
+            tid: 0,
+            priority: 0,
+            moments: BTreeMap::new(),
+            stops: 0,
+            not_traced: 0,
+        };
+        let threads = timer.threads.iter().enumerate().map(thread).collect();
+        Self { context, state, trace: None, plan, threads, warm_up: None, next_look_ns: u64::MAX }
+    }
+
+    fn make_trace(&self) -> Result<MomentTrace, String> {
+        let request = self.context.request;
+        let tracefs = Tracefs::find(&KernelFiles::under(&request.kernel_root))?;
+        let cpus: Vec<u32> = self.threads.iter().map(|thread| thread.plan.cpu).collect();
+        MomentTrace::make(&tracefs, &request.origin.id, &cpus, self.plan.buffer_kib)
+    }
+
+    fn is_synthetic(&self) -> bool {
+        self.context.request.fake.is_some()
+    }
+
+    /// Does what is due.
+    fn look(&mut self) -> Result<(), String> {
+        let now_ns = monotonic_ns();
+        if now_ns < self.next_look_ns {
+            return Ok(());
+        }
+        if self.warm_up.is_some() {
+            return self.continue_warm_up(now_ns);
+        }
+        self.next_look_ns = now_ns + LOOK_NS;
+        if self.threads.iter().all(|thread| thread.get(Tracing::Stops) == thread.stops) {
+            return Ok(());
+        }
+        self.read_stopped_trace()?;
+        self.trace.as_mut().map_or(Ok(()), |trace| trace.set_on(true))
+    }
+
+    /// Takes the last moments and stops tracing. The threads have ended.
+    fn stop(&mut self) -> Result<(), String> {
+        self.next_look_ns = u64::MAX;
+        let Some(trace) = &mut self.trace else { return Ok(()) };
+        trace.set_on(false)?;
+        let outcome = self.read_stopped_trace();
+        if let Some(trace) = &self.trace {
+            let moments = self.threads.iter_mut().flat_map(|thread| thread.moments.values_mut());
+            trace.name_functions(moments.map(|(_, moment)| moment));
+        }
+        outcome
+    }
+
+    /// Adds to a thread's series what is known of its worst wake-ups.
+    fn annotate(&self, thread: &Thread, series: &mut Series) {
+        let SeriesKind::Timer(timer) = &mut series.kind else { return };
+        timer.causes =
+            Some(CauseTrace { stops: thread.stops, not_traced: thread.not_traced, cost: thread.cost() });
+        for outlier in &mut series.worst {
+            outlier.moment = thread.moments.get(&outlier.cycle).map(|(_, moment)| moment.clone());
+        }
+        if self.is_synthetic() {
+            let wanted =
+                series.worst.iter_mut().filter(|outlier| outlier.latency_ns > self.plan.over_ns as i64);
+            for outlier in wanted.take(MOMENT_COUNT) {
+                outlier.moment = Some(synthetic_moment::of(outlier, thread.tid, thread.priority));
+            }
+        }
+    }
+
+    fn continue_warm_up(&mut self, now_ns: u64) -> Result<(), String> {
+        let (Some(warm_up), Some(trace)) = (&mut self.warm_up, &mut self.trace) else { return Ok(()) };
+        let set_state =
+            |state: Traced| self.threads.iter().for_each(|thread| thread.set(Tracing::State, state as u64));
+        if now_ns >= warm_up.end_ns {
+            set_state(Traced::Unsure);
+            trace.set_on(true)?;
+            self.threads.iter().for_each(|thread| thread.arm(self.plan.over_ns));
+            self.warm_up = None;
+            self.next_look_ns = now_ns + LOOK_NS;
+        } else if now_ns >= warm_up.next_ns {
+            warm_up.traced = !warm_up.traced;
+            set_state(Traced::Unsure);
+            trace.set_on(warm_up.traced)?;
+            warm_up.next_ns = (now_ns + warm_up.stretch_ns.max(2 * WARM_SETTLE_NS)).min(warm_up.end_ns);
+            self.next_look_ns = (now_ns + WARM_SETTLE_NS).min(warm_up.end_ns);
+        } else {
+            set_state(if warm_up.traced { Traced::On } else { Traced::Off });
+            self.next_look_ns = warm_up.next_ns;
+        }
+        Ok(())
+    }
+
+    fn read_stopped_trace(&mut self) -> Result<(), String> {
+        let Some(trace) = &mut self.trace else { return Ok(()) };
+        let late: Vec<Late> = self.threads.iter().filter_map(Thread::late).collect();
+        let stopped = trace.take(&late)?;
+        for thread in &mut self.threads {
+            if let Some(late) = thread.late() {
+                thread.adopt(stopped.moment(&late), late.at_ns - late.deadline_ns, self.plan.over_ns);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Causes<'_> {
+    /// Makes the trace. If it is not available, the measurement goes on without causes.
+    fn prepare(&mut self, supervisor: &mut Supervisor<'_>) -> Result<(), String> {
+        if self.is_synthetic() {
+            return Ok(());
+        }
+        match self.make_trace() {
+            Ok(trace) => {
+                self.state.set_stop_trace(Some(trace.stop_file()));
+                self.trace = Some(trace);
+            }
+            Err(reason) => {
+                self.threads.clear();
+                let remark = format!("no cause can be traced: {reason}");
+                supervisor.message(&remark);
+                supervisor.note(EventKind::Warning, &remark, 0);
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, counted: Counted) -> Result<(), String> {
+        let threads = self.state.tids().into_iter().zip(self.state.granted());
+        for (thread, (tid, granted)) in self.threads.iter_mut().zip(threads) {
+            (thread.tid, thread.priority) = (tid, granted.priority);
+        }
+        if self.trace.is_some() {
+            let Counted { start_ns, from_ns, .. } = counted;
+            let stretch_ns = (from_ns - start_ns) / WARM_STRETCHES;
+            self.warm_up = Some(WarmUp { stretch_ns, next_ns: start_ns, end_ns: from_ns, traced: false });
+            self.next_look_ns = start_ns;
+        }
+        Ok(())
+    }
+
+    fn wait_ns(&self) -> u64 {
+        self.next_look_ns.saturating_sub(monotonic_ns())
+    }
+
+    fn on_wake(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<(), String> {
+        self.look()
+    }
+
+    fn finish(&mut self, _supervisor: &mut Supervisor<'_>, _reading: &Reading<'_>) -> Result<(), String> {
+        self.stop()
+    }
+
+    fn add_to(&self, series: &mut Vec<Series>) {
+        let live = self.state.series();
+        // Only threads that count have a series.
+        let counting = self.threads.iter().zip(live.iter()).filter(|(_, live)| live.cells().is_some());
+        for ((thread, _), series) in counting.zip(series) {
+            self.annotate(thread, series);
+        }
+    }
+}
+
+impl Thread {
+    fn get(&self, cell: Tracing) -> u64 {
+        self.map.block(self.block).cells()[cells::TRACING + cell as usize].get()
+    }
+
+    /// Writes one of the supervisor's cells.
+    fn set(&self, cell: Tracing, value: u64) {
+        self.map.block(self.block).cells()[cells::TRACING + cell as usize].set(value);
+    }
+
+    /// The wake-up at which the thread has stopped the trace, if it has since the last time.
+    fn late(&self) -> Option<Late> {
+        if self.get(Tracing::Stops) == self.stops {
+            return None;
+        }
+        let at_ns = self.get(Tracing::StoppedAt);
+        let deadline_ns = at_ns.saturating_sub(self.get(Tracing::StoppedLateness));
+        Some(Late { tid: self.tid, priority: self.priority, cpu: self.plan.cpu, deadline_ns, at_ns })
+    }
+
+    /// Keeps the moment of that wake-up, and arms the thread again.
+    fn adopt(&mut self, moment: Option<Moment>, late_ns: u64, over_ns: u64) {
+        self.stops = self.get(Tracing::Stops);
+        match moment {
+            Some(moment) => self.keep(self.get(Tracing::StoppedCycle), late_ns as i64, moment),
+            None => self.not_traced += 1,
+        }
+        self.arm(over_ns);
+        self.set(Tracing::Answered, self.stops);
+    }
+
+    /// Has the thread stop the trace at wake-ups later than the limit and than what is usual here; once there are enough
+    /// moments, only at worse ones than these.
+    fn arm(&self, over_ns: u64) {
+        let usual_ns =
+            if over_ns == 0 { (self.get(Tracing::WarmUsual) as i64).max(0).unsigned_abs() } else { 0 };
+        let floor_ns = match self.moments.len() {
+            MOMENT_COUNT.. => self.moments.values().map(|(late_ns, _)| late_ns.unsigned_abs()).min(),
+            _ => None,
+        };
+        self.set(Tracing::Over, floor_ns.unwrap_or(0).max(usual_ns).max(over_ns).max(1));
+    }
+
+    fn keep(&mut self, cycle: u64, late_ns: i64, moment: Moment) {
+        self.moments.insert(cycle, (late_ns, moment));
+        if self.moments.len() > MOMENT_COUNT
+            && let Some((least, _)) = self.moments.iter().min_by_key(|(_, (late_ns, _))| *late_ns)
+        {
+            let least = *least;
+            self.moments.remove(&least);
+        }
+    }
+
+    fn cost(&self) -> Option<TracingCost> {
+        (self.get(Tracing::WarmCount) > 0).then(|| TracingCost {
+            traced_ns: self.get(Tracing::WarmTraced) as i64,
+            untraced_ns: self.get(Tracing::WarmUntraced) as i64,
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! A series while its thread still counts: what the supervisor adds to what the cells hold.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tardy_record::Histogram;
+use tardy_record::gaps::{Gap, GapKeeper, KeptGaps};
+use tardy_record::layout::COARSE;
+use tardy_record::self_cost::ThreadCost;
+use tardy_record::series::{Change, Series, SeriesKind};
+use tardy_record::slice::{self, SLICE_COUNT, Slice};
+use tardy_sys::shared_map::{Block, SharedMap};
+
+use tardy_probe::order::Granted;
+use tardy_probe::sample_ring::SampleReader;
+use tardy_probe::timer::reading::{Cells, Place, mend};
+
+/// The shortest first slice.
+const SLICE_NS_MIN: u64 = 1_000_000_000;
+
+/// One thread's series.
+#[derive(Debug)]
+pub(crate) struct LiveSeries<'r> {
+    map: Rc<SharedMap>,
+    /// Number of its block in the map.
+    index: usize,
+    place: Place<'r>,
+    copy: Vec<u64>,
+    slices: Vec<Slice>,
+    slice_ns: u64,
+    slice_start_ns: Option<u64>,
+    before_slice: Histogram,
+    around: BTreeMap<u64, Vec<Change>>,
+    /// Chooses the gaps that are kept with their times, if they come in a ring.
+    gaps: Option<GapKeeper>,
+}
+
+impl<'r> LiveSeries<'r> {
+    /// The series of what is counted in block `index` of `map`, for a phase of about `planned_ns`.
+    pub(crate) fn new(map: Rc<SharedMap>, index: usize, place: Place<'r>, planned_ns: u64) -> Self {
+        Self {
+            map,
+            index,
+            place,
+            copy: Vec::new(),
+            slices: Vec::new(),
+            slice_ns: (planned_ns / SLICE_COUNT as u64).max(SLICE_NS_MIN),
+            slice_start_ns: None,
+            before_slice: Histogram::default(),
+            around: BTreeMap::new(),
+            gaps: None,
+        }
+    }
+
+    /// The same, for a thread that hands gaps over in its block's ring.
+    pub(super) fn with_gaps(mut self, planned_ns: u64) -> Self {
+        self.gaps = Some(GapKeeper::new(planned_ns));
+        self
+    }
+
+    fn block(&self) -> Block<'_> {
+        self.map.block(self.index)
+    }
+
+    /// Whether gaps come in a ring.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.gaps.is_some()
+    }
+
+    /// Takes the gaps that wait in the ring. Call it before reading the cells, so that they count all of these.
+    pub(super) fn take_gaps(&mut self) {
+        let (Some(keeper), Some(ring)) = (&mut self.gaps, self.map.ring(self.index)) else { return };
+        let mut ring = SampleReader::new(ring);
+        for _ in 0..ring.waiting() {
+            let Some(sample) = ring.take() else { break };
+            let at_ns = sample.at_ns.saturating_sub(self.place.run_start_ns);
+            keeper.add(Gap { at_ns, length_ns: sample.late_ns.unsigned_abs() });
+        }
+    }
+
+    /// Sets how the thread is scheduled, once that is known.
+    pub(super) fn set_granted(&mut self, granted: Granted) {
+        self.place.granted = granted;
+    }
+
+    /// How the thread is scheduled.
+    pub(crate) fn granted(&self) -> Granted {
+        self.place.granted
+    }
+
+    /// Reads the cells. A reading that is torn by a write is discarded, and the previous one is kept.
+    pub(super) fn read(&mut self) {
+        let mut copy = Vec::with_capacity(self.block().cells().len());
+        let whole = self.block().read(&mut copy);
+        if whole {
+            self.copy = copy;
+        }
+    }
+
+    /// Reads the cells of a thread that has ended, perhaps killed within a write.
+    pub(crate) fn read_remains(&mut self) {
+        let mut copy = Vec::new();
+        if !self.block().read(&mut copy) {
+            mend(&mut copy, self.place.of.has_schedule());
+        }
+        self.copy = copy;
+    }
+
+    /// The last reading, if the thread counted then.
+    pub(crate) fn cells(&self) -> Option<Cells<'_>> {
+        (!self.copy.is_empty()).then_some(Cells(&self.copy)).filter(|cells| cells.counts())
+    }
+
+    /// The thread's CPU.
+    pub(super) fn cpu(&self) -> u32 {
+        self.place.of.cpu()
+    }
+
+    /// Cuts a slice if the open one is long enough, or if this is the end.
+    pub(crate) fn cut_slice(&mut self, at_end: bool) {
+        let Some(cells) = self.cells() else { return };
+        let end_ns = cells.counted_to_ns().saturating_sub(self.place.run_start_ns);
+        let counted_from_ns = cells.counted_from_ns().saturating_sub(self.place.run_start_ns);
+        let start_ns = self.slice_start_ns.unwrap_or(counted_from_ns);
+        if !at_end && end_ns.saturating_sub(start_ns) < self.slice_ns {
+            return;
+        }
+        let now = cells.quoted(self.place.of).coarsened(COARSE);
+        let histogram = now.since(&self.before_slice);
+        if histogram.is_empty() {
+            return;
+        }
+        let merged = self.slices.len() >= SLICE_COUNT;
+        slice::push(&mut self.slices, Slice { start_ns, end_ns, histogram })
+            .expect("slices of one series share a layout");
+        if merged {
+            self.slice_ns *= 2;
+        }
+        self.before_slice = now;
+        self.slice_start_ns = Some(end_ns);
+    }
+
+    /// Continues after slices that a killed supervisor has cut.
+    pub(crate) fn adopt_slices(&mut self, slices: Vec<Slice>) {
+        self.slice_start_ns = slices.last().map(|slice| slice.end_ns);
+        self.before_slice = Histogram::default();
+        for slice in &slices {
+            self.before_slice.merge(&slice.histogram).expect("slices of one series share a layout");
+        }
+        self.slices = slices;
+    }
+
+    /// Notes what the watchers saw around worst samples that are new since the last reading.
+    pub(super) fn annotate_worst(&mut self, changes: &[Change]) {
+        let Some(cells) = self.cells() else { return };
+        let worst = cells.worst(self.place.run_start_ns);
+        let worst: Vec<u64> = worst.iter().map(|outlier| outlier.at_ns).collect();
+        self.around.retain(|at_ns, _| worst.contains(at_ns));
+        for at_ns in worst {
+            self.around.entry(at_ns).or_insert_with(|| changes.to_vec());
+        }
+    }
+
+    /// The series as it stands, once the thread counts.
+    pub(crate) fn series(&self) -> Option<Series> {
+        let mut series = self.cells()?.series(self.place);
+        series.slices.clone_from(&self.slices);
+        for outlier in &mut series.worst {
+            outlier.around = self.around.get(&outlier.at_ns).cloned().unwrap_or_default();
+        }
+        if let (SeriesKind::Gaps(kind), Some(keeper)) = (&mut series.kind, &self.gaps) {
+            let KeptGaps { first, windows, longest, longest_from_ns } = keeper.kept();
+            (kind.first, kind.windows) = (first, windows);
+            (kind.longest, kind.longest_from_ns) = (longest, longest_from_ns);
+        }
+        Some(series)
+    }
+
+    /// What the thread cost, once it has ended.
+    pub(super) fn cost(&self) -> Option<ThreadCost> {
+        self.cells()
+            .filter(|cells| cells.done() && !self.place.of.is_beside())
+            .map(|cells| cells.cost(self.place))
+    }
+}

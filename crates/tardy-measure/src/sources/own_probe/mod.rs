@@ -1,0 +1,222 @@
+//! tardy's own probe: a process with real-time threads that count in the phase's map.
+
+mod live_series;
+mod noise;
+mod process;
+mod reaction;
+mod setup;
+mod state;
+mod timer;
+mod wiggle;
+
+use std::os::fd::RawFd;
+use std::rc::Rc;
+
+use tardy_probe::cells::HEADER_RUN_START;
+use tardy_probe::order::{Order, Reply};
+use tardy_record::Series;
+use tardy_record::self_cost::ThreadCost;
+
+use crate::engine::{
+    Counted, Finished, KillReason, PhaseContext, Reading, Ready, Source, SourceProgress, Supervisor,
+};
+
+pub(crate) use live_series::LiveSeries;
+use process::ProbeProcess;
+pub(crate) use reaction::keeps_log;
+pub(crate) use setup::{ProbeSetup, setup_of};
+pub(crate) use state::ProbeState;
+
+/// From the order to start to the common start: time for every thread to reach its first wait.
+const START_DELAY_NS: u64 = 50_000_000;
+/// How long a probe may take to notice that it is to stop, beyond two of its intervals.
+const STOP_GRACE_NS: u64 = 3_000_000_000;
+/// How often the supervisor empties the rings of a synthetic probe, whose threads wait for it.
+const SYNTHETIC_RINGS_NS: u64 = 1_000_000;
+
+/// The probe of one phase: one process, or one for each thread where the wake method's timer belongs to the process.
+pub(crate) struct OwnProbe<'r> {
+    context: PhaseContext<'r>,
+    setup: ProbeSetup<'r>,
+    state: Rc<ProbeState<'r>>,
+    /// Those that have not ended.
+    processes: Vec<ProbeProcess>,
+}
+
+impl<'r> OwnProbe<'r> {
+    /// A probe that shares `state` with its observers.
+    pub(crate) fn new(context: PhaseContext<'r>, setup: ProbeSetup<'r>, state: Rc<ProbeState<'r>>) -> Self {
+        Self { context, setup, state, processes: Vec::new() }
+    }
+
+    fn is_synthetic(&self) -> bool {
+        self.context.request.fake.is_some()
+    }
+
+    fn orders(&self) -> Vec<Order> {
+        let PhaseContext { request, index, plan, map, .. } = &self.context;
+        let order = |(first_block, work)| Order {
+            map: map.shared().path().to_owned(),
+            first_block,
+            supervisor_pid: std::process::id(),
+            work,
+            pin: self.setup.pin.clone(),
+            warmup_ns: plan.warmup_ns,
+            span: plan.span,
+            thresholds_ns: request.plan.thresholds_ns.clone(),
+            stop_trace: self.state.stop_trace(),
+            // Another dither for every thread of every phase, the same ones in every run.
+            seed: request.plan.seed.wrapping_add((index * 65_536 + first_block) as u64),
+            fake: request.fake,
+        };
+        self.setup.processes().into_iter().map(order).collect()
+    }
+
+    /// Waits until every process is ready.
+    fn wait_until_ready(&mut self) -> Result<Ready, String> {
+        let mut ready = Ready::default();
+        for process in &mut self.processes {
+            match process.wait_until_ready(&*self.context.clock)? {
+                Reply::Ready { threads, tids, refused } => {
+                    ready.granted.extend(threads);
+                    ready.tids.extend(tids);
+                    ready.remarks.extend(refused);
+                }
+                Reply::Failed { reason } => return Err(reason),
+                Reply::Done => return Err("the probe ended before it began; please report it".to_owned()),
+            }
+        }
+        Ok(ready)
+    }
+}
+
+impl Source for OwnProbe<'_> {
+    fn set_up(&mut self, _supervisor: &mut Supervisor<'_>) -> Result<Ready, String> {
+        let run_start_ns = self.context.clock.start_ns();
+        self.context.map.shared().header(HEADER_RUN_START).set(run_start_ns);
+        for order in self.orders() {
+            self.processes.push(ProbeProcess::start(&self.context.request.exe, &order)?);
+        }
+        let mut ready = self.wait_until_ready()?;
+        ready.remarks.extend(self.setup.remarks.iter().cloned());
+        ready.remarks.sort();
+        ready.remarks.dedup();
+        self.state.set_threads(&ready.tids, &ready.granted, &self.setup);
+        ready.granted = self.state.granted();
+        Ok(ready)
+    }
+
+    fn start_delay_ns(&self) -> u64 {
+        START_DELAY_NS
+    }
+
+    fn start(&mut self, counted: Counted) -> Result<(), String> {
+        self.processes.iter_mut().try_for_each(|process| process.start_measuring(counted.start_ns))
+    }
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.processes.iter().map(ProbeProcess::descriptor).collect()
+    }
+
+    fn wait_ns(&self) -> u64 {
+        let waits_for_rings = self.is_synthetic() && self.state.series().iter().any(LiveSeries::has_gaps);
+        if waits_for_rings { SYNTHETIC_RINGS_NS } else { u64::MAX }
+    }
+
+    fn on_wake(&mut self, readable: &[bool]) -> Vec<String> {
+        let mut readable = readable.iter();
+        let mut reasons = Vec::new();
+        self.processes.retain_mut(|process| {
+            if !readable.next().copied().unwrap_or(false) {
+                return true;
+            }
+            match process.reply() {
+                Ok(Reply::Done) => process.wait_for_exit(),
+                Ok(Reply::Failed { reason }) | Err(reason) => reasons.push(reason),
+                Ok(Reply::Ready { .. }) => {
+                    reasons.push("a probe became ready twice; please report it".to_owned());
+                }
+            }
+            false
+        });
+        if self.is_synthetic() {
+            self.state.series_mut().iter_mut().for_each(LiveSeries::take_gaps);
+        }
+        reasons
+    }
+
+    fn read(&mut self, reading: &Reading<'_>) -> Vec<String> {
+        for series in self.state.series_mut().iter_mut() {
+            if !reading.is_last {
+                series.take_gaps();
+                series.read();
+            }
+            series.cut_slice(reading.is_last);
+            series.annotate_worst(reading.changes);
+        }
+        Vec::new()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.processes.is_empty()
+    }
+
+    fn stop(&mut self) {
+        let map = self.context.map.shared();
+        (0..map.block_count()).for_each(|block| map.block(block).ask_to_end());
+        self.processes.iter_mut().for_each(ProbeProcess::ask_to_end);
+    }
+
+    fn stop_patience_ns(&self) -> u64 {
+        STOP_GRACE_NS + 2 * self.context.plan.probe.longest_interval_ns()
+    }
+
+    /// A probe that waits on a clock that was set back never notices that it is to stop.
+    fn kill(&mut self, reason: KillReason) -> Vec<String> {
+        let killed = self.processes.drain(..).map(|process| process.pid());
+        let killed: Vec<u32> = killed.collect();
+        match reason {
+            KillReason::InterruptedTwice => Vec::new(),
+            KillReason::Unresponsive => {
+                let describe = |pid| format!("the probe (pid {pid}) did not stop when asked, and was killed");
+                killed.into_iter().map(describe).collect()
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Finished {
+        self.processes.clear();
+        let clock = &self.context.clock;
+        for series in self.state.series_mut().iter_mut() {
+            series.take_gaps();
+            series.read_remains();
+            let counted_to_ns = series.cells().map_or(0, |cells| cells.counted_to_ns());
+            clock.advance_to(counted_to_ns.saturating_sub(clock.start_ns()));
+        }
+        Finished::default()
+    }
+
+    fn progress(&self) -> SourceProgress {
+        let series = self.state.series();
+        let cells = || series.iter().filter_map(|series| Some((series.cells()?, series.cpu())));
+        let since_start = |ns: u64| ns.saturating_sub(self.context.clock.start_ns());
+        let counted = |(cells, _): (tardy_probe::timer::reading::Cells<'_>, u32)| {
+            cells.counted_to_ns() - cells.counted_from_ns()
+        };
+        SourceProgress {
+            counted_from_ns: cells().map(|(cells, _)| cells.counted_from_ns()).min().map(since_start),
+            counted_to_ns: cells().map(|(cells, _)| cells.counted_to_ns()).max().map(since_start),
+            counted_ns: cells().map(counted).max().unwrap_or(0),
+            worst: cells().filter_map(|(cells, cpu)| Some((cells.max_ns()?, cpu))).max(),
+            missed: cells().map(|(cells, _)| cells.missed()).sum(),
+        }
+    }
+
+    fn series(&self) -> Vec<Series> {
+        self.state.series().iter().filter_map(LiveSeries::series).collect()
+    }
+
+    fn costs(&self) -> Vec<ThreadCost> {
+        self.state.series().iter().filter_map(LiveSeries::cost).collect()
+    }
+}

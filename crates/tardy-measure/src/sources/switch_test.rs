@@ -1,0 +1,129 @@
+//! The test of a switch: talkers and listeners of tardy-switch as a source.
+//!
+//! Their frames are counted in this process and not in the map. A run that is killed therefore loses what came after its last
+//! checkpoint, which is a minute at most.
+
+use std::cell::RefCell;
+
+use tardy_record::{Run, Series};
+use tardy_switch::experiment::{self, ObservedFrame, PhaseTimes, Test, TestPhase};
+
+use crate::engine::{Counted, Finished, KillReason, PhaseContext, Ready, Source, SourceProgress, Supervisor};
+
+/// How long talkers may take to stop, beyond two of their periods and the silence after them.
+const STOP_GRACE_NS: u64 = 25_000_000_000;
+
+/// Receives each frame, and whether its phase had the shaper.
+pub type FrameReceiver<'f> = Box<dyn FnMut(bool, &ObservedFrame) + 'f>;
+
+/// A test of a switch, and who receives its frames.
+pub struct SwitchTest<'f> {
+    /// The test.
+    pub test: Test,
+    /// Receives every frame when its phase has ended, if they are kept, and whether the phase had the shaper.
+    pub frames: RefCell<FrameReceiver<'f>>,
+}
+
+/// The test in one phase.
+pub(crate) struct SwitchSource<'r, 'f> {
+    context: PhaseContext<'r>,
+    switch: &'r SwitchTest<'f>,
+    shaped: bool,
+    /// Once the network is up.
+    phase: Option<TestPhase<'r>>,
+    counted: Option<Counted>,
+}
+
+impl<'r, 'f> SwitchSource<'r, 'f> {
+    /// The test with the shaper or without, before the network is up.
+    pub(crate) fn new(context: PhaseContext<'r>, switch: &'r SwitchTest<'f>, shaped: bool) -> Self {
+        Self { context, switch, shaped, phase: None, counted: None }
+    }
+}
+
+impl Source for SwitchSource<'_, '_> {
+    /// The network is built anew for each phase, so that nothing that waits in one arrives in the next.
+    fn set_up(&mut self, supervisor: &mut Supervisor<'_>) -> Result<Ready, String> {
+        let (test, label) = (&self.switch.test, &self.context.plan.label);
+        let network = &test.network;
+        if test.namespaces {
+            let (switches, hosts) = (network.switches.len(), network.hosts.len());
+            supervisor.message(&format!("{label}: building {switches} switches and {hosts} hosts"));
+        }
+        self.phase = Some(TestPhase::build(test, self.context.index, self.shaped)?);
+        supervisor.message(&format!("{label}: sending {} flows", network.flows.len()));
+        Ok(Ready::default())
+    }
+
+    fn start_delay_ns(&self) -> u64 {
+        self.phase.as_ref().map_or(0, TestPhase::start_delay_ns)
+    }
+
+    fn start(&mut self, counted: Counted) -> Result<(), String> {
+        let Counted { run_start_ns, from_ns, to_ns, .. } = counted;
+        let id = format!("{}-{}", self.context.request.origin.id, self.context.index);
+        self.counted = Some(counted);
+        let phase = self.phase.as_mut().ok_or("the network is not up")?;
+        phase.begin(PhaseTimes { run_start_ns, from_ns, to_ns }, &id)
+    }
+
+    fn wait_ns(&self) -> u64 {
+        self.phase.as_ref().map_or(0, TestPhase::wait_ns)
+    }
+
+    fn on_wake(&mut self, _readable: &[bool]) -> Vec<String> {
+        self.phase.iter_mut().for_each(TestPhase::step);
+        Vec::new()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.phase.as_ref().is_none_or(TestPhase::has_ended)
+    }
+
+    fn stop(&mut self) {
+        self.phase.iter_mut().for_each(TestPhase::stop);
+    }
+
+    fn stop_patience_ns(&self) -> u64 {
+        STOP_GRACE_NS + 2 * self.context.plan.probe.longest_interval_ns()
+    }
+
+    fn kill(&mut self, reason: KillReason) -> Vec<String> {
+        self.phase.iter_mut().for_each(TestPhase::end);
+        match reason {
+            KillReason::InterruptedTwice => Vec::new(),
+            KillReason::Unresponsive => vec!["the talkers did not stop when asked".to_owned()],
+        }
+    }
+
+    fn finish(&mut self) -> Finished {
+        let outcome = self.phase.as_mut().map(TestPhase::finish).unwrap_or_default();
+        let mut receive = self.switch.frames.borrow_mut();
+        outcome.frames.iter().for_each(|frame| receive(self.shaped, frame));
+        Finished { remarks: outcome.remarks, reasons: outcome.invalid_because }
+    }
+
+    fn progress(&self) -> SourceProgress {
+        let (Some(phase), Some(counted)) = (&self.phase, &self.counted) else {
+            return SourceProgress::default();
+        };
+        let (from_ns, counted_ns) = (counted.counted_from_ns(), phase.counted_ns());
+        SourceProgress {
+            counted_from_ns: Some(from_ns),
+            counted_to_ns: Some(from_ns + counted_ns),
+            counted_ns,
+            ..SourceProgress::default()
+        }
+    }
+
+    fn series(&self) -> Vec<Series> {
+        self.phase.as_ref().map(TestPhase::series).unwrap_or_default()
+    }
+
+    fn add_to_run(&self, run: &mut Run) {
+        let record = run.switch.get_or_insert_with(|| self.switch.test.record());
+        if let Some(phase) = &self.phase {
+            experiment::add_to_record(record, phase.schedules(), phase.remarks());
+        }
+    }
+}
