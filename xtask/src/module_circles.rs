@@ -19,9 +19,7 @@ const NOT_YET: &[&str] = &[
     "crates/tardy-load",
     "crates/tardy-measure",
     "crates/tardy-present",
-    "crates/tardy-probe",
     "crates/tardy-record",
-    "crates/tardy-switch",
     "crates/tardy-sys",
     "crates/tardy-tsn",
 ];
