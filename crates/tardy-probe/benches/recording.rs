@@ -1,9 +1,9 @@
 //! What recording one sample costs: `cargo bench -p tardy-probe --bench recording`.
 //!
-//! The measuring loop runs with the fake probe, which invents wake-ups instead of waiting for them. What is timed is
-//! therefore inventing and recording together: an upper bound for recording. Two clock reads stand beside it, and
-//! recording while every sample is kept as well: into a ring so large that nobody need empty it meanwhile, which costs
-//! more cache misses than a real one does.
+//! The measuring loop runs with the fake probe, which generates wake-ups instead of waiting for them. The time covers
+//! generating and recording, so it is an upper bound for recording. Two clock reads are measured for comparison, and
+//! recording with every sample kept: in a ring so large that it needs no reader during the measurement, which causes more
+//! cache misses than a real ring.
 
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ const CYCLES: u64 = 10_000_000;
 /// Samples that are kept in one round; the ring for them takes 24 MiB.
 const KEPT: u64 = 1 << 20;
 const ROUNDS: usize = 7;
-/// The promise of docs/performance.md.
+/// The limit that docs/performance.md states.
 const LIMIT_NS: f64 = 20.0;
 
 fn main() {
@@ -31,18 +31,15 @@ fn main() {
         }
         monotonic_ns() - start_ns
     });
-    println!("inventing and recording a sample: {recording:.2} ns");
-    println!("the same with --samples:          {keeping:.2} ns");
-    println!("two clock reads:                  {clock_reads:.2} ns");
+    println!("generating and recording a sample: {recording:.2} ns");
+    println!("the same with --samples:           {keeping:.2} ns");
+    println!("two clock reads:                   {clock_reads:.2} ns");
     for cost in [recording, keeping] {
-        assert!(
-            cost <= LIMIT_NS,
-            "recording costs {cost:.2} ns, more than the {LIMIT_NS} ns that are promised"
-        );
+        assert!(cost <= LIMIT_NS, "recording costs {cost:.2} ns, more than the limit of {LIMIT_NS} ns");
     }
 }
 
-/// ns a cycle in the best of several rounds: what disturbs a round only ever makes it slower.
+/// ns per cycle in the fastest of several rounds: a disturbance only makes a round slower.
 fn least(cycles: u64, mut round: impl FnMut() -> u64) -> f64 {
     (0..ROUNDS).map(|_| round() as f64 / cycles as f64).fold(f64::INFINITY, f64::min)
 }
@@ -74,7 +71,7 @@ fn record(cycles: u64, ring_slots: usize) -> u64 {
         stop_trace: None,
         fake: Some(1),
     };
-    let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
+    let Work::Timer(timer) = &order.work else { unreachable!("the plan is a timer") };
     let mut thread = TimerThread::new(&map, &order, timer, 0);
     thread.prepare().expect("SCHED_OTHER is everyone's");
     let start_ns = monotonic_ns();

@@ -1,8 +1,8 @@
-//! What each cell of a block means: the one place that the probe, which writes them, and the supervisor, which reads them,
-//! agree on.
+//! The meaning of each cell of a block. It is defined once, for the probe, which writes the cells, and the supervisor, which
+//! reads them.
 //!
-//! The probe keeps exact totals, full histograms, block maxima, threshold counts and the worst samples. Slices are
-//! not here: the supervisor cuts them by taking differences of the histograms, which costs the probe nothing.
+//! The probe keeps exact totals, full histograms, block maxima, threshold counts and the worst samples. It does not keep
+//! slices: the supervisor computes them as differences of the histograms, which costs the probe nothing.
 
 use tardy_record::block_maxima::BLOCK_COUNT;
 pub use tardy_record::block_maxima::BLOCK_NS as MAXIMA_BLOCK_NS;
@@ -10,34 +10,34 @@ use tardy_record::layout::FINE;
 use tardy_record::series::WORST_COUNT;
 pub use tardy_record::threshold::{CLUSTER_GAP_CYCLES, THRESHOLD_BLOCK_NS};
 
-/// How many thresholds a series can count.
+/// The most thresholds that a series can count.
 pub const THRESHOLD_COUNT: usize = 8;
-/// A block in which nothing was recorded.
+/// The maximum of a block in which nothing was recorded.
 pub const NO_MAXIMUM: i64 = i64::MIN;
 
 /// Header cell: the start of the run on the monotonic clock.
 pub const HEADER_RUN_START: usize = 0;
-/// Header cell: samples of the whole run that are lines of the samples file; written by the supervisor.
+/// Header cell: lines of the samples file, over the whole run; written by the supervisor.
 pub const HEADER_SAMPLES_KEPT: usize = 1;
 /// Header cell: how often the stimulus of a reaction has been driven.
 pub const HEADER_DRIVEN_COUNT: usize = 2;
 /// Header cell: when that was last, monotonic.
 pub const HEADER_DRIVEN_AT: usize = 3;
 
-/// Where a thread stands.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Stage {
-    /// Getting ready, or warming up.
+    /// Preparing or warming up.
     Before = 0,
     /// Counting.
     Counting = 1,
-    /// Done, and every number is final.
+    /// Finished; every number is final.
     Done = 2,
 }
 
-/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so these are
-/// the ones that change with every sample. How many samples there are is not among them: the histograms' sum.
+/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so they are the ones
+/// that change with every sample. The number of samples is not among them: it is the histograms' sum.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Total {
@@ -83,65 +83,65 @@ pub enum Total {
     VoluntarySwitches,
     /// Involuntary switches in the counted part.
     InvoluntarySwitches,
-    /// Migrations in the counted part, plus 1; 0 where the kernel does not say.
+    /// Migrations in the counted part, plus 1; 0 if the kernel does not report them.
     Migrations,
-    /// How many of the worst samples are there.
+    /// The number of worst samples.
     WorstCount,
     /// Recorded samples that found the ring full.
     SamplesLost,
-    /// Of a noise probe: turns of its loop.
+    /// Noise probe: turns of its loop.
     Loops,
-    /// Of a noise probe: time in which it wrote gaps down, in ns.
+    /// Noise probe: time spent recording gaps, in ns.
     Blind,
-    /// Of a noise probe: which counter it reads, a `Counter`.
+    /// Noise probe: the counter that it reads, a `Counter`.
     Counter,
-    /// Of a noise probe: its threshold, in ns.
+    /// Noise probe: its threshold, in ns.
     Threshold,
-    /// Of a noise probe: the shortest turn of its loop, in ps.
+    /// Noise probe: the shortest turn of its loop, in ps.
     ShortestLoop,
-    /// Of a noise probe: ticks of its counter a second, before it counted; the bits of an f64.
+    /// Noise probe: rate of its counter in Hz, measured before it counted; the bits of an f64.
     RateBefore,
-    /// Of a noise probe: the same over all that it counted; 0 until then.
+    /// Noise probe: the same over the whole counted time; 0 until the end.
     RateWhole,
 }
 
-/// Cells by which the supervisor and a thread agree on when the kernel's trace is stopped. Each has one writer.
+/// Cells by which the supervisor and a thread agree on when to stop the kernel's trace. Each has one writer.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Tracing {
-    /// The supervisor's: a wake-up later than this stops the trace; 0: none does.
+    /// Written by the supervisor: a wake-up later than this stops the trace; 0: none does.
     Over,
-    /// The supervisor's: how many stops it has dealt with. The thread does not stop the trace again before.
+    /// Written by the supervisor: how many stops it has handled. The thread does not stop the trace again before that.
     Answered,
-    /// The supervisor's: a [`Traced`], in the warm-up.
+    /// Written by the supervisor: a [`Traced`], during the warm-up.
     State,
-    /// The thread's: how often it has stopped the trace.
+    /// Written by the thread: how often it has stopped the trace.
     Stops,
-    /// The thread's: how late the wake-up was at which it did so the last time.
+    /// Written by the thread: the lateness of the wake-up at its last stop.
     StoppedLateness,
-    /// The thread's: when that was, monotonic.
+    /// Written by the thread: the time of that stop, monotonic.
     StoppedAt,
-    /// The thread's: the number of that cycle.
+    /// Written by the thread: the number of that cycle.
     StoppedCycle,
-    /// The thread's: of how many wake-ups of the warm-up, traced and not, medians are known; 0: of too few.
+    /// Written by the thread: wake-ups of the warm-up, traced and not, behind the medians; 0: too few for medians.
     WarmCount,
-    /// The thread's: median lateness in the warm-up with the trace on, two's complement.
+    /// Written by the thread: median lateness in the warm-up with the trace on, two's complement.
     WarmTraced,
-    /// The thread's: the same with the trace off.
+    /// Written by the thread: the same with the trace off.
     WarmUntraced,
-    /// The thread's: nine in ten traced wake-ups of the warm-up were no later than this, two's complement.
+    /// Written by the thread: 90th percentile of the lateness of traced wake-ups in the warm-up, two's complement.
     WarmUsual,
 }
 
-/// Whether the kernel is traced just now, in the warm-up.
+/// Whether the kernel is being traced, during the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Traced {
-    /// Between the two, or never.
+    /// Switching between the two, or not in the warm-up.
     Unsure = 0,
-    /// It is.
+    /// Traced.
     On = 1,
-    /// It is not.
+    /// Not traced.
     Off = 2,
 }
 
@@ -159,11 +159,11 @@ pub enum Threshold {
     Clusters,
     /// Cycle of the last exceedance, plus 1.
     LastCycle,
-    /// Exceedances in the block that is open.
+    /// Exceedances in the open block.
     InBlock,
-    /// Number of the block that is open.
+    /// Number of the open block.
     Block,
-    /// Sum of squared counts of the blocks that are closed.
+    /// Sum of squared counts of the closed blocks.
     SquaredCounts,
 }
 
@@ -179,14 +179,14 @@ pub enum Worst {
     Cycle,
 }
 
-/// Cells kept for totals.
+/// Number of cells reserved for totals.
 const TOTALS: usize = 48;
-/// Cells of a threshold.
+/// Number of cells of a threshold.
 pub const THRESHOLD_CELLS: usize = 8;
-/// Cells of a worst sample.
+/// Number of cells of a worst sample.
 pub const WORST_CELLS: usize = 3;
 
-/// Cells kept for [`Tracing`].
+/// Number of cells reserved for [`Tracing`].
 const TRACING_CELLS: usize = 16;
 
 /// First cell of [`Tracing`].
@@ -203,5 +203,5 @@ pub const MEASURED: usize = MAXIMA + BLOCK_COUNT;
 pub const EARLY: usize = MEASURED + FINE.bin_count();
 /// First cell of the histogram of the waits of missed periods.
 pub const FILLED: usize = EARLY + FINE.bin_count();
-/// Cells of a block in all.
+/// Number of cells of a block.
 pub const CELLS: usize = FILLED + FINE.bin_count();

@@ -1,4 +1,6 @@
-//! Ending a thread that waits for edges, which may never come: by a signal, sent from the probe's first thread, which sleeps
+//! Ending a thread that waits for edges, which may never come. The probe's first thread sends it a signal. That thread
+//! sleeps until the time is over or the supervisor writes. A timeout in the waiting thread's own call would be work on
+//! the CPU that is measured.
 //! until the time is over or the supervisor speaks. A timeout in the thread's own wait would be work on the CPU that is measured.
 
 use std::io::{self, PipeReader};
@@ -11,13 +13,13 @@ use tardy_sys::signals::{interrupt, wait_readable};
 
 use super::order::Order;
 
-/// How long a thread has to notice a signal before it gets another: the first may come just before its wait begins.
+/// How long a thread has to react to a signal before it gets another. The first may arrive just before its wait begins.
 const NOTICE_NS: u64 = 1_000_000;
 
-/// Sees to it that the thread `tid` ends: when its span is over, when a thread that makes its edges has ended, or when the
-/// supervisor says anything or is gone. Comes back once the first of `ended` is closed, whose other end the thread holds; the
-/// other is that of the thread that makes the edges, which is asked to end then.
-pub(super) fn see_to_the_end(map: &SharedMap, order: &Order, tid: u32, start_ns: u64, ended: &[PipeReader]) {
+/// Ends the thread `tid` when its span is over, when a thread that generates its edges has ended, or when the supervisor
+/// writes anything or is gone. Returns once the first of `ended` is closed, whose other end that thread holds. The second
+/// pipe belongs to the thread that generates the edges, which is then asked to end.
+pub(super) fn enforce_end(map: &SharedMap, order: &Order, tid: u32, start_ns: u64, ended: &[PipeReader]) {
     let block = map.block(order.first_block);
     let end_ns = match order.span {
         Span::DurationNs(ns) => start_ns.saturating_add(order.warmup_ns).saturating_add(ns),
@@ -25,7 +27,7 @@ pub(super) fn see_to_the_end(map: &SharedMap, order: &Order, tid: u32, start_ns:
     };
     let mut watched = vec![io::stdin().as_raw_fd()];
     watched.extend(ended.iter().map(AsRawFd::as_raw_fd));
-    // Whatever is told here before has been read with the order to go, and is in the map already.
+    // Anything sent before this was read together with the order to start, and is in the map already.
     while !block.is_asked_to_end() {
         let left_ns = end_ns.saturating_sub(monotonic_ns());
         match wait_readable(&watched, left_ns).as_deref() {

@@ -1,4 +1,4 @@
-//! Where levels are written, one type for each interface, so that measuring loops are compiled for each.
+//! The interfaces through which a line is written. Each is a type, so that measuring loops are compiled for each.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tardy_sys::gpio_sysfs::ValueFile;
 
 /// A line that is driven.
 pub(crate) trait Level {
-    /// Makes it high or low, with one system call or one store.
+    /// Sets the line high or low, with one system call or one store.
     fn set(&self, high: bool) -> io::Result<()>;
 }
 

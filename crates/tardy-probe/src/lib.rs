@@ -1,7 +1,7 @@
-//! The probe: a process that does nothing but measure.
+//! The probe: a process that only measures.
 //!
-//! One order comes in ([`order`]), the counts go into a map of counters ([`cells`]), and nothing is said until the end.
-//! Between an order and its end nothing here allocates, locks, logs, formats or faults a page (`tests/undisturbed.rs`).
+//! It receives one order ([`order`]), counts into a map of counters ([`cells`]), and reports nothing until the end. Between
+//! an order and its end it does not allocate, lock, log, format or fault a page (`tests/undisturbed.rs`).
 
 pub mod cells;
 mod end_in_time;
@@ -12,7 +12,7 @@ pub mod order;
 mod process;
 pub mod reaction;
 pub mod sample_ring;
-mod seat;
+mod thread_setup;
 pub mod timer;
 pub mod timerlat_thread;
 pub mod wiggle;

@@ -1,5 +1,5 @@
-//! What the supervisor and the probe say to each other: one line of JSON at a time, over the probe's standard input and
-//! output, before and after the measurement and never during it.
+//! The messages between the supervisor and the probe: one line of JSON each, over the probe's standard input and output,
+//! before and after the measurement and never during it.
 
 use std::path::PathBuf;
 
@@ -11,38 +11,38 @@ use tardy_record::wiggle::Through;
 /// Blocks of a toggling loop: its toggles, then its holes.
 const TOGGLE_BLOCKS: usize = 2;
 
-/// What the probe is told first.
+/// The first message to the probe.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The map to count in.
     pub map: PathBuf,
-    /// The map's block for the first of the threads; the others follow.
+    /// The map's block of the first thread; the other threads' blocks follow.
     pub first_block: usize,
     /// The supervisor's process id: the probe dies with it.
     pub supervisor_pid: u32,
     /// What to measure.
     pub work: Work,
-    /// The pin that each cycle makes high or low, if it is one that wiggles.
+    /// The pin that each cycle sets high or low, if the probe is a wiggle.
     #[serde(default)]
     pub pin: Option<DrivenPin>,
-    /// Not counted, at the beginning.
+    /// The uncounted time at the beginning.
     pub warmup_ns: u64,
     /// When to end.
     pub span: Span,
     /// Thresholds to count, in ascending order.
     pub thresholds_ns: Vec<u64>,
-    /// The file that stops the kernel's trace when `0` is written to it, if the kernel is traced for causes.
+    /// The file that stops the kernel's trace when `0` is written to it, if causes are traced.
     pub stop_trace: Option<PathBuf>,
-    /// Seeds the dither.
+    /// Seed of the dither.
     pub seed: u64,
-    /// Invent the measurement from this seed instead, without waiting (`--fake`).
+    /// Generate the measurement from this seed instead of waiting (`--fake`).
     pub fake: Option<u64>,
 }
 
 /// A pin that a probe drives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DrivenPin {
-    /// Which.
+    /// The line.
     pub line: Line,
     /// How its level is written.
     pub through: Through,
@@ -54,16 +54,16 @@ pub struct DrivenPin {
 pub enum Work {
     /// How late threads wake.
     Timer(TimerPlan),
-    /// When loops stand still.
+    /// When loops are interrupted.
     Noise(NoisePlan),
     /// How a thread answers edges on a pin.
     Reaction(ReactionPlan),
-    /// How fast a loop makes the pin high and low, and when it stands still.
+    /// How fast a loop toggles the pin, and when it is interrupted.
     Toggle(NoisePlan),
 }
 
 impl Order {
-    /// From when it counts and until when, in times of the clock that `start_ns` is of.
+    /// The counted time from start to end, on the clock of `start_ns`.
     pub(crate) fn counted_between(&self, start_ns: u64) -> (u64, u64) {
         let counted_from_ns = start_ns + self.warmup_ns;
         match self.span {
@@ -72,7 +72,7 @@ impl Order {
         }
     }
 
-    /// How many it counts at the most.
+    /// The most cycles that it counts.
     pub(crate) fn loops(&self) -> u64 {
         match self.span {
             Span::Loops(loops) => loops,
@@ -80,7 +80,7 @@ impl Order {
         }
     }
 
-    /// How many threads the probe is. What is made up takes no stimulus.
+    /// The number of threads of the probe. A synthetic measurement has no stimulus thread.
     pub(crate) fn thread_count(&self) -> usize {
         match &self.work {
             Work::Reaction(reaction) if self.fake.is_none() => 1 + usize::from(reaction.driven().is_some()),
@@ -90,7 +90,7 @@ impl Order {
 }
 
 impl Work {
-    /// How many threads measure.
+    /// The number of threads that measure.
     pub fn measuring_threads(&self) -> usize {
         match self {
             Self::Timer(timer) => timer.threads.len(),
@@ -99,8 +99,8 @@ impl Work {
         }
     }
 
-    /// How many blocks of the map it counts in: one for each thread, but for reactions, where each span has one and the
-    /// answer that is read back another, and for toggles, where their holes have one too.
+    /// The number of blocks of the map that it counts in: one per thread. A reaction has one per span and another for the
+    /// answer that is read back; a toggling loop has another for its holes.
     pub fn block_count(&self) -> usize {
         match self {
             Self::Reaction(reaction) => reaction.spans().len() + usize::from(reaction.echo().is_some()),
@@ -118,7 +118,7 @@ impl Work {
         }
     }
 
-    /// Longest exit latency of an idle state, in us, if it holds CPUs out of deeper ones.
+    /// Longest exit latency of an idle state, in us, if the probe keeps CPUs out of deeper ones.
     pub fn dma_latency_us(&self) -> Option<u32> {
         match self {
             Self::Timer(timer) => timer.dma_latency_us,
@@ -128,31 +128,31 @@ impl Work {
     }
 }
 
-/// What the supervisor says once every probe is ready.
+/// The supervisor's message once every probe is ready.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Go {
     /// The common start on the monotonic clock.
     pub start_ns: u64,
 }
 
-/// What the probe answers.
+/// A message of the probe.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// All threads stand ready.
+    /// All threads are ready.
     Ready {
-        /// How each of them will run.
+        /// How each thread will run.
         threads: Vec<Granted>,
-        /// The kernel's ids of them.
+        /// The kernel's ids of the threads.
         tids: Vec<u32>,
-        /// What was asked for and refused, in words.
+        /// Requests that were refused, as messages for the user.
         refused: Vec<String>,
     },
     /// All threads have ended.
     Done,
-    /// It cannot be done.
+    /// The order cannot be carried out.
     Failed {
-        /// What, where and what to do next.
+        /// The error, its place and the remedy.
         reason: String,
     },
 }
@@ -162,7 +162,7 @@ pub enum Reply {
 pub struct Granted {
     /// Policy in force.
     pub policy: Policy,
-    /// Real-time priority in force, 0 where the policy has none.
+    /// Real-time priority in force, 0 if the policy has none.
     pub priority: u32,
     /// Whether it is pinned to its CPU.
     pub pinned: bool,

@@ -20,23 +20,23 @@ use super::reaction::{ReactionProbe, StimulusThread};
 use super::timer::{Prepared, TimerThread};
 use super::wiggle::FastestWiggle;
 
-/// Enough for the measuring loop, whose stack is touched beforehand; small, since all of it is locked.
+/// Enough for the measuring loop, whose stack is touched beforehand. Small, since all of it is locked.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// Runs the probe: order in, replies out. The binary calls this for its hidden command `__probe`.
+/// Runs the probe: reads an order, writes replies. The binary calls this for its hidden command `__probe`.
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
-            // Standard output carries the reason to the supervisor; nobody else reads this process's words.
-            let _ = say(&Reply::Failed { reason });
+            // The supervisor, the only reader of this process's output, receives the reason by standard output.
+            let _ = send(&Reply::Failed { reason });
             ExitCode::FAILURE
         }
     }
 }
 
 fn run() -> Result<(), String> {
-    let order: Order = hear()?;
+    let order: Order = receive()?;
     child::tie_to_parent(order.supervisor_pid, child::signal::KILL)
         .map_err(|error| format!("the supervisor is gone: {error}"))?;
     signals::ignore_end_signals().map_err(|error| format!("signals cannot be blocked: {error}"))?;
@@ -54,7 +54,7 @@ fn run() -> Result<(), String> {
         ));
     }
     measure(&map, &order, refused)?;
-    say(&Reply::Done)
+    send(&Reply::Done)
 }
 
 fn hold_out_of_idle(order: &Order, refused: &mut Vec<String>) -> Option<DmaLatency> {
@@ -64,14 +64,14 @@ fn hold_out_of_idle(order: &Order, refused: &mut Vec<String>) -> Option<DmaLaten
         Err(error) => {
             refused.push(format!(
                 "/dev/cpu_dma_latency could not be held ({error}), so leaving idle states counts as latency; \
-                 allow writing to it, or say --dma-latency leave to measure with idle states on purpose"
+                 allow writing to it, or use --dma-latency leave to measure with idle states on purpose"
             ));
             None
         }
     }
 }
 
-/// What the kernel calls thread `index`, but for its number.
+/// The kernel's name of thread `index`, without its number.
 fn name(work: &Work, index: usize) -> &'static str {
     match work {
         Work::Reaction(_) if index > 0 => "stimulus",
@@ -135,13 +135,13 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// Starts the threads, and once all are ready and the supervisor says go, lets them measure until they end.
+/// Starts the threads. Once all are ready and the supervisor starts them, lets them measure until they end.
 fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(), String> {
     let go = (Mutex::new(None), Condvar::new());
     let count = order.thread_count();
     let pipes: io::Result<Vec<_>> = (0..watched(order, count)).map(|_| io::pipe()).collect();
     let (ended, lives): (Vec<PipeReader>, Vec<PipeWriter>) =
-        pipes.map_err(|error| format!("no pipe: {error}"))?.into_iter().unzip();
+        pipes.map_err(|error| format!("cannot create a pipe: {error}"))?.into_iter().unzip();
     let mut lives = lives.into_iter();
     thread::scope(|scope| {
         let (ready, prepared) = mpsc::channel();
@@ -151,7 +151,7 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
             let builder = thread::Builder::new()
                 .name(format!("{}{index}", name(&order.work, index)))
                 .stack_size(STACK_BYTES);
-            // Closed with the thread, which is how its end is seen: nobody writes into it.
+            // The thread closes it by ending, which is how its end is noticed; no thread writes into it.
             let lives = lives.next();
             let body = move || -> io::Result<()> {
                 let _lives = lives;
@@ -171,7 +171,11 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
                 }
                 Ok(())
             };
-            measuring.push(builder.spawn_scoped(scope, body).map_err(|error| format!("no thread: {error}"))?);
+            measuring.push(
+                builder
+                    .spawn_scoped(scope, body)
+                    .map_err(|error| format!("cannot start a thread: {error}"))?,
+            );
         }
         drop(ready);
         let threads = all_ready(&prepared, count, &mut refused);
@@ -179,15 +183,15 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
         let started = threads.and_then(|threads| {
             let (threads, tids): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
             first_tid = tids.first().copied().unwrap_or(0);
-            say(&Reply::Ready { threads, tids, refused })?;
-            hear::<Go>()
+            send(&Reply::Ready { threads, tids, refused })?;
+            receive::<Go>()
         });
         *go.0.lock().expect("no thread panics while it holds the lock") =
             Some(started.as_ref().ok().map(|go| go.start_ns));
         go.1.notify_all();
-        // A fake waits for nothing, and its times are not the clock's.
+        // A fake does not wait, and its times are not the clock's.
         if let (Work::Reaction(_), Ok(go), None) = (&order.work, &started, order.fake) {
-            end_in_time::see_to_the_end(map, order, first_tid, go.start_ns, &ended);
+            end_in_time::enforce_end(map, order, first_tid, go.start_ns, &ended);
         }
         for (index, thread) in measuring.into_iter().enumerate() {
             let outcome =
@@ -202,12 +206,12 @@ fn measure(map: &SharedMap, order: &Order, mut refused: Vec<String>) -> Result<(
     })
 }
 
-/// How many of the threads are watched, to see them end: those that wait for what may never come.
+/// How many threads are ended from outside: those that wait for an edge that may never come.
 fn watched(order: &Order, count: usize) -> usize {
     if matches!(order.work, Work::Reaction(_)) { count } else { 0 }
 }
 
-/// A thread's number, and how it will run, its id and what was refused, or why it cannot.
+/// A thread's number, and either how it will run, its id and the refused requests, or why it cannot run.
 type Ready = (usize, Result<(Granted, u32, Vec<String>), String>);
 
 fn all_ready(
@@ -228,7 +232,7 @@ fn all_ready(
     threads
         .into_iter()
         .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| "a measuring thread never got ready".to_owned())
+        .ok_or_else(|| "a measuring thread did not become ready".to_owned())
 }
 
 type Start = (Mutex<Option<Option<u64>>>, Condvar);
@@ -243,16 +247,16 @@ fn wait_for_go((start, changed): &Start) -> Option<u64> {
     }
 }
 
-fn hear<T: serde::de::DeserializeOwned>() -> Result<T, String> {
+fn receive<T: serde::de::DeserializeOwned>() -> Result<T, String> {
     let mut line = String::new();
     io::stdin()
         .lock()
         .read_line(&mut line)
-        .map_err(|error| format!("the supervisor cannot be heard: {error}"))?;
-    serde_json::from_str(&line).map_err(|error| format!("the supervisor was not understood: {error}"))
+        .map_err(|error| format!("cannot read from the supervisor: {error}"))?;
+    serde_json::from_str(&line).map_err(|error| format!("cannot parse the supervisor's message: {error}"))
 }
 
-fn say(reply: &Reply) -> Result<(), String> {
+fn send(reply: &Reply) -> Result<(), String> {
     let mut line = serde_json::to_string(reply).map_err(|error| error.to_string())?;
     line.push('\n');
     let mut out = io::stdout().lock();

@@ -1,17 +1,17 @@
-//! Every sample on its way to a file, if one was asked for: the probe puts each into a ring beside its block, and the
-//! supervisor takes them out once a second.
+//! The path of every sample to a file, if requested: the probe puts each into a ring next to its block, and the supervisor
+//! empties the ring once per second.
 //!
-//! The ring comes after the counting, never before it: a sample that finds the ring full is in the histogram all the
-//! same, and is counted as lost to the file. So what a slow disk costs is lines, not truth.
+//! The probe counts a sample before it puts it into the ring. If the ring is full, the sample is still in the histogram,
+//! and is counted as lost to the file: a slow disk costs lines of the file, not correctness.
 
 use tardy_sys::ring::{Ring, RingReader, RingWriter};
 
-/// A ring holds at least this much: the supervisor comes by once a second, and may be held up by a slow disk for some.
+/// The least time that a ring lasts. The supervisor empties it once per second, but a slow disk may delay it.
 const RING_NS: u64 = 4_000_000_000;
 /// The least slots of a ring, for long intervals.
 const SLOT_COUNT_MIN: u64 = 64;
 
-/// Slots of a noise probe's ring: gaps that may come in the second between two visits of the supervisor, and some.
+/// Slots of a noise probe's ring: more than the gaps that may occur in the second between two visits of the supervisor.
 pub const GAP_SLOTS: usize = 1 << 16;
 
 /// One recorded wake-up.
@@ -35,12 +35,12 @@ pub fn slots_for(interval_ns: u64) -> usize {
 pub struct SampleWriter<'a>(RingWriter<'a>);
 
 impl<'a> SampleWriter<'a> {
-    /// The one writer of `ring`.
+    /// The only writer of `ring`.
     pub fn new(ring: Ring<'a>) -> Self {
         Self(ring.writer())
     }
 
-    /// Hands `sample` over; whether there was room.
+    /// Adds `sample`. Returns whether there was room.
     #[inline(always)]
     pub fn put(&mut self, sample: Sample) -> bool {
         self.0.put([sample.cycle, sample.at_ns, sample.late_ns as u64])
@@ -52,12 +52,12 @@ impl<'a> SampleWriter<'a> {
 pub struct SampleReader<'a>(RingReader<'a>);
 
 impl<'a> SampleReader<'a> {
-    /// The one reader of `ring`.
+    /// The only reader of `ring`.
     pub fn new(ring: Ring<'a>) -> Self {
         Self(ring.reader())
     }
 
-    /// How many samples can be taken now.
+    /// The number of samples that can be taken now.
     pub fn waiting(&self) -> usize {
         self.0.waiting()
     }
@@ -90,12 +90,12 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of puts and takes, in two mappings of the file as the two processes have them: what was
-        /// accepted comes out once and in order, and what was refused was refused because the ring was full.
+        /// For any order of puts and takes, in two mappings of the file as in the two processes: accepted samples are taken once
+        /// and in order, and a sample is refused only if the ring is full.
         #[test]
         fn nothing_is_lost_doubled_or_out_of_order(
             slots in (0u32..6).prop_map(|power| 1usize << power),
-            // How many are put and then taken, in turn; long enough to go round the ring several times.
+            // How many samples are put and then taken, in turn; long enough to wrap around the ring several times.
             turns in prop::collection::vec((0usize..80, 0usize..80), 1..60),
         ) {
             let directory = tempfile::tempdir_in("/dev/shm").unwrap();

@@ -1,4 +1,4 @@
-//! timerlat's user thread: a process of its own for each CPU, since the kernel kills the reader when the tracer stops.
+//! timerlat's user thread: a separate process for each CPU, since the kernel kills the reader when the tracer stops.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use tardy_sys::scheduling::Scheduling;
 use tardy_sys::{child, memory, scheduling};
 
-/// Reads `file` on `cpu` until the tracer ends or this process does; says `ready` before its first wait. The binary
-/// calls this for its hidden command `__timerlat`.
+/// Reads `file` on `cpu` until the tracer or this process ends; prints `ready` before its first wait. The binary calls
+/// this for its hidden command `__timerlat`.
 pub fn main(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> ExitCode {
     match run(supervisor_pid, cpu, priority, file) {
         Ok(()) => ExitCode::SUCCESS,
@@ -23,7 +23,7 @@ pub fn main(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> ExitCo
 fn run(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<(), String> {
     child::tie_to_parent(supervisor_pid, child::signal::KILL)
         .map_err(|error| format!("the supervisor is gone: {error}"))?;
-    scheduling::set_affinity(&[cpu]).map_err(|error| format!("cpu {cpu} cannot be had: {error}"))?;
+    scheduling::set_affinity(&[cpu]).map_err(|error| format!("cannot pin to CPU {cpu}: {error}"))?;
     scheduling::set(Scheduling::Fifo(priority))
         .map_err(|error| format!("SCHED_FIFO was refused ({error})"))?;
     memory::lock_all().map_err(|error| format!("memory could not be locked ({error})"))?;
@@ -33,7 +33,7 @@ fn run(supervisor_pid: u32, cpu: u32, priority: u32, file: &Path) -> Result<(), 
     })?;
     println!("ready");
     let mut one = [0];
-    // A read waits for the next period, and ends by noting when the thread came back for it.
+    // A read waits for the next period, and ends by recording when the thread returned for it.
     while file.read(&mut one).is_ok() {}
     Ok(())
 }

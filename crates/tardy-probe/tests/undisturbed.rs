@@ -1,4 +1,4 @@
-//! Between prepare and finish the probe allocates nothing and faults nothing: counted, for every way to wait.
+//! Between prepare and finish the probe allocates nothing and faults no page. Both are counted, for every way to wait.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use tardy_sys::counting_allocator::{CountingAllocator, allocations};
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::waiting::IntervalTimer;
 
-/// How often a measurement is tried before its page faults are taken for its own.
+/// How often a measurement is repeated before its page faults count as the probe's own.
 const TRIES: usize = 5;
 
 #[global_allocator]
@@ -38,7 +38,7 @@ fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
         pin: None,
         warmup_ns: 2_000_000,
         span: Span::Loops(100),
-        // Thresholds that every sample passes, so that the rare paths run as well.
+        // Thresholds that every sample exceeds, so that the rare paths run as well.
         thresholds_ns: vec![1, 2],
         stop_trace,
         seed: 1,
@@ -46,15 +46,15 @@ fn order(map: &SharedMap, wake: Wake, stop_trace: Option<PathBuf>) -> Order {
     }
 }
 
-/// A program of its own, without the test harness: setitimer's signal goes to the process, and must be blocked before
-/// a second thread exists.
+/// A separate program, without the test harness: setitimer's signal goes to the process, and must be blocked before a
+/// second thread exists.
 fn main() {
-    nothing_is_allocated_and_nothing_faulted_while_measuring();
-    nothing_is_allocated_and_nothing_faulted_while_looking_for_noise();
-    println!("nothing is allocated and nothing faulted while measuring: ok");
+    measuring_allocates_nothing_and_faults_no_page();
+    measuring_noise_allocates_nothing_and_faults_no_page();
+    println!("measuring allocates nothing and faults no page: ok");
 }
 
-fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
+fn measuring_allocates_nothing_and_faults_no_page() {
     IntervalTimer::claim().unwrap();
     let wakes = Wake::ALL.into_iter().filter(|wake| *wake != Wake::Deadline);
     // Without samples, with a ring that has room for all of them, and with one that overflows.
@@ -63,15 +63,15 @@ fn nothing_is_allocated_and_nothing_faulted_while_measuring() {
     }
 }
 
-/// The kernel takes pages away by itself, to move or to reclaim them, also those of a thread that touches nothing new. A
-/// page that the probe touches for the first time faults each time that it is tried, with its map and stack made anew.
+/// The kernel removes pages by itself, to move or to reclaim them, also those of a thread that touches nothing new. A page
+/// that the probe touches for the first time faults in every try, since each has a new map and stack.
 fn faults_not(what: &str, mut faults: impl FnMut() -> u64) {
     let counts: Vec<u64> =
         std::iter::repeat_with(&mut faults).take(TRIES).take_while(|count| *count > 0).collect();
     assert!(counts.len() < TRIES, "{what}: page faults in each of the tries: {counts:?}");
 }
 
-/// Measures once, and gives the page faults meanwhile.
+/// Measures once, and returns the page faults of the measurement.
 fn faults_while_measuring(wake: Wake, slots: usize) -> u64 {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
@@ -81,7 +81,7 @@ fn faults_while_measuring(wake: Wake, slots: usize) -> u64 {
     let order = order(&map, wake, Some(stop_trace));
     map.block(0).cells()[cells::TRACING + Tracing::Over as usize].set(1);
     map.block(0).cells()[cells::TRACING + Tracing::State as usize].set(Traced::On as u64);
-    let Work::Timer(timer) = &order.work else { unreachable!("it was made so") };
+    let Work::Timer(timer) = &order.work else { unreachable!("the plan is a timer") };
     let mut thread = TimerThread::new(&map, &order, timer, 0);
     let prepared = thread.prepare().unwrap();
     let before = allocations();
@@ -103,14 +103,15 @@ fn faults_while_measuring(wake: Wake, slots: usize) -> u64 {
     total(Total::MinorFaults) + total(Total::MajorFaults)
 }
 
-/// With a threshold at the least that the loop can tell, so that gaps are noted all the time, and a ring that overflows.
-fn nothing_is_allocated_and_nothing_faulted_while_looking_for_noise() {
+/// With the lowest threshold that the loop can distinguish, so that it records gaps all the time, and a ring that
+/// overflows.
+fn measuring_noise_allocates_nothing_and_faults_no_page() {
     for slots in [0, 1 << 16, 64] {
         faults_not("noise", || faults_while_looking_for_noise(slots));
     }
 }
 
-/// Looks for noise once, and gives the page faults meanwhile.
+/// Measures noise once, and returns the page faults of the measurement.
 fn faults_while_looking_for_noise(slots: usize) -> u64 {
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let map = SharedMap::create_with_rings(&directory.path().join("map"), 1, CELLS, slots).unwrap();
@@ -142,7 +143,7 @@ fn faults_while_looking_for_noise(slots: usize) -> u64 {
     let lost = if slots > 0 { recorded.saturating_sub(slots as u64) } else { 0 };
     assert_eq!(total(Total::SamplesLost), lost);
     assert!(slots == 0 || waiting + lost == recorded);
-    assert!(total(Total::Loops) > recorded, "a turn is no gap");
+    assert!(total(Total::Loops) > recorded, "not every turn is a gap");
     assert_eq!(total(Total::Stage), cells::Stage::Done as u64);
     total(Total::MinorFaults) + total(Total::MajorFaults)
 }

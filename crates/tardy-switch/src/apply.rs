@@ -1,4 +1,4 @@
-//! Setting a switch up, or changing one that is up into what its file says now.
+//! Setting a switch up, or changing a running one to match its file.
 
 use tardy_sys::clock::Clock;
 use tardy_sys::netlink::NetlinkError;
@@ -6,110 +6,114 @@ use tardy_sys::taprio::{self, Shown, TaprioError};
 use tardy_sys::{links, qdiscs};
 use tardy_tsn::settings::{Settings, Taprio};
 
+use super::change::Change;
+use super::change_journal::ChangeJournal;
 use super::displaced::Displaced;
-use super::ledger::Ledger;
 use super::missing::explained;
 use super::open_vswitch::OpenVSwitch;
+use super::saved_states::{self, SavedStates, SwitchState};
 use super::shaper::{ShaperRecord, is_changeable, is_same, lifting_limits, to_kernel};
-use super::state::{self, Shelf, SwitchState};
-use super::step::Change;
 use super::survey::{Allowances, Survey};
 use super::timing::{self, Leak};
 use super::{bridge, classifier};
 use tardy_host::journal::Place;
 
-/// What is asked for.
+/// The requested switch.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The switch.
+    /// Its settings.
     pub settings: Settings,
-    /// The switch file's text, which is written down with it.
+    /// The switch file's text, which is saved with the state.
     pub file: String,
-    /// Whether bridges and queueing disciplines that are not tardy's may be replaced.
+    /// Whether other programs' bridges and queueing disciplines may be replaced.
     pub replace: bool,
-    /// Whether the kernel shall be asked also for what it is known to refuse.
+    /// Whether to send the kernel requests that it is known to refuse.
     pub unchecked: bool,
     /// Whether the interface of the caller's own connection may become a port.
     pub even_own_connection: bool,
-    /// Whether ports get their shapers; without, every gate is open all the time.
+    /// Whether ports get their shapers. Otherwise every gate is always open.
     pub shaped: bool,
-    /// Whose Open vSwitch makes the bridge, where it is one of that.
+    /// The instance of Open vSwitch, for a bridge of that kind.
     pub open_vswitch: OpenVSwitch,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// What was changed, in order; empty: everything was as the file says already.
+    /// The changes in order; empty if everything was already as in the file.
     pub changed: Vec<String>,
-    /// What a person should know.
+    /// Remarks for the user.
     pub remarks: Vec<String>,
     /// For how long gates were open while running schedules were replaced.
     pub leaks: Vec<Leak>,
 }
 
-/// Sets a switch up. Whatever fails, all that was done before it is undone; steps are noted in `journal` while it goes on,
-/// and in `shelf` once it is up. Without a journal the caller sees to it that all of it goes with the process. The
-/// switch stays up once [`Ledger::keep`] is called; dropping the ledger takes back what was done.
+/// Sets a switch up. If anything fails, all changes are undone. Steps are recorded in `journal` during the setup, and in
+/// `saved_states` once the switch is up. Without a journal, the caller ensures that all of them end with the process. The
+/// switch stays up once [`ChangeJournal::keep`] is called; dropping the journal undoes the changes.
 ///
 /// # Errors
-/// In words, what stands in the way or what the kernel says, a line for each; and what could not be undone.
-pub fn apply(journal: Option<Place>, shelf: &Shelf, request: &Request) -> Result<(Applied, Ledger), String> {
+/// A message for the user: each obstacle or error of the kernel, one line each, and what could not be undone.
+pub fn apply(
+    journal: Option<Place>,
+    saved_states: &SavedStates,
+    request: &Request,
+) -> Result<(Applied, ChangeJournal), String> {
     let settings = &request.settings;
-    let known = state::up(shelf, &settings.bridge.name)?;
+    let known = saved_states::up(saved_states, &settings.bridge.name)?;
     let allowed = Allowances {
         replace: request.replace,
         unchecked: request.unchecked,
         own_connection: request.even_own_connection,
     };
     let survey = Survey::look(settings, known.as_ref(), allowed, &request.open_vswitch)?;
-    let mut ledger = Ledger::new(journal);
-    let outcome = set_everything(request, &survey, known.as_ref(), &mut ledger);
+    let mut changes = ChangeJournal::new(journal);
+    let outcome = set_everything(request, &survey, known.as_ref(), &mut changes);
     let (applied, mut state) = match outcome {
         Ok(done) => done,
         Err(reason) => {
-            let steps = ledger.len();
-            return Err(match ledger.undo() {
+            let steps = changes.len();
+            return Err(match changes.undo() {
                 Ok(()) if steps == 0 => format!("{reason}\nnothing was changed"),
-                Ok(()) => format!("{reason}\nwhat had been changed was put back"),
+                Ok(()) => format!("{reason}\nall changes were undone"),
                 Err(left) => {
-                    format!("{reason}\nnot everything could be put back: {left}\n'tardy restore' tries again")
+                    format!("{reason}\nnot all changes could be undone: {left}\n'tardy restore' tries again")
                 }
             });
         }
     };
     let mut steps = known.map(|state| state.steps).unwrap_or_default();
-    // A schedule that took another's place goes with its shaper.
-    for step in ledger.steps().filter(|step| !matches!(step.change, Change::Schedule { .. })) {
-        // The first time that something was changed says how it was before.
-        if !steps.iter().any(|old| old.change.is_of_the_same(&step.change)) {
+    // A replaced schedule needs no step: it is removed with its shaper.
+    for step in changes.steps().filter(|step| !matches!(step.change, Change::Schedule { .. })) {
+        // Only the first change of a thing recorded its original state.
+        if !steps.iter().any(|old| old.change.changes_the_same(&step.change)) {
             steps.push(step.clone());
         }
     }
     state.steps = steps;
-    shelf.put(&state)?;
-    Ok((applied, ledger))
+    saved_states.save(&state)?;
+    Ok((applied, changes))
 }
 
 fn set_everything(
     request: &Request,
     survey: &Survey,
     known: Option<&SwitchState>,
-    ledger: &mut Ledger,
+    changes: &mut ChangeJournal,
 ) -> Result<(Applied, SwitchState), String> {
     let settings = &request.settings;
     let mut applied = Applied {
-        changed: bridge::set_up(settings, survey, &request.open_vswitch, ledger)?,
+        changed: bridge::set_up(settings, survey, &request.open_vswitch, changes)?,
         ..Applied::default()
     };
-    let classified = classifier::set(settings, known, ledger)?;
+    let classified = classifier::set(settings, known, changes)?;
     applied.changed.extend(classified.changed);
     applied.remarks.extend(classified.remarks);
     let mut shapers = Vec::new();
     for port in &settings.ports {
         match port.taprio.as_ref().filter(|_| request.shaped) {
             Some(taprio) => {
-                shape(&port.interface, taprio, known, ledger, &mut applied)?;
+                shape(&port.interface, taprio, known, changes, &mut applied)?;
                 shapers.push((port.interface.clone(), as_text(taprio)));
             }
             None => unshape(&port.interface, known, &mut applied)?,
@@ -128,29 +132,29 @@ fn set_everything(
     Ok((applied, state))
 }
 
-/// A shaper as it is compared and written down.
+/// The text of a shaper, which is saved and compared.
 fn as_text(taprio: &Taprio) -> String {
     serde_json::to_string(taprio).unwrap_or_default()
 }
 
-/// Gives a port its shaper, where it has it not.
+/// Sends a port its shaper, if it differs.
 fn shape(
     name: &str,
     taprio: &Taprio,
     known: Option<&SwitchState>,
-    ledger: &mut Ledger,
+    changes: &mut ChangeJournal,
     applied: &mut Applied,
 ) -> Result<(), String> {
     let wanted = to_kernel(taprio);
     let about = format!("shaper of {name}");
-    let in_words = |error: NetlinkError| explained(&about, &error);
-    let shown = taprio::shown(name).map_err(in_words)?;
+    let describe = |error: NetlinkError| explained(&about, &error);
+    let shown = taprio::shown(name).map_err(describe)?;
     let sent_before = known.and_then(|state| state.shapers.iter().find(|(port, _)| port == name));
-    let there = is_there(name, shown.as_ref()).map_err(in_words)?;
+    let there = is_there(name, shown.as_ref()).map_err(describe)?;
     let as_sent = sent_before.is_some_and(|(_, text)| *text == as_text(taprio));
     match &shown {
         Some(shown) if is_same(shown, &wanted) => return Ok(()),
-        // Too long to be shown, and the same as what was sent.
+        // Too long to be shown, and the same as the one that was sent.
         None if there && as_sent => return Ok(()),
         _ => {}
     }
@@ -160,14 +164,14 @@ fn shape(
     let clock = wanted.clock_id.and_then(Clock::of_id);
     if let (Some(Shown { operating: Some(operating), .. }), Some(clock)) = (running, clock) {
         let classes = wanted.classes.queues.len();
-        let prepared = taprio::prepare(name, &wanted).map_err(|error| in_words_of(&about, error))?;
-        let send = || prepared.send().map(drop).map_err(|error| in_words_of(&about, error));
-        // With another clock the kernel reads all of it and then refuses: the clock of a running shaper cannot change.
+        let prepared = taprio::prepare(name, &wanted).map_err(|error| describe_refusal(&about, error))?;
+        let send = || prepared.send().map(drop).map_err(|error| describe_refusal(&about, error));
+        // The kernel reads a request with another clock completely, then refuses it: the clock of a running shaper is fixed.
         let refused = taprio::Taprio { clock_id: Some(another_clock(&wanted)), ..wanted.clone() };
-        let refused = taprio::prepare(name, &refused).map_err(|error| in_words_of(&about, error))?;
+        let refused = taprio::prepare(name, &refused).map_err(|error| describe_refusal(&about, error))?;
         let rehearse = || drop(refused.send());
         let Some(was) = shown.as_ref().and_then(ShaperRecord::of) else { return Ok(()) };
-        ledger.step(Change::Schedule { name: name.to_owned(), was: Box::new(was) }, || {
+        changes.step(Change::Schedule { name: name.to_owned(), was: Box::new(was) }, || {
             let schedules = timing::Pair { running: operating, wanted: &wanted.schedule };
             let leak = timing::replace(name, schedules, clock, classes, rehearse, send)?;
             applied.leaks.push(leak);
@@ -177,29 +181,30 @@ fn shape(
         return Ok(());
     }
     if there {
-        // Classes, clock and flags cannot be changed while it runs, and a list that is not shown cannot be timed by.
-        qdiscs::delete_root(name).map_err(in_words)?;
+        // Classes, clock and flags of a running shaper are fixed, and the replacement of a list that is not shown cannot be
+        // timed.
+        qdiscs::delete_root(name).map_err(describe)?;
         applied.remarks.push(format!(
-            "{name}: its shaper was taken away and made anew, and between the two every gate was open"
+            "{name}: its shaper was removed and set again, and every gate was open in between"
         ));
     }
     let was = Displaced::at(name);
     if let Some(was) = &was {
-        let later = if was.returns() {
-            "comes back when the switch is taken away"
+        let later = if was.is_restorable() {
+            "is restored when the switch is removed"
         } else {
-            "is lost: it cannot be brought back, set it again by hand when the switch is taken away"
+            "is lost: tardy cannot restore it, set it again by hand when the switch is removed"
         };
         applied.remarks.push(format!("{name}: {} was there, and {later}", was.describe()));
     }
-    ledger.step(Change::Shaper { name: name.to_owned(), was }, || {
-        taprio::replace(name, &wanted).map(drop).map_err(|error| in_words_of(&about, error))
+    changes.step(Change::Shaper { name: name.to_owned(), was }, || {
+        taprio::replace(name, &wanted).map(drop).map_err(|error| describe_refusal(&about, error))
     })?;
     applied.changed.push(format!("{name}: time-aware shaper with {} entries", wanted.schedule.entries.len()));
     Ok(())
 }
 
-/// A clock that the kernel knows, and that is not the shaper's.
+/// A valid clock other than the shaper's.
 fn another_clock(shaper: &taprio::Taprio) -> i32 {
     /// CLOCK_MONOTONIC and CLOCK_TAI.
     const CLOCKS: [i32; 2] = [1, 11];
@@ -215,12 +220,12 @@ fn is_there(name: &str, shown: Option<&Shown>) -> Result<bool, NetlinkError> {
     Ok(qdiscs::classes_of(name)?.iter().any(ours))
 }
 
-/// Takes a port's shaper away, where tardy gave it one.
+/// Removes a port's shaper, if tardy set one.
 fn unshape(name: &str, known: Option<&SwitchState>, applied: &mut Applied) -> Result<(), String> {
     let had = known.is_some_and(|state| state.shapers.iter().any(|(port, _)| port == name));
     if had && is_there(name, None).unwrap_or(false) {
         qdiscs::delete_root(name).map_err(|error| explained(&format!("shaper of {name}"), &error))?;
-        applied.changed.push(format!("{name}: time-aware shaper taken away"));
+        applied.changed.push(format!("{name}: time-aware shaper removed"));
     }
     Ok(())
 }
@@ -228,12 +233,12 @@ fn unshape(name: &str, known: Option<&SwitchState>, applied: &mut Applied) -> Re
 fn warn_of_speed(name: &str, applied: &mut Applied) {
     if !matches!(links::speed_mbps(name), Ok(Some(_))) {
         applied.remarks.push(format!(
-            "{name}: the kernel does not know the link's speed and reckons with 10 Mbit/s; 'ethtool -s {name} speed N' tells it, or plug the cable in first"
+            "{name}: the kernel does not know the link's speed and assumes 10 Mbit/s; set it by 'ethtool -s {name} speed N', or plug the cable in first"
         ));
     }
 }
 
-fn in_words_of(about: &str, error: TaprioError) -> String {
+fn describe_refusal(about: &str, error: TaprioError) -> String {
     match error {
         TaprioError::Kernel(error) => explained(about, &error),
         long @ TaprioError::TooLong { .. } => format!("{about}: {long}"),

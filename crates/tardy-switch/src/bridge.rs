@@ -4,30 +4,32 @@ use tardy_sys::links::{self, BridgeOptions};
 use tardy_tsn::network::Bridge;
 use tardy_tsn::settings::{PortSettings, Settings};
 
-use super::ledger::Ledger;
+use super::change::Change;
+use super::change_journal::ChangeJournal;
 use super::missing::explained;
-use super::open_vswitch::{self, OpenVSwitch};
-use super::step::{Change, Vlan, set_vlans};
+use super::open_vswitch::OpenVSwitch;
+use super::open_vswitch_bridge;
 use super::survey::Survey;
+use super::vlans::{Vlan, set_vlans};
 
-/// Makes the bridge and its ports what the settings say, where they are not. Tells what was changed.
+/// Creates the bridge and its ports as in the settings, if they differ. Returns the changes.
 pub(super) fn set_up(
     settings: &Settings,
     survey: &Survey,
     switch: &OpenVSwitch,
-    ledger: &mut Ledger,
+    changes: &mut ChangeJournal,
 ) -> Result<Vec<String>, String> {
     let mut changed = Vec::new();
     match settings.bridge.kind {
-        Bridge::Kernel => kernels_bridge(settings, survey, ledger, &mut changed)?,
-        Bridge::OpenVSwitch => open_vswitch::set_up(settings, survey, switch, ledger, &mut changed)?,
+        Bridge::Kernel => kernels_bridge(settings, survey, changes, &mut changed)?,
+        Bridge::OpenVSwitch => open_vswitch_bridge::set_up(settings, survey, switch, changes, &mut changed)?,
     }
     for name in
         std::iter::once(&settings.bridge.name).chain(settings.ports.iter().map(|port| &port.interface))
     {
         let is_up = links::find(name).ok().flatten().is_some_and(|link| link.is_up);
         if !is_up {
-            ledger.step(Change::Up { name: name.clone() }, || {
+            changes.step(Change::Up { name: name.clone() }, || {
                 links::set_up(name).map_err(|error| explained(&format!("{name}, set up"), &error))
             })?;
             changed.push(format!("{name}: set up"));
@@ -39,23 +41,23 @@ pub(super) fn set_up(
 fn kernels_bridge(
     settings: &Settings,
     survey: &Survey,
-    ledger: &mut Ledger,
+    changes: &mut ChangeJournal,
     changed: &mut Vec<String>,
 ) -> Result<(), String> {
     let (name, filters) = (&settings.bridge.name, settings.bridge.vlan_filtering);
     match survey.link(name) {
         None => {
             let options = BridgeOptions { vlan_filtering: filters, default_pvid: 0 };
-            ledger.step(Change::Bridge { name: name.clone() }, || {
+            changes.step(Change::Bridge { name: name.clone() }, || {
                 links::make_bridge(name, options)
                     .map_err(|error| explained(&format!("bridge {name}"), &error))
             })?;
-            changed.push(format!("{name}: bridge made"));
+            changed.push(format!("{name}: bridge created"));
         }
         Some(link) => {
             let was = link.bridge.is_some_and(|bridge| bridge.vlan_filtering);
             if was != filters {
-                ledger.step(Change::Filtering { name: name.clone(), was }, || {
+                changes.step(Change::Filtering { name: name.clone(), was }, || {
                     links::set_vlan_filtering(name, filters)
                         .map_err(|error| explained(&format!("VLAN filtering of {name}"), &error))
                 })?;
@@ -64,7 +66,7 @@ fn kernels_bridge(
         }
     }
     for port in &settings.ports {
-        join(port, settings, survey, ledger, changed)?;
+        join(port, settings, survey, changes, changed)?;
     }
     Ok(())
 }
@@ -73,7 +75,7 @@ fn join(
     port: &PortSettings,
     settings: &Settings,
     survey: &Survey,
-    ledger: &mut Ledger,
+    changes: &mut ChangeJournal,
     changed: &mut Vec<String>,
 ) -> Result<(), String> {
     let (name, bridge) = (&port.interface, &settings.bridge.name);
@@ -81,8 +83,8 @@ fn join(
     if was_of != Some(bridge.as_str()) {
         let vlans = if was_of.is_some() { vlans_of(name)? } else { Vec::new() };
         let change = Change::Port { name: name.clone(), was_of: was_of.map(str::to_owned), vlans };
-        ledger.step(change, || {
-            // Out of the one and into the other: the kernel moves no port from bridge to bridge.
+        changes.step(change, || {
+            // The kernel does not move a port from bridge to bridge: it must leave the first one.
             let leave = if was_of.is_some() { links::set_master(name, None) } else { Ok(()) };
             leave
                 .and_then(|()| links::set_master(name, Some(bridge)))
@@ -100,7 +102,7 @@ fn join(
         .collect();
     let there = vlans_of(name)?;
     if there != wanted {
-        ledger.step(Change::Vlans { name: name.clone(), vlans: there }, || set_vlans(name, &wanted))?;
+        changes.step(Change::Vlans { name: name.clone(), vlans: there }, || set_vlans(name, &wanted))?;
         let ids: Vec<String> = wanted.iter().map(|vlan| vlan.id.to_string()).collect();
         changed.push(format!(
             "{name}: VLANs {}",

@@ -1,35 +1,35 @@
-//! What gives frames their priority: nft's bridge family, or else tc's flower, or else iptables.
+//! Assigning priorities to frames: by nft's bridge family, or else tc's flower, or else iptables.
 
 use tardy_sys::links;
 use tardy_tsn::classify;
 use tardy_tsn::network::Bridge;
 use tardy_tsn::settings::Settings;
 
-use super::ledger::Ledger;
+use super::change::Change;
+use super::change_journal::ChangeJournal;
 use super::missing::explained;
 use super::program;
-use super::state::SwitchState;
-use super::step::Change;
+use super::saved_states::SwitchState;
 
 /// Makes iptables see tagged frames of bridges.
 const FILTER_TAGGED: &str = "/proc/sys/net/bridge/bridge-nf-filter-vlan-tagged";
 
-/// What was set, as it is written down.
+/// The classifier that was set.
 #[derive(Debug)]
 pub(super) struct Classified {
-    /// The words that were sent; absent where the file has no classifier.
+    /// The commands that were sent; `None` if the file has no classifier.
     pub(super) sent: Option<String>,
-    /// What was changed.
+    /// The changes.
     pub(super) changed: Vec<String>,
-    /// What the reader should know.
+    /// Remarks for the user.
     pub(super) remarks: Vec<String>,
 }
 
-/// Sets the classifier, where it is not as `known` says already.
+/// Sets the classifier, unless it is already as in `known`.
 pub(super) fn set(
     settings: &Settings,
     known: Option<&SwitchState>,
-    ledger: &mut Ledger,
+    changes: &mut ChangeJournal,
 ) -> Result<Classified, String> {
     let mut classified = Classified { sent: None, changed: Vec::new(), remarks: Vec::new() };
     if settings.classifiers.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn set(
     };
     let mut refused = Vec::new();
     for (name, attempt) in tries {
-        match attempt(settings, before, ledger) {
+        match attempt(settings, before, changes) {
             Ok((sent, is_new)) => {
                 if is_new {
                     classified.changed.push(format!("{}: classifier by {name}", settings.bridge.name));
@@ -54,28 +54,36 @@ pub(super) fn set(
                 classified.sent = Some(sent);
                 return Ok(classified);
             }
-            // What a program says of its own use is long.
+            // The usage that a program prints is long.
             Err(reason) => refused.push(reason.lines().next().unwrap_or_default().to_owned()),
         }
     }
-    Err(format!("nothing here can classify frames: {}", refused.join("; ")))
+    Err(format!("no program here can classify frames: {}", refused.join("; ")))
 }
 
-/// Sets it one way: what was sent, and whether that was needed.
-type Try = fn(&Settings, Option<&str>, &mut Ledger) -> Result<(String, bool), String>;
+/// Sets it in one way. Returns what was sent, and whether that was needed.
+type Try = fn(&Settings, Option<&str>, &mut ChangeJournal) -> Result<(String, bool), String>;
 
-fn nft(settings: &Settings, before: Option<&str>, ledger: &mut Ledger) -> Result<(String, bool), String> {
+fn nft(
+    settings: &Settings,
+    before: Option<&str>,
+    changes: &mut ChangeJournal,
+) -> Result<(String, bool), String> {
     program::output("nft", &["--version"], "")?;
     let (script, table) = (classify::nft(settings), classify::nft_table(&settings.bridge.name));
     let is_there =
         before == Some(script.as_str()) && program::run("nft", &["list", "table", "bridge", &table]).is_ok();
     if !is_there {
-        ledger.step(Change::NftTable { name: table }, || program::feed("nft", &["-f", "-"], &script))?;
+        changes.step(Change::NftTable { name: table }, || program::feed("nft", &["-f", "-"], &script))?;
     }
     Ok((script, !is_there))
 }
 
-fn flower(settings: &Settings, before: Option<&str>, ledger: &mut Ledger) -> Result<(String, bool), String> {
+fn flower(
+    settings: &Settings,
+    before: Option<&str>,
+    changes: &mut ChangeJournal,
+) -> Result<(String, bool), String> {
     program::output("tc", &["-V"], "")?;
     let lines = classify::flower(settings);
     let text = lines.iter().map(|line| line.join(" ") + "\n").collect::<String>();
@@ -88,7 +96,7 @@ fn flower(settings: &Settings, before: Option<&str>, ledger: &mut Ledger) -> Res
         return Ok((text, false));
     }
     for name in names {
-        ledger.step(Change::Filters { name: name.to_owned() }, || {
+        changes.step(Change::Filters { name: name.to_owned() }, || {
             if has(&name) {
                 program::run("tc", &["qdisc", "del", "dev", name, "clsact"])?;
             }
@@ -106,7 +114,7 @@ fn flower(settings: &Settings, before: Option<&str>, ledger: &mut Ledger) -> Res
 fn iptables(
     settings: &Settings,
     before: Option<&str>,
-    ledger: &mut Ledger,
+    changes: &mut ChangeJournal,
 ) -> Result<(String, bool), String> {
     program::output("iptables", &["--version"], "")?;
     let rules = classify::iptables(settings)?;
@@ -123,14 +131,14 @@ fn iptables(
     if let Ok(was) = files.text(FILTER_TAGGED).map(|text| text.trim().to_owned())
         && was != "1"
     {
-        ledger.step(Change::Sysctl { path: FILTER_TAGGED.to_owned(), was }, || {
+        changes.step(Change::Sysctl { path: FILTER_TAGGED.to_owned(), was }, || {
             files.write(FILTER_TAGGED, "1").map_err(|error| error.to_string())
         })?;
     }
     for rule in rules {
         let mut words = vec!["-t", "mangle", "-A"];
         words.extend(rule.iter().map(String::as_str));
-        ledger.step(Change::IptablesRule { words: rule.clone() }, || program::run("iptables", &words))?;
+        changes.step(Change::IptablesRule { words: rule.clone() }, || program::run("iptables", &words))?;
     }
     Ok((text, true))
 }

@@ -1,23 +1,23 @@
-//! Whether gates move: the kernel's list of timers.
+//! Whether gates move, according to the kernel's list of timers.
 //!
-//! Software TAPRIO tells nobody how far it has come: neither its description nor its statistics have the entry that is
-//! current. But its timer always waits for the end of an entry, and /proc/timer_list has when each timer is due, on the
-//! clock that it goes by (print_timer() in kernel/time/timer_list.c). A schedule that moves has a timer that is due at an
-//! end of one of its entries; one that stands still has none.
+//! Software TAPRIO does not report its progress: neither its description nor its statistics contain the current entry. But
+//! its timer always waits for the end of an entry, and /proc/timer_list shows when each timer is due, on its clock
+//! (print_timer() in kernel/time/timer_list.c). A moving schedule has a timer that is due at an end of one of its
+//! entries; a stopped one has none.
 
 use tardy_sys::kernel_files::{KernelFileError, KernelFiles};
 use tardy_sys::taprio::{self, Taprio};
 use tardy_tsn::network::Clock;
 
 const FILE: &str = "/proc/timer_list";
-/// What TAPRIO's timer calls (net/sched/sch_taprio.c).
+/// The function that TAPRIO's timer calls (net/sched/sch_taprio.c).
 const FUNCTION: &str = "advance_sched";
-/// How often the list is read: a timer that fires just then is in none, but hardly three times.
+/// How often the list is read: a timer is missing from it while it fires, but hardly three times.
 const READINGS: usize = 3;
-/// The clocks of the kernel's timers, by their place (enum hrtimer_base_type); those of soft interrupts follow in the same
+/// The clocks of the kernel's timers, by their number (enum hrtimer_base_type); those of soft interrupts follow in the same
 /// order.
 const CLOCKS: [Clock; 4] = [Clock::Monotonic, Clock::Realtime, Clock::Boottime, Clock::Tai];
-/// Full offload: the device has the gates, and the kernel no timer.
+/// Full offload: the gates are in the device, and the kernel has no timer.
 const OFFLOADED: u32 = 2;
 
 /// A gate timer that is set.
@@ -27,20 +27,20 @@ struct GateTimer {
     due_ns: i64,
 }
 
-/// For each of these shapers, which are there, whether its gates stand still. Another's shaper with the very same schedule
-/// cannot be told from one of these.
+/// For each of these existing shapers, whether its gates have stopped. Another shaper with an identical schedule cannot be
+/// distinguished from one of these.
 ///
 /// # Errors
 /// If the list of timers cannot be read: only root may.
-pub(super) fn standing(shapers: &[&Taprio]) -> Result<Vec<bool>, KernelFileError> {
-    let mut standing = vec![true; shapers.len()];
+pub(super) fn stopped(shapers: &[&Taprio]) -> Result<Vec<bool>, KernelFileError> {
+    let mut stopped = vec![true; shapers.len()];
     for _ in 0..READINGS {
         let timers = timers(&KernelFiles::real().text(FILE)?);
-        for (stands, moves) in standing.iter_mut().zip(moving(shapers, &timers)) {
+        for (stands, moves) in stopped.iter_mut().zip(moving(shapers, &timers)) {
             *stands &= !moves;
         }
     }
-    Ok(standing)
+    Ok(stopped)
 }
 
 /// The gate timers in the text of the list.
@@ -52,7 +52,7 @@ fn timers(text: &str) -> Vec<GateTimer> {
             let place = place.trim().parse::<usize>().ok();
             clock = place.map(|place| CLOCKS[place % CLOCKS.len()].id());
         } else if let Some(due) = line.strip_prefix("# expires at ") {
-            // The earliest time and the latest that will do, which are one for a timer as exact as this.
+            // The earliest and the latest acceptable time, which are equal for a timer as exact as this.
             let due_ns = due.split(['-', ' ']).next().and_then(|digits| digits.parse().ok());
             if let (true, Some(clock), Some(due_ns)) = (is_gates, clock, due_ns) {
                 timers.push(GateTimer { clock, due_ns });
@@ -65,7 +65,7 @@ fn timers(text: &str) -> Vec<GateTimer> {
     timers
 }
 
-/// For each shaper, whether one of the timers can be its own; each timer is one shaper's.
+/// For each shaper, whether a timer can be assigned to it. Each timer belongs to one shaper.
 fn moving(shapers: &[&Taprio], timers: &[GateTimer]) -> Vec<bool> {
     let mut owner: Vec<Option<usize>> = vec![None; timers.len()];
     for shaper in 0..shapers.len() {
@@ -75,7 +75,7 @@ fn moving(shapers: &[&Taprio], timers: &[GateTimer]) -> Vec<bool> {
     (0..shapers.len()).map(|shaper| shapers[shaper].flags & OFFLOADED != 0 || has_timer(shaper)).collect()
 }
 
-/// Finds a timer for a shaper; another shaper that has it must find one of the others (augmenting paths).
+/// Finds a timer for a shaper. If another shaper has it, that one must find another (augmenting paths).
 fn claim(
     shaper: usize,
     shapers: &[&Taprio],
@@ -105,7 +105,7 @@ fn can_be_of(shaper: &Taprio, timer: GateTimer) -> bool {
     let sum_ns: u64 = schedule.entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
     let cycle_ns = taprio::cycle_ns(schedule);
     if cycle_ns == 0 || cycle_ns > sum_ns {
-        // The kernel begins the list anew without waiting for the cycle's end, and so comes by every phase.
+        // The kernel restarts the list without waiting for the cycle's end, so every phase occurs.
         return true;
     }
     let cycle = i128::from(cycle_ns);
@@ -165,7 +165,7 @@ active timers:
     }
 
     #[test]
-    fn the_list_tells_clock_and_time() {
+    fn the_list_shows_clock_and_time() {
         let timer = |due_ns| GateTimer { clock: Clock::Tai.id(), due_ns };
         assert_eq!(timers(LIST), [timer(1_000_800), timer(2_000_000)]);
         assert!(timers("").is_empty());
@@ -173,11 +173,11 @@ active timers:
     }
 
     #[test]
-    fn each_schedule_that_moves_has_a_timer_of_its_own() {
+    fn each_moving_schedule_has_its_own_timer() {
         let (tai, known) = (Clock::Tai.id(), timers(LIST));
         let (one, other) = (shaper(tai, &[800, 200]), shaper(tai, &[500, 500]));
         assert_eq!(moving(&[&one], &known), [true]);
-        // Both timers could be the first's, and only one the second's.
+        // Both timers match the first schedule, and only one the second.
         assert_eq!(moving(&[&one, &other], &known), [true, true]);
         assert_eq!(moving(&[&other, &one], &known), [true, true]);
         assert_eq!(moving(&[&one, &one, &other], &known), [true, true, false]);
@@ -186,7 +186,7 @@ active timers:
     }
 
     #[test]
-    fn what_the_device_does_itself_has_no_timer() {
+    fn a_schedule_in_the_device_has_no_timer() {
         let offloaded = Taprio { flags: OFFLOADED, clock_id: None, ..shaper(0, &[800, 200]) };
         assert_eq!(moving(&[&offloaded], &[]), [true]);
     }

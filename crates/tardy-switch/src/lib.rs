@@ -1,36 +1,40 @@
-//! Making this machine a time-aware switch: applying what `tardy_tsn::settings` says, taking it back, looking at it, and
-//! keeping it alive.
+//! Making this machine a time-aware switch: applying the settings of `tardy_tsn::settings`, removing them, showing the
+//! switch, and keeping it alive.
 //!
-//! Every change is a [`Step`] that knows how to be undone. While a switch is being set up its steps lie in the journal,
-//! so that a crash is undone by `tardy restore`; once it is up they lie beside each other in a file of their own
-//! ([`state`]), by which `tardy tsn remove` takes it back, whoever set it up and however long ago.
+//! Every change is a [`Step`] that can be undone. While a switch is being set up, its steps are in the journal, so that
+//! `tardy restore` undoes them after a crash. Once it is up, they are in a file of the switch ([`saved_states`]), from which
+//! `tardy tsn remove` removes it, at any time and from any process.
 
 mod apply;
 mod bridge;
+mod change;
+mod change_journal;
 mod classifier;
 mod displaced;
 pub mod experiment;
 mod gate_timers;
-mod ledger;
 mod missing;
 mod open_vswitch;
+mod open_vswitch_bridge;
 mod own_connection;
 mod program;
 mod remove;
+pub mod saved_states;
 mod shaper;
 mod show;
-pub mod state;
-mod step;
 mod survey;
 mod timing;
+mod undo;
+mod vlans;
 mod watch;
 
 pub use apply::{Applied, Request, apply};
-pub use ledger::Ledger;
+pub use change::{Change, Step};
+pub use change_journal::ChangeJournal;
 pub use open_vswitch::OpenVSwitch;
 pub use remove::remove;
 pub use shaper::{HANDLE, is_same, to_kernel};
 pub use show::{PortView, ScheduleView, ShaperView, SwitchView, show};
-pub use step::{Change, Step, UNDO};
 pub use timing::Leak;
-pub use watch::{Healed, Watch};
+pub use undo::UNDO;
+pub use watch::{Repaired, Watch};

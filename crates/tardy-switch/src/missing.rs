@@ -1,14 +1,14 @@
-//! What is missing when the kernel refuses, and what to do about it.
+//! Explaining the kernel's refusals: what is missing and how to provide it.
 
 use tardy_sys::netlink::NetlinkError;
 
-/// A refusal in the kernel's words, with what it is about and what to do.
+/// A refusal: its subject, the kernel's message and the remedy.
 pub(super) fn explained(about: &str, error: &NetlinkError) -> String {
     let advice = advice(about, error);
     if advice.is_empty() { format!("{about}: {error}") } else { format!("{about}: {error}; {advice}") }
 }
 
-/// Kinds of things that a kernel may lack, with the option and the module that bring them.
+/// Features that a kernel may lack, with their option and module.
 const KINDS: [(&str, &str, &str); 4] = [
     ("shaper", "CONFIG_NET_SCH_TAPRIO", "sch_taprio"),
     ("bridge", "CONFIG_BRIDGE", "bridge"),
@@ -16,27 +16,27 @@ const KINDS: [(&str, &str, &str); 4] = [
     ("veth", "CONFIG_VETH", "veth"),
 ];
 
-/// The kernel's words, and what a person does about them.
+/// The kernel's messages, each with its remedy.
 const WORDS: [(&str, &str); 8] = [
     (
         "Multi-queue device is required",
-        "a veth has several queues when it is made with 'numtxqueues N numrxqueues N', a network card when its driver has them (ethtool -l)",
+        "a veth has several queues if created with 'numtxqueues N numrxqueues N', a network card if its driver supports them (ethtool -l)",
     ),
     ("greater than number of HW queues", "give the port more queues (ethtool -L), or the file fewer classes"),
     ("exceed the", "name queues that the port has (ethtool -l shows how many)"),
     (
         "Invalid interval for schedule entry",
-        "an entry must be longer than the shortest frame at the link's speed, which is 10 Mbit/s where the kernel does not know it; 'tardy tsn check' says which",
+        "an entry must be longer than the shortest frame at the link's speed, which is 10 Mbit/s if the kernel does not know it; 'tardy tsn check' shows which",
     ),
-    ("Can only be attached as root qdisc", "take the other queueing discipline away first"),
-    ("PTP clock", "flags = 2 leaves the gates to hardware that this device has not; leave it out"),
-    ("of a running schedule is not supported", "take the switch away first: tardy tsn remove"),
-    ("'clockid' is mandatory", "say clock = \"tai\" in the file"),
+    ("Can only be attached as root qdisc", "remove the other queueing discipline first"),
+    ("PTP clock", "flags = 2 requests gates in hardware, which this device does not have; omit it"),
+    ("of a running schedule is not supported", "remove the switch first: tardy tsn remove"),
+    ("'clockid' is mandatory", "set clock = \"tai\" in the file"),
 ];
 
 fn advice(about: &str, error: &NetlinkError) -> String {
     if error.is_forbidden() {
-        return "changing the network takes root, or the capability CAP_NET_ADMIN".to_owned();
+        return "changing the network requires root, or the capability CAP_NET_ADMIN".to_owned();
     }
     let words = error.explanation.as_deref().unwrap_or("");
     if let Some((_, advice)) = WORDS.iter().find(|(known, _)| words.contains(known)) {
@@ -45,7 +45,7 @@ fn advice(about: &str, error: &NetlinkError) -> String {
     let kind = KINDS.iter().find(|(kind, ..)| about.contains(kind)).filter(|_| error.is_unknown_kind());
     kind.map_or_else(String::new, |(_, option, module)| {
         format!(
-            "this kernel lacks {option}, or its module was not loaded ('modprobe {module}'); 'tardy lab run FILE' tries it on kernels that have it"
+            "this kernel lacks {option}, or its module is not loaded ('modprobe {module}'); 'tardy lab run FILE' tries it on kernels that have it"
         )
     })
 }
@@ -60,14 +60,14 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_words_stand_first_and_what_to_do_last() {
+    fn the_kernels_message_comes_first_and_the_remedy_last() {
         let text = explained("shaper of p1", &refusal(95, Some("Multi-queue device is required")));
         assert!(text.starts_with("shaper of p1: Multi-queue device is required"), "{text}");
         assert!(text.contains("numtxqueues"), "{text}");
     }
 
     #[test]
-    fn what_is_missing_has_a_name() {
+    fn a_missing_feature_is_named() {
         let text = explained("shaper of p1", &refusal(2, Some("Specified qdisc kind is unknown")));
         assert!(text.contains("CONFIG_NET_SCH_TAPRIO") && text.contains("modprobe sch_taprio"), "{text}");
         assert!(explained("bridge br0", &refusal(95, Some("Unknown device type"))).contains("CONFIG_BRIDGE"));

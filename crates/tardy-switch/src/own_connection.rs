@@ -1,22 +1,22 @@
-//! The interface that the caller's own connection runs over, which is not cut off unless told.
+//! The interface of the caller's own connection, which is not cut off unless requested.
 
 use std::net::IpAddr;
 
 use tardy_sys::processes::{self, ProcessState};
 use tardy_sys::{links, network};
 
-/// How many parents up a shell's environment is looked for: sudo, a shell or two, sshd's child.
+/// How many ancestors' environments are searched: sudo, a shell or two, sshd's child.
 const GENERATIONS: usize = 16;
 
-/// The name of the interface that the caller's SSH connection comes in by, if the caller has one and it is here.
+/// The name of the interface through which the caller's SSH connection arrives, if there is one on this machine.
 pub(super) fn interface() -> Option<String> {
     let server = server_address()?;
     let (index, _) = network::addresses().ok()?.into_iter().find(|(_, address)| *address == server)?;
     Some(links::all().ok()?.into_iter().find(|link| link.index == index)?.name)
 }
 
-/// This end's address of the SSH connection: sshd tells its children in SSH_CONNECTION, which sudo takes away, so that
-/// parents are asked too.
+/// This end's address of the SSH connection. sshd passes it to its children in SSH_CONNECTION, which sudo removes, so
+/// the environments of parents are searched too.
 fn server_address() -> Option<IpAddr> {
     if let Ok(connection) = std::env::var("SSH_CONNECTION") {
         return third_word(&connection);
@@ -41,7 +41,7 @@ fn in_environment(bytes: &[u8]) -> Option<IpAddr> {
 
 /// `client port server port` (sshd(8)).
 fn third_word(connection: &str) -> Option<IpAddr> {
-    // An address of a link has the link's name behind a percent sign.
+    // A link-local address is followed by a percent sign and the link's name.
     connection.split(' ').nth(2)?.split('%').next()?.parse().ok()
 }
 

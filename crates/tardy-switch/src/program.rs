@@ -1,4 +1,4 @@
-//! Running nft, tc, iptables and Open vSwitch's programs.
+//! Running nft, tc, iptables and the programs of Open vSwitch.
 
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 /// Runs `program` with `arguments`.
 ///
 /// # Errors
-/// In words: that it is not installed, with the package that brings it, or what it says.
+/// A message for the user: the program is not installed, and its package, or its own error.
 pub(super) fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     feed(program, arguments, "")
 }
@@ -19,7 +19,7 @@ pub(super) fn feed(program: &str, arguments: &[&str], text: &str) -> Result<(), 
     output(program, arguments, text).map(drop)
 }
 
-/// Runs `program`, and returns what it writes to its standard output.
+/// Runs `program`, and returns its standard output.
 ///
 /// # Errors
 /// As [`run`].
@@ -29,7 +29,7 @@ pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<St
     let mut run = || {
         let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {
-            // One that reads nothing says what is wrong by its status.
+            // A program that reads nothing reports its error by its status.
             let _ = input.write_all(text.as_bytes());
         }
         child.wait_with_output()
@@ -38,11 +38,11 @@ pub(super) fn output(program: &str, arguments: &[&str], text: &str) -> Result<St
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(format!("{program} {}: {}", arguments.join(" "), what_it_says(&output)))
+    Err(format!("{program} {}: {}", arguments.join(" "), error_message(&output)))
 }
 
-/// `program`, to be found also where administrators' programs are, which is not on every user's path; ovs-vswitchd of
-/// Debian lies in a directory of its own.
+/// `program`, also searched for in the directories of administrators' programs, which are not in every user's path, and in
+/// Debian's directory for ovs-vswitchd.
 pub(super) fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -50,7 +50,7 @@ pub(super) fn command(program: &str) -> Command {
     command
 }
 
-/// Why `program` was not run, in words.
+/// Why `program` was not run, as a message for the user.
 pub(super) fn not_run(program: &str, error: &std::io::Error) -> String {
     if error.kind() != ErrorKind::NotFound {
         return format!("{program} cannot be run: {error}");
@@ -61,11 +61,12 @@ pub(super) fn not_run(program: &str, error: &std::io::Error) -> String {
         "ovs-vsctl" | "ovs-vswitchd" | "ovsdb-server" | "ovsdb-tool" => "openvswitch-switch",
         other => other,
     };
-    format!("{program} is not installed; on Debian the package {package} brings it")
+    format!("{program} is not installed; on Debian it is in the package {package}")
 }
 
-fn what_it_says(output: &Output) -> String {
-    let said = [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
-    let said = said.into_iter().find(|text| !text.is_empty());
-    said.unwrap_or_else(|| format!("{}, without a word", output.status))
+fn error_message(output: &Output) -> String {
+    let message =
+        [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+    let message = message.into_iter().find(|text| !text.is_empty());
+    message.unwrap_or_else(|| format!("{}, without a message", output.status))
 }

@@ -1,17 +1,18 @@
-//! Taking a switch back.
+//! Removing a switch.
 
-use super::state::{self, Shelf};
+use super::saved_states::{self, SavedStates};
 
-/// Takes the switch `name` back: every step undone, the last first. Returns what was undone; nothing if no such switch of
-/// tardy's is up in this network namespace.
+/// Removes the switch `name`: undoes every step, the last first. Returns what was undone; `None` if tardy has no such switch
+/// in this network namespace.
 ///
 /// # Errors
-/// In words, what could not be undone, a line for each; the rest was, and another try finds those alone.
-pub fn remove(shelf: &Shelf, name: &str) -> Result<Option<Vec<String>>, String> {
-    let Some(mut state) = shelf.find(name)? else { return Ok(None) };
-    // A bridge of that name that is another's is left alone, with its ports.
-    let is_up = state::up(shelf, name)?.is_some();
-    state.steps.retain(|step| is_up || !step.change.is_of_the_bridge());
+/// A message for the user: what could not be undone, one line each. The rest was undone, and another attempt tries only
+/// those.
+pub fn remove(saved_states: &SavedStates, name: &str) -> Result<Option<Vec<String>>, String> {
+    let Some(mut state) = saved_states.find(name)? else { return Ok(None) };
+    // A bridge of the same name that tardy did not create is left alone, with its ports.
+    let is_up = saved_states::up(saved_states, name)?.is_some();
+    state.steps.retain(|step| is_up || !step.change.changes_bridge());
     let (mut undone, mut failed, mut left) = (Vec::new(), Vec::new(), Vec::new());
     for step in state.steps.drain(..).rev() {
         match step.undo() {
@@ -23,11 +24,11 @@ pub fn remove(shelf: &Shelf, name: &str) -> Result<Option<Vec<String>>, String> 
         }
     }
     if failed.is_empty() {
-        shelf.take_off(name)?;
+        saved_states.remove(name)?;
         return Ok(Some(undone));
     }
     left.reverse();
     state.steps = left;
-    shelf.put(&state)?;
+    saved_states.save(&state)?;
     Err(failed.join("\n"))
 }

@@ -1,32 +1,32 @@
-//! A port's shaper from the file to the kernel, and whether what the kernel shows is what was asked for.
+//! Converting a port's shaper from the file to the kernel, and comparing the kernel's with the requested one.
 
 use serde::{Deserialize, Serialize};
 use tardy_record::gates::{GateEntry, GateOperation};
 use tardy_sys::taprio::{self, ClassMap, ClassOption, Entry, Schedule, Shown};
 use tardy_tsn::settings::Taprio;
 
-/// A shaper as it is written down, to be sent again.
+/// A saved shaper, which can be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShaperRecord {
     overhead_bytes: Option<u32>,
     of_priority: [u8; 16],
-    /// Count and first of each class.
+    /// Count and offset of each class.
     queues: Vec<(u16, u16)>,
     base_time_ns: i64,
     cycle_time_ns: i64,
     cycle_time_extension_ns: i64,
-    /// Command, gates and interval of each entry, as the kernel has them: another program's shaper may use commands
-    /// that tardy does not know.
+    /// Command, gates and interval of each entry, as in the kernel: another program's shaper may use commands that tardy
+    /// does not know.
     entries: Vec<(u8, u32, u32)>,
     clock_id: Option<i32>,
     flags: u32,
     txtime_delay_ns: Option<u32>,
-    /// Class and longest service data unit.
+    /// Class and largest service data unit.
     max_sdu: Vec<(u32, u32)>,
 }
 
 impl ShaperRecord {
-    /// Of the shaper that the kernel shows; nothing where it shows no schedule that runs.
+    /// The shaper that the kernel shows; `None` if it shows no schedule.
     pub(super) fn of(shown: &Shown) -> Option<Self> {
         let schedule = shown.admin.as_ref().or(shown.operating.as_ref())?;
         Some(Self {
@@ -44,7 +44,7 @@ impl ShaperRecord {
         })
     }
 
-    /// Sends it to the port `name` again; one that is gone needs none.
+    /// Sends it to the port `name` again. It is not an error if the port is gone.
     pub(super) fn send(&self, name: &str) -> Result<(), String> {
         match taprio::replace(name, &self.taprio()) {
             Err(taprio::TaprioError::Kernel(error)) if error.is_absent() => Ok(()),
@@ -52,14 +52,14 @@ impl ShaperRecord {
         }
     }
 
-    /// As the kernel is told.
+    /// The shaper as it is sent to the kernel.
     pub(super) fn taprio(&self) -> taprio::Taprio {
         let queues = self.queues.iter().map(|&(count, first)| taprio::Queues { count, first });
         let entries =
             self.entries.iter().map(|&(command, gates, interval_ns)| Entry { command, gates, interval_ns });
         let limit =
             |class: u32| self.max_sdu.iter().find(|(of, _)| *of == class).map_or(0, |(_, bytes)| *bytes);
-        // Of every class: the kernel keeps limits of which nothing is said.
+        // For every class, since the kernel keeps the limits of classes that are not named.
         let options = (0..self.queues.len() as u32).map(|class| ClassOption {
             class,
             max_sdu: limit(class),
@@ -83,10 +83,10 @@ impl ShaperRecord {
     }
 }
 
-/// The handle of tardy's shapers: by it they are told from others'.
+/// The handle that identifies tardy's shapers.
 pub const HANDLE: u16 = 0x7514;
 
-/// A shaper as the kernel is told.
+/// A shaper as it is sent to the kernel.
 pub fn to_kernel(taprio: &Taprio) -> taprio::Taprio {
     let queues = taprio.queues.iter().map(|one| taprio::Queues { count: one.count, first: one.offset });
     let limited = taprio.max_sdu.iter().enumerate().filter(|(_, max_sdu)| **max_sdu != 0);
@@ -123,17 +123,17 @@ pub(crate) fn gate_entries(schedule: &Schedule) -> Vec<GateEntry> {
     schedule.entries.iter().map(of_kernel).collect()
 }
 
-/// Whether the shaper that the kernel shows is `wanted`, or will be once its base time has come.
+/// Whether the shaper that the kernel shows is `wanted`, or will be from its base time on.
 pub fn is_same(shown: &Shown, wanted: &taprio::Taprio) -> bool {
     let schedule = shown.admin.as_ref().or(shown.operating.as_ref());
     is_changeable(shown, wanted)
         && shown.overhead_bytes == wanted.overhead_bytes
-        // The kernel shows them with the schedule that runs: not before there is one.
+        // The kernel shows them with the running schedule, so not before there is one.
         && (shown.operating.is_none() || shown.class_options == wanted.class_options)
         && schedule.is_some_and(|shown| is_same_schedule(shown, &wanted.schedule))
 }
 
-/// Whether the running shaper can be changed into `wanted` while it runs: only its schedule can be
+/// Whether the shaper can be changed into `wanted` while it runs. Only its schedule can be changed
 /// (taprio_change() in net/sched/sch_taprio.c).
 pub(super) fn is_changeable(shown: &Shown, wanted: &taprio::Taprio) -> bool {
     shown.handle == wanted.handle
@@ -143,14 +143,14 @@ pub(super) fn is_changeable(shown: &Shown, wanted: &taprio::Taprio) -> bool {
         && shown.txtime_delay_ns.unwrap_or(0) == wanted.txtime_delay_ns.unwrap_or(0)
 }
 
-/// `wanted` as it has to be said to a shaper that runs: the kernel keeps limits of which nothing is said
-/// (taprio_parse_tc_entries() in net/sched/sch_taprio.c), and those that are to go are said to be none.
+/// `wanted` as it is sent to a running shaper. The kernel keeps the limits of classes that are not named
+/// (taprio_parse_tc_entries() in net/sched/sch_taprio.c), so limits that shall go are sent as none.
 pub(super) fn lifting_limits(wanted: &taprio::Taprio, shown: &Shown) -> taprio::Taprio {
-    let mut said = wanted.clone();
+    let mut request = wanted.clone();
     let stays = |old: &&ClassOption| wanted.class_options.iter().any(|new| new.class == old.class);
     let goes = shown.class_options.iter().filter(|old| !stays(old));
-    said.class_options.extend(goes.map(|old| ClassOption { max_sdu: 0, preemptible: None, ..*old }));
-    said
+    request.class_options.extend(goes.map(|old| ClassOption { max_sdu: 0, preemptible: None, ..*old }));
+    request
 }
 
 fn is_same_schedule(shown: &Schedule, wanted: &Schedule) -> bool {

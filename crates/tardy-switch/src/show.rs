@@ -1,70 +1,70 @@
-//! What a switch is just now, as the kernel has it.
+//! The present state of a switch, as the kernel shows it.
 
 use serde::{Serialize, Serializer};
 use tardy_record::gates::GateEntry;
 use tardy_sys::taprio::{self, Shown};
 use tardy_sys::{links, qdiscs};
 
+use super::change::{Change, Step};
 use super::gate_timers;
 use super::open_vswitch::OpenVSwitch;
+use super::saved_states::{SavedStates, SwitchState};
 use super::shaper::{HANDLE, ShaperRecord, gate_entries};
-use super::state::{Shelf, SwitchState};
-use super::step::{Change, Step};
 
-/// A switch just now.
+/// The state of a switch.
 #[derive(Clone, Debug, Serialize)]
 pub struct SwitchView {
     /// Its bridge's name.
     pub name: String,
-    /// Whether that bridge is there.
+    /// Whether that bridge exists.
     pub bridge_is_there: bool,
-    /// What classifies, as it was sent.
+    /// The classifier, as it was sent.
     pub classifier: Option<String>,
     /// Its ports.
     pub ports: Vec<PortView>,
 }
 
-/// A port just now.
+/// The state of a port.
 #[derive(Clone, Debug, Serialize)]
 pub struct PortView {
     /// Its name.
     pub name: String,
     /// Whether it is a port of the switch's bridge.
     pub is_of_bridge: bool,
-    /// Whether it is set up and something is plugged in at the other end.
+    /// Whether it is up and has a carrier.
     pub has_carrier: bool,
-    /// Its speed in Mbit/s; absent: unknown, which the shaper takes for 10.
+    /// Its speed in Mbit/s; absent if unknown, which the shaper treats as 10.
     pub speed_mbps: Option<u32>,
-    /// How many queues it has to send.
+    /// The number of its transmit queues.
     pub tx_queues: u32,
-    /// How many times its carrier came or went.
+    /// How often its carrier came or went.
     pub carrier_changes: u32,
     /// Its shaper.
     pub shaper: ShaperView,
 }
 
-/// A port's shaper just now.
+/// The state of a port's shaper.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "shaper", rename_all = "snake_case")]
 pub enum ShaperView {
-    /// It was given none.
+    /// The port was given none.
     None,
-    /// It was given one, and has none any more.
+    /// The port was given one, which is gone.
     Gone,
-    /// It has one that the kernel cannot show: of more than about 880 entries it shows none.
+    /// The port has one that the kernel cannot show, which is the case above about 880 entries.
     TooLong {
-        /// How many entries were sent.
+        /// The number of entries that were sent.
         entries_sent: Option<usize>,
     },
     /// As the kernel shows it.
     Shown {
-        /// The clock's number, as clock_gettime(2) has it.
+        /// The clock's number for clock_gettime(2).
         clock_id: Option<i32>,
-        /// The schedule that runs.
+        /// The running schedule.
         operating: Option<ScheduleView>,
-        /// The schedule that will run from its base time on.
+        /// The schedule that runs from its base time on.
         admin: Option<ScheduleView>,
-        /// Whether its gates stand still, as after a lost carrier; absent where that cannot be known.
+        /// Whether its gates stand still, as after a lost carrier; absent if unknown.
         stands_still: Option<bool>,
         /// Frames that wait.
         waiting_frames: u32,
@@ -89,12 +89,12 @@ fn as_pairs<S: Serializer>(entries: &[GateEntry], serializer: S) -> Result<S::Ok
     serializer.collect_seq(entries.iter().map(|entry| (entry.gates, entry.interval_ns)))
 }
 
-/// The switch `name` just now; nothing if no such switch of tardy's is up in this network namespace.
+/// The state of the switch `name`; `None` if tardy has no such switch in this network namespace.
 ///
 /// # Errors
-/// In words.
-pub fn show(shelf: &Shelf, name: &str) -> Result<Option<SwitchView>, String> {
-    let Some(state) = shelf.find(name)? else { return Ok(None) };
+/// A message for the user.
+pub fn show(saved_states: &SavedStates, name: &str) -> Result<Option<SwitchView>, String> {
+    let Some(state) = saved_states.find(name)? else { return Ok(None) };
     let bridge = links::find(&state.name).map_err(|error| error.to_string())?;
     let bridge_index = bridge.as_ref().map(|link| link.index);
     let ports = ports_of(&state);
@@ -104,16 +104,16 @@ pub fn show(shelf: &Shelf, name: &str) -> Result<Option<SwitchView>, String> {
         classifier: state.classifier.clone(),
         ports: ports.iter().map(|port| port_view(port, &state, bridge_index)).collect(),
     };
-    find_standing(&mut view);
+    find_stopped(&mut view);
     Ok(Some(view))
 }
 
-/// Notes which gates stand still; where that cannot be known, nothing is said.
-fn find_standing(view: &mut SwitchView) {
+/// Records which gates stand still, if that can be determined.
+fn find_stopped(view: &mut SwitchView) {
     let mut shown = Vec::new();
     for port in &mut view.ports {
         let now = taprio::shown(&port.name).ok().flatten().map(|shown| Shown {
-            // What is to come has no timer of its own as long as another runs.
+            // The next schedule has no timer while another runs.
             admin: shown.admin.clone().filter(|_| shown.operating.is_none()),
             ..shown
         });
@@ -123,8 +123,8 @@ fn find_standing(view: &mut SwitchView) {
         }
     }
     let shapers: Vec<&taprio::Taprio> = shown.iter().map(|(_, shaper)| shaper).collect();
-    let Ok(standing) = gate_timers::standing(&shapers) else { return };
-    for ((stands_still, _), stands) in shown.into_iter().zip(standing) {
+    let Ok(stopped) = gate_timers::stopped(&shapers) else { return };
+    for ((stands_still, _), stands) in shown.into_iter().zip(stopped) {
         *stands_still = Some(stands);
     }
 }
@@ -139,7 +139,7 @@ fn is_of_bridge(name: &str, master: Option<u32>, state: &SwitchState, bridge_ind
     bridge_index.is_some() && master == bridge_index
 }
 
-/// The ports that it was given.
+/// The ports that the switch was given.
 pub(super) fn ports_of(state: &SwitchState) -> Vec<String> {
     let port = |change: &Change| match change {
         Change::Port { name, .. } | Change::OpenVSwitchPort { name, .. } => Some(name.clone()),

@@ -1,4 +1,4 @@
-//! What stands in the way, found out before anything is changed.
+//! Finding obstacles before anything is changed.
 
 use tardy_sys::links::{self, LinkInfo};
 use tardy_tsn::network::Bridge;
@@ -7,30 +7,30 @@ use tardy_tsn::settings::Settings;
 use super::displaced::Displaced;
 use super::open_vswitch::{self, OpenVSwitch};
 use super::own_connection;
-use super::state::SwitchState;
+use super::saved_states::SwitchState;
 
-/// What is there already.
+/// The existing links.
 #[derive(Debug)]
 pub(super) struct Survey {
     links: Vec<LinkInfo>,
 }
 
-/// What the caller allows.
+/// The caller's permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowances {
-    /// Whether bridges and queueing disciplines that are not tardy's may be replaced.
+    /// Whether other programs' bridges and queueing disciplines may be replaced.
     pub replace: bool,
-    /// Whether the kernel shall be asked also for what it is known to refuse.
+    /// Whether to send the kernel requests that it is known to refuse.
     pub unchecked: bool,
     /// Whether the interface of the caller's own connection may become a port.
     pub own_connection: bool,
 }
 
 impl Survey {
-    /// Looks at this machine, and refuses what must not or cannot be done.
+    /// Examines this machine, and refuses what must not or cannot be done.
     ///
     /// # Errors
-    /// In words, everything that stands in the way, a line for each.
+    /// A message for the user: every obstacle, one line each.
     pub(super) fn look(
         settings: &Settings,
         known: Option<&SwitchState>,
@@ -46,8 +46,8 @@ impl Survey {
             problems.extend(survey.about_port(&port.interface, settings, allowed, switch));
             if own.as_deref() == Some(port.interface.as_str()) {
                 problems.push(format!(
-                    "{}: your own SSH connection runs over it, and a port of a bridge loses its addresses; \
-                     take another way in, or say --even-my-own-connection",
+                    "{}: your own SSH connection uses it, and a port of a bridge loses its addresses; \
+                     connect another way, or use --even-my-own-connection",
                     port.interface
                 ));
             }
@@ -58,12 +58,12 @@ impl Survey {
         if problems.is_empty() { Ok(survey) } else { Err(problems.join("\n")) }
     }
 
-    /// The link of that name.
+    /// The link called `name`.
     pub(super) fn link(&self, name: &str) -> Option<&LinkInfo> {
         self.links.iter().find(|link| link.name == name)
     }
 
-    /// The name of the link of that number.
+    /// The name of the link `index`.
     pub(super) fn name_of(&self, index: u32) -> Option<&str> {
         self.links.iter().find(|link| link.index == index).map(|link| link.name.as_str())
     }
@@ -82,16 +82,16 @@ impl Survey {
         };
         let kind = link.kind.as_deref().unwrap_or("");
         if !["bridge", "openvswitch"].contains(&kind) {
-            return Some(format!("{name} is an interface, and no bridge; give the switch another name"));
+            return Some(format!("{name} is an interface, not a bridge; give the switch another name"));
         }
         if kind != wanted {
             return Some(format!(
-                "{name} is there as a bridge of another kind than bridge = \"{word}\"; give the switch another name, or take it away first"
+                "{name} exists as a bridge of another kind than bridge = \"{word}\"; give the switch another name, or remove the bridge first"
             ));
         }
         (known.is_none() && !allowed.replace).then(|| {
             format!(
-                "the bridge {name} is there already, and not of tardy's making; give the switch another name, or say --replace to use it"
+                "the bridge {name} exists, and tardy did not create it; give the switch another name, or use --replace"
             )
         })
     }
@@ -111,31 +111,31 @@ impl Survey {
         if master == open_vswitch::DATAPATH {
             return match switch.bridge_of(name) {
                 Ok(bridge) if bridge == settings.bridge.name => None,
-                // The kernel lets none but Open vSwitch take it out.
+                // The kernel lets only Open vSwitch remove it.
                 Ok(bridge) => Some(format!(
-                    "{name} is a port of Open vSwitch's bridge {bridge}; take it out there: ovs-vsctl del-port {bridge} {name}"
+                    "{name} is a port of Open vSwitch's bridge {bridge}; remove it there: ovs-vsctl del-port {bridge} {name}"
                 )),
                 Err(reason) => Some(format!("{name} is a port of Open vSwitch: {reason}")),
             };
         }
         (master != settings.bridge.name && !allowed.replace)
-            .then(|| format!("{name} is a port of {master}; take it out there, or say --replace"))
+            .then(|| format!("{name} is a port of {master}; remove it there, or use --replace"))
     }
 
     fn about_shaper(&self, name: &str, classes: u8, allowed: Allowances) -> Option<String> {
         let link = self.link(name)?;
         if link.tx_queues < 2 && !allowed.unchecked {
             return Some(format!(
-                "{name} has a single queue to send, and the shaper needs one for each class ({classes}); \
-                 a veth has several when it is made with 'numtxqueues N numrxqueues N', a network card when its driver has them"
+                "{name} has a single transmit queue, and the shaper needs one per class ({classes}); \
+                 a veth has several if created with 'numtxqueues N numrxqueues N', a network card if its driver supports them"
             ));
         }
         let there = Displaced::at(name)?;
         let (there, later) =
-            (there.describe(), if there.returns() { "have it back later" } else { "lose it" });
+            (there.describe(), if there.is_restorable() { "restore it later" } else { "lose it" });
         (!allowed.replace).then(|| {
             format!(
-                "{name} has a queueing discipline already ({there}); take it away, or say --replace to {later}"
+                "{name} has a queueing discipline already ({there}); remove it, or use --replace to {later}"
             )
         })
     }

@@ -1,50 +1,50 @@
 //! When to replace a running schedule.
 //!
-//! From the moment at which the kernel takes a new schedule it has no current entry, and all gates are open, until its
-//! timer fires: at the end of the old schedule's entry or at the start of the new schedule's next cycle, whichever is
-//! first. From there it goes on with the new schedule's first entry until that one's end in the next cycle, whatever the
-//! old one would have had open until then (setup_first_end_time(), taprio_start_sched() and advance_sched() in
-//! net/sched/sch_taprio.c of Linux 6.12). So the request is sent just before a cycle of the new schedule starts: then
-//! what follows is right from the start, and the stretch between the request and the start is the bound of what can
+//! When the kernel receives a new schedule, it has no current entry, and all gates are open until its timer fires. That is at
+//! the end of the old schedule's entry or at the start of the new schedule's next cycle, whichever is first. It continues
+//! with the new schedule's first entry until the end of that entry in the next cycle, regardless of the old schedule
+//! (setup_first_end_time(), taprio_start_sched() and advance_sched() in net/sched/sch_taprio.c of Linux 6.12). So the
+//! request is sent just before a cycle of the new schedule starts. Then the gates are correct from the start on, and a leak
+//! lasts at most from the request to the start. If every gate is open in that time anyway, there is no leak.
 //! leak; nothing, where every gate is open anyhow by then.
 //!
-//! A base time that is still to come is no way out. The kernel then frees the old schedule as its last entry begins and
-//! goes by that entry until the base time: after some 300 us, in the lab, gates were open that it had shut.
+//! A base time in the future does not help. The kernel then frees the old schedule when its last entry begins, and applies
+//! that entry until the base time: in the lab, gates that should be closed were open after about 300 us.
 
 use tardy_sys::clock::Clock;
 use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::taprio::{self, Schedule};
 use tardy_sys::waiting;
 
-/// Time to spare for a request, beyond what the kernel took to read and refuse its like.
+/// Spare time for a request, in addition to the time that the kernel took to read and refuse a rehearsal.
 const MARGIN_NS: i64 = 5_000;
-/// The same where every gate is open by then: nothing is lost by room to spare, and much by a request that comes too late.
+/// The same if every gate is open by then: spare time costs nothing, and a late request costs much.
 const ROOM_NS: i64 = 1_000_000;
-/// Before that it spins on the clock instead of sleeping: a wake-up is later than all else here.
+/// The time before the request during which it spins on the clock: a wake-up is later than anything else here.
 const SPIN_NS: i64 = 1_000_000;
-/// So many cycles ahead are looked at for a start before which every gate is open.
+/// How many cycles ahead are searched for a start before which every gate is open.
 const STARTS: usize = 32;
-/// A start further ahead than this is not waited for.
+/// The furthest start that is waited for.
 const AHEAD_NS_MAX: i64 = 10_000_000_000;
-/// So many moments are waited for: where each is held up, the last one is taken all the same.
+/// The most moments that are waited for; the last one is used even if the thread is late.
 const MOMENTS: u32 = 8;
-/// How often the request is rehearsed: often enough that some are held up by frames that come meanwhile, as the request itself may
-/// be. A boundary that is missed costs a whole cycle with every gate open.
+/// How often the request is rehearsed: often enough that frames delay some rehearsals, as they may delay the request. A missed
+/// boundary costs a whole cycle with every gate open.
 const REHEARSALS: usize = 16;
 
-/// For how long gates may have been open that should not have been.
+/// For how long gates may have been open that should have been closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leak {
     /// The port.
     pub port: String,
-    /// At most so long, in ns.
+    /// The most that it can be, in ns.
     pub bound_ns: u64,
-    /// Gates of these classes, a bit for each; 0: none that was not open anyhow.
+    /// The gates of these classes, one bit each; 0: only gates that were open anyway.
     pub classes: u32,
 }
 
-/// Ahead of ordinary programs while it lives, where that is allowed: a program that came in between would cost a cycle. Behind
-/// whatever is urgent on purpose.
+/// Raises this thread above ordinary programs while it lives, if permitted: one that runs in between would cost a cycle. Its
+/// priority is below that of urgent tasks.
 struct AheadOfPrograms {
     is_so: bool,
 }
@@ -58,13 +58,13 @@ impl AheadOfPrograms {
 impl Drop for AheadOfPrograms {
     fn drop(&mut self) {
         if self.is_so {
-            // What raised it may lower it: the kernel always allows that.
+            // The kernel always permits lowering it again.
             let _ = scheduling::set(Scheduling::Other);
         }
     }
 }
 
-/// The schedule that runs, and the one that shall take its place.
+/// The running schedule, and its replacement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
     pub running: &'a Schedule,
@@ -76,16 +76,16 @@ pub(super) struct Pair<'a> {
 struct Moment {
     send_ns: i64,
     start_ns: i64,
-    /// Those that are open anyhow.
+    /// The gates that are open anyway.
     gates: u32,
 }
 
-/// Waits for the moment at which replacing a schedule, on `clock`, does the least harm, does `replace`, and tells what may
-/// have leaked of `classes` classes. `rehearse` sends the kernel the like of it that it refuses: how long that takes is
-/// how long before the start of a cycle the request has to be sent.
+/// Waits for the moment at which replacing a schedule, on `clock`, does the least harm, calls `replace`, and returns the
+/// possible leak of `classes` classes. `rehearse` sends the kernel a similar request that it refuses: its duration is the
+/// time by which the request must precede the start of a cycle.
 ///
 /// # Errors
-/// What `replace` says.
+/// Any error of `replace`.
 pub(super) fn replace<E>(
     port: &str,
     schedules: Pair<'_>,
@@ -115,18 +115,18 @@ pub(super) fn replace<E>(
     Ok(Leak { port: port.to_owned(), bound_ns, classes })
 }
 
-/// Waits for a moment that leaves the request the time it needs. A rehearsal `took_ns`; what held one up may as well hold
-/// up the word to go: then that moment is over, and the next one is waited for.
+/// Waits for a moment that leaves the request enough time. A rehearsal took `took_ns`. If the thread is late, that moment has
+/// passed, and it waits for the next.
 fn await_moment(schedules: Pair<'_>, clock: Clock, took_ns: &[i64], every_class: u32) -> Option<Moment> {
     let longest_ns = took_ns.iter().copied().max().unwrap_or(0);
     let held_up_ns = longest_ns - took_ns.iter().copied().min().unwrap_or(0);
-    // Once more as long: what is not refused takes longer, and may be held up where no rehearsal was.
+    // Twice that time: an accepted request takes longer than a refused one, and may be delayed more than any rehearsal.
     let needed_ns = 2 * longest_ns + MARGIN_NS;
     let mut moments_left = MOMENTS;
     loop {
         let from_ns = clock.now_ns() + 2 * SPIN_NS;
         let moment = moment(schedules, from_ns, needed_ns + held_up_ns, every_class)?;
-        // Interrupted by a signal it spins for longer.
+        // After a signal it spins for longer.
         let _ = waiting::sleep_until(clock, moment.send_ns - SPIN_NS);
         while clock.now_ns() < moment.send_ns {
             std::hint::spin_loop();
@@ -138,8 +138,8 @@ fn await_moment(schedules: Pair<'_>, clock: Clock, took_ns: &[i64], every_class:
     }
 }
 
-/// The best moment after `from_ns`: before the first start of a new cycle at which every gate is open in the schedule that
-/// runs, or else most of them.
+/// The best moment after `from_ns`: before the first start of a new cycle at which every gate is open in the running
+/// schedule, or else at which most are.
 fn moment(schedules: Pair<'_>, from_ns: i64, lead_ns: i64, every_class: u32) -> Option<Moment> {
     let Pair { running, wanted } = schedules;
     let mut best: Option<Moment> = None;
@@ -149,7 +149,7 @@ fn moment(schedules: Pair<'_>, from_ns: i64, lead_ns: i64, every_class: u32) -> 
         let Some(start_ns) = start_ns else { break };
         let (end_ns, entry) = next_boundary(running, start_ns - 1)?;
         let entry = running.entries.get(entry)?;
-        // Not before the entry itself has begun: its gates are what counts.
+        // Not before the entry itself has begun, since its gates count.
         let since_ns = start_ns - (end_ns - i64::from(entry.interval_ns));
         let gates = entry.gates & every_class;
         let wanted_ns = if gates == every_class { lead_ns.max(ROOM_NS) } else { lead_ns };
@@ -165,16 +165,16 @@ fn moment(schedules: Pair<'_>, from_ns: i64, lead_ns: i64, every_class: u32) -> 
     best
 }
 
-/// When the first cycle of `schedule` at or after `after_ns` starts; its base time, where that is later.
+/// The start of the first cycle of `schedule` at or after `after_ns`; its base time, if that is later.
 fn start_of_cycle_after(schedule: &Schedule, after_ns: i64) -> Option<i64> {
-    // The cycle as it was said: the kernel reckons starts by that (taprio_get_start_time()).
+    // The cycle as it was requested, from which the kernel computes starts (taprio_get_start_time()).
     let cycle_ns = i64::try_from(taprio::cycle_ns(schedule)).ok().filter(|cycle| *cycle > 0)?;
     let ahead_ns = (schedule.base_time_ns - after_ns).rem_euclid(cycle_ns);
     Some((after_ns + ahead_ns).max(schedule.base_time_ns))
 }
 
-/// The first boundary after `at_ns`, and which entry ends there. The kernel goes by the sum of the entries where the cycle
-/// is said to be longer, and cuts them off where it is shorter.
+/// The first boundary after `at_ns`, and the entry that ends there. The kernel uses the sum of the entries if the requested
+/// cycle is longer, and cuts the entries off if it is shorter.
 fn next_boundary(schedule: &Schedule, at_ns: i64) -> Option<(i64, usize)> {
     let sum: u64 = schedule.entries.iter().map(|entry| u64::from(entry.interval_ns)).sum();
     let cycle = i64::try_from(taprio::cycle_ns(schedule).min(sum)).ok().filter(|cycle| *cycle > 0)?;
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leaks_where_every_gate_is_open_before_a_start() {
+    fn no_leak_if_every_gate_is_open_before_a_start() {
         let schedule = schedule(&[(1, 400_000), (2, 300_000), (3, 300_000)], 0);
         let moment = moment(Pair { running: &schedule, wanted: &schedule }, 5_000, 10_000, 3).unwrap();
         assert_eq!(
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_time_far_ahead_is_not_waited_for() {
+    fn a_base_time_in_the_far_future_is_not_waited_for() {
         let running = schedule(&[(1, 400_000), (2, 300_000)], 0);
         let wanted = Schedule { base_time_ns: 2 * AHEAD_NS_MAX, ..running.clone() };
         assert_eq!(moment(Pair { running: &running, wanted: &wanted }, 5_000, 10_000, 3), None);

@@ -1,8 +1,8 @@
 //! Keeping a switch alive.
 //!
-//! The kernel's gate timer is cancelled for good when the port loses its carrier, is set down, or gets another queue below
-//! the shaper (dev_deactivate() → taprio_reset() in net/sched/sch_taprio.c): the gates stay as they were, and what waits
-//! waits for ever. Sending the shaper again starts the timer again.
+//! The kernel cancels the gate timer for good when the port loses its carrier, is set down, or gets another queue below the
+//! shaper (dev_deactivate() → taprio_reset() in net/sched/sch_taprio.c). The gates then stay as they are, and frames that
+//! wait stay in the queue. Sending the shaper again restarts the timer.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use super::shaper::{HANDLE, to_kernel};
 #[derive(Debug)]
 pub struct Watch {
     monitor: Monitor,
-    /// Mends, and by nothing else: its port tells news of what mending itself stirred up from others'.
+    /// Used only for repairs: its port number distinguishes events that a repair caused from others.
     socket: RouteSocket,
     ports: BTreeMap<u32, Port>,
     remark: Option<String>,
@@ -31,8 +31,8 @@ struct Port {
     name: String,
     shaper: taprio::Taprio,
     has_carrier: bool,
-    /// Since when its gates stand still, on the monotonic clock.
-    stands_since_ns: Option<(i64, Cause)>,
+    /// The time since which its gates have stood still, on the monotonic clock.
+    stopped_since_ns: Option<(i64, Cause)>,
     dropped: u32,
 }
 
@@ -46,11 +46,11 @@ enum Cause {
 }
 
 impl Cause {
-    fn in_words(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Self::Carrier => "its carrier went, or it was set down",
             Self::Child => "a queue below its shaper was changed",
-            Self::Gone => "its shaper was taken away",
+            Self::Gone => "its shaper was removed",
             Self::Already => "its timer had been stopped before it was watched",
         }
     }
@@ -58,29 +58,29 @@ impl Cause {
 
 /// A port whose gates move again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Healed {
+pub struct Repaired {
     /// The port.
     pub port: String,
     /// Why they stood still.
     pub cause: &'static str,
-    /// For how long, in ns, from the news to the shaper's being there again.
+    /// For how long, in ns, from the event until the shaper was there again.
     pub stood_still_ns: u64,
     /// Frames that waited in it when it was sent again.
     pub waiting_frames: u32,
-    /// Frames that the shaper dropped meanwhile.
+    /// Frames that the shaper dropped in that time.
     pub dropped: u32,
-    /// Why it could not be mended; the next news are another chance.
+    /// Why the repair failed; the next event triggers another attempt.
     pub failed: Option<String>,
 }
 
 impl Watch {
-    /// Begins to watch the ports of `settings` that have shapers. Gates that stand still already are mended by the first
-    /// look.
+    /// Begins to watch the ports of `settings` that have shapers. The first call of [`Self::look`] repairs gates that stand
+    /// still already.
     ///
     /// # Errors
-    /// In words, if the kernel does not tell news.
+    /// A message for the user, if the kernel does not report events.
     pub fn begin(settings: &Settings) -> Result<Self, String> {
-        let monitor = Monitor::open().map_err(|error| format!("the kernel tells no news: {error}"))?;
+        let monitor = Monitor::open().map_err(|error| format!("the kernel reports no events: {error}"))?;
         let socket = RouteSocket::open().map_err(|error| format!("no socket to the kernel: {error}"))?;
         let mut ports = BTreeMap::new();
         for port in &settings.ports {
@@ -88,86 +88,84 @@ impl Watch {
             let name = port.interface.clone();
             let link = links::find(&name).map_err(|error| error.to_string())?;
             let link = link.ok_or_else(|| format!("there is no interface {name}"))?;
-            let (dropped, stands) = (counters(&name).1, stands_already(&name));
+            let (dropped, stands) = (counters(&name).1, missing_shaper(&name));
             let watched = Port {
                 name,
                 shaper: to_kernel(shaper),
                 has_carrier: link.is_up && link.has_carrier,
-                stands_since_ns: stands.map(|cause| (Clock::Monotonic.now_ns(), cause)),
+                stopped_since_ns: stands.map(|cause| (Clock::Monotonic.now_ns(), cause)),
                 dropped,
             };
             ports.insert(link.index, watched);
         }
         let mut watch = Self { monitor, socket, ports, remark: None };
-        watch.remark = watch.find_standing().err().map(|error| {
-            format!(
-                "{error}: gates that stand still already are not seen; only what stops them from now on is"
-            )
+        watch.remark = watch.find_stopped().err().map(|error| {
+            format!("{error}: gates that stand still already are not detected; only new stops are")
         });
         Ok(watch)
     }
 
-    /// What could not be looked at.
+    /// What could not be examined.
     pub fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
     }
 
-    /// Notes the gates that stand still before any news.
-    fn find_standing(&mut self) -> Result<(), KernelFileError> {
+    /// Records the gates that stand still before any event.
+    fn find_stopped(&mut self) -> Result<(), KernelFileError> {
         let there: Vec<&mut Port> =
-            self.ports.values_mut().filter(|port| port.stands_since_ns.is_none()).collect();
+            self.ports.values_mut().filter(|port| port.stopped_since_ns.is_none()).collect();
         let shapers: Vec<&taprio::Taprio> = there.iter().map(|port| &port.shaper).collect();
-        let standing = gate_timers::standing(&shapers)?;
+        let stopped = gate_timers::stopped(&shapers)?;
         let now_ns = Clock::Monotonic.now_ns();
-        for (port, _) in there.into_iter().zip(standing).filter(|(_, stands)| *stands) {
-            port.stands_since_ns = Some((now_ns, Cause::Already));
+        for (port, _) in there.into_iter().zip(stopped).filter(|(_, stands)| *stands) {
+            port.stopped_since_ns = Some((now_ns, Cause::Already));
         }
         Ok(())
     }
 
-    /// What to wait on for news.
+    /// The socket on which to wait for events.
     pub fn monitor(&self) -> &Monitor {
         &self.monitor
     }
 
-    /// Hears the news and mends what they tell of.
+    /// Reads the events and repairs the ports that they affect.
     ///
     /// # Errors
-    /// In words, if the kernel tells no more.
-    pub fn look(&mut self) -> Result<Vec<Healed>, String> {
+    /// A message for the user, if the kernel reports no more events.
+    pub fn look(&mut self) -> Result<Vec<Repaired>, String> {
         match self.monitor.news() {
-            Ok(news) => news.iter().for_each(|message| self.hear(message)),
-            // More news than there was room for: anything may have happened.
+            Ok(news) => news.iter().for_each(|message| self.receive(message)),
+            // Events were lost, so any of them may have happened.
             Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => self.suspect_everything(),
-            Err(error) => return Err(format!("the kernel tells no more news: {error}")),
+            Err(error) => return Err(format!("the kernel reports no more events: {error}")),
         }
         let socket = &self.socket;
-        Ok(self.ports.values_mut().filter_map(|port| mend(port, socket)).collect())
+        Ok(self.ports.values_mut().filter_map(|port| repair(port, socket)).collect())
     }
 
-    fn hear(&mut self, message: &Message) {
+    fn receive(&mut self, message: &Message) {
         let now_ns = Clock::Monotonic.now_ns();
         if let Some((link, gone)) = links::changed_link(message)
             && let Some(port) = self.ports.get_mut(&link.index)
         {
             let has_carrier = link.is_up && link.has_carrier && !gone;
             if port.has_carrier && !has_carrier {
-                port.stands_since_ns.get_or_insert((now_ns, Cause::Carrier));
+                port.stopped_since_ns.get_or_insert((now_ns, Cause::Carrier));
             }
             port.has_carrier = has_carrier;
         }
         let Some(port) = qdiscs::device_of(message).and_then(|index| self.ports.get_mut(&index)) else {
             return;
         };
-        // Nothing was sent yet where the port is 0, as it is of news of the kernel's own doing.
+        // The port is 0 in events that the kernel itself caused, and in this socket before it has sent anything.
         if message.port != 0 && self.socket.port().is_ok_and(|own| own == message.port) {
             return;
         }
         let Some(qdisc) = qdiscs::Qdisc::read(message) else { return };
         if qdisc.parent >> 16 == u32::from(HANDLE) {
-            port.stands_since_ns.get_or_insert((now_ns, Cause::Child));
+            port.stopped_since_ns.get_or_insert((now_ns, Cause::Child));
         } else if qdisc.parent == ROOT && (qdisc.kind != "taprio" || is_deletion(message)) {
-            port.stands_since_ns.get_or_insert((now_ns, Cause::Gone));
+            port.stopped_since_ns.get_or_insert((now_ns, Cause::Gone));
         }
     }
 
@@ -176,7 +174,7 @@ impl Watch {
         for port in self.ports.values_mut() {
             let link = links::find(&port.name).ok().flatten();
             port.has_carrier = link.is_some_and(|link| link.is_up && link.has_carrier);
-            port.stands_since_ns.get_or_insert((now_ns, Cause::Carrier));
+            port.stopped_since_ns.get_or_insert((now_ns, Cause::Carrier));
         }
     }
 }
@@ -191,26 +189,26 @@ fn is_deletion(message: &Message) -> bool {
 }
 
 /// Whether the shaper is missing from the beginning.
-fn stands_already(name: &str) -> Option<Cause> {
+fn missing_shaper(name: &str) -> Option<Cause> {
     let ours = |(kind, handle): &(String, u32)| kind == "taprio" && handle >> 16 == u32::from(HANDLE);
     let there = qdiscs::classes_of(name).is_ok_and(|classes| classes.iter().any(ours));
     (!there).then_some(Cause::Gone)
 }
 
 /// Sends the shaper again, once its port has a carrier.
-fn mend(port: &mut Port, socket: &RouteSocket) -> Option<Healed> {
+fn repair(port: &mut Port, socket: &RouteSocket) -> Option<Repaired> {
     if !port.has_carrier {
         return None;
     }
-    let (since_ns, cause) = port.stands_since_ns.take()?;
+    let (since_ns, cause) = port.stopped_since_ns.take()?;
     let (waiting_frames, dropped) = counters(&port.name);
     let failed = taprio::replace_by(socket, &port.name, &port.shaper).err().map(|error| error.to_string());
     let stood_still_ns = (Clock::Monotonic.now_ns() - since_ns).max(0).unsigned_abs();
     let dropped_meanwhile = dropped.saturating_sub(port.dropped);
     port.dropped = dropped;
-    Some(Healed {
+    Some(Repaired {
         port: port.name.clone(),
-        cause: cause.in_words(),
+        cause: cause.describe(),
         stood_still_ns,
         waiting_frames,
         dropped: dropped_meanwhile,
@@ -218,7 +216,7 @@ fn mend(port: &mut Port, socket: &RouteSocket) -> Option<Healed> {
     })
 }
 
-/// Frames that wait in the shaper, and that it dropped.
+/// Frames that wait in the shaper, and frames that it dropped.
 fn counters(name: &str) -> (u32, u32) {
     let shown = taprio::shown(name).ok().flatten();
     shown.map_or((0, 0), |shown| (shown.waiting_frames, shown.dropped))

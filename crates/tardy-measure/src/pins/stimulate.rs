@@ -16,7 +16,7 @@ use tardy_sys::scheduling::{self, Scheduling};
 use tardy_sys::signals::EndSignals;
 
 use tardy_probe::gpio;
-use tardy_probe::gpio::square_wave::{Beside, Pairing, SquareWave, take_edges};
+use tardy_probe::gpio::square_wave::{Pairing, SquareWave, WaveObserver, take_edges};
 
 use super::{HeldPin, PinGuard};
 
@@ -112,7 +112,7 @@ struct Answers<'a> {
     builder: SeriesBuilder,
 }
 
-impl Beside for Answers<'_> {
+impl WaveObserver for Answers<'_> {
     fn take_answers(&mut self) -> io::Result<()> {
         let Self { line, pairing, rises, start_ns, builder } = self;
         let Some(line) = line else { return Ok(()) };

@@ -1,26 +1,28 @@
-//! Claiming a line, with a name that everybody else can see.
+//! Claiming a line under a name that other processes can see.
 
 use gpiocdev::Request;
 use gpiocdev::line::{EdgeDetection, EventClock, Value};
 use gpiocdev::request::Builder;
 use tardy_record::pins::Line;
 
-/// The name under which tardy claims lines.
+/// The consumer name of tardy's lines.
 pub const CONSUMER: &str = "tardy";
 
-/// Edges that the kernel keeps for a thread that does not come to read them: what is more is lost, and counted by the
-/// gaps in their numbers.
+/// Edges that the kernel keeps for a thread that does not read them. Further edges are lost, and counted by the gaps in
+/// the edges' numbers.
 const EVENTS_QUEUED: u32 = 64;
-/// Edges of an echo that the kernel keeps: the most that it does for one line (GPIO_V2_LINES_MAX * 16 in linux/gpio.h).
+/// Edges of an echo that the kernel keeps: its limit for one line (GPIO_V2_LINES_MAX * 16 in linux/gpio.h).
 const ECHOES_QUEUED: u32 = 1024;
 
-/// Claims `line` as an input whose rising edges are told, with their times on the monotonic clock.
+/// Claims `line` as an input that reports rising edges with their times on the monotonic clock.
 ///
 /// # Errors
-/// In words: taken, not allowed, or without edge detection.
+/// A message for the user: the line is in use, not permitted, or without edge detection.
 pub fn input_with_events(line: &Line) -> Result<Request, String> {
-    let told = |error: String| {
-        format!("{error}; a line that cannot interrupt has no edge events: --answer-by busy needs none")
+    let describe = |error: String| {
+        format!(
+            "{error}; a line that cannot interrupt has no edge events: --answer-by busy needs no interrupt"
+        )
     };
     claim(line, |builder| {
         builder
@@ -29,15 +31,15 @@ pub fn input_with_events(line: &Line) -> Result<Request, String> {
             .with_event_clock(EventClock::Monotonic)
             .with_kernel_event_buffer_size(EVENTS_QUEUED)
     })
-    .map_err(told)
+    .map_err(describe)
 }
 
-/// Claims `line` as an input whose edges are told both ways, with room for so many as the kernel allows.
+/// Claims `line` as an input that reports both edges, with the largest buffer that the kernel allows.
 ///
 /// # Errors
-/// In words.
+/// A message for the user.
 pub fn input_with_both_edges(line: &Line) -> Result<Request, String> {
-    let told = |error: String| format!("{error}; an echo needs a line that can interrupt");
+    let describe = |error: String| format!("{error}; an echo needs a line that can interrupt");
     claim(line, |builder| {
         builder
             .as_input()
@@ -45,13 +47,13 @@ pub fn input_with_both_edges(line: &Line) -> Result<Request, String> {
             .with_event_clock(EventClock::Monotonic)
             .with_kernel_event_buffer_size(ECHOES_QUEUED)
     })
-    .map_err(told)
+    .map_err(describe)
 }
 
 /// Claims `line` as an input.
 ///
 /// # Errors
-/// In words.
+/// A message for the user.
 pub fn input(line: &Line) -> Result<Request, String> {
     claim(line, Builder::as_input)
 }
@@ -59,15 +61,15 @@ pub fn input(line: &Line) -> Result<Request, String> {
 /// Claims `line` as an output that is low.
 ///
 /// # Errors
-/// In words.
+/// A message for the user.
 pub fn output_low(line: &Line) -> Result<Request, String> {
     claim(line, |builder| builder.as_output(Value::Inactive))
 }
 
-/// Makes `line` an input again, and lets go of it.
+/// Makes `line` an input again and releases it.
 ///
 /// # Errors
-/// In words.
+/// A message for the user.
 pub fn to_input(line: &Line) -> Result<(), String> {
     input(line).map(drop)
 }
@@ -81,7 +83,7 @@ fn claim(line: &Line, settings: impl FnOnce(&mut Builder) -> &mut Builder) -> Re
     })
 }
 
-/// Who has the line, where the kernel says.
+/// The consumer of the line, if the kernel reports one.
 fn holder(line: &Line) -> Option<String> {
     let info = gpiocdev::chip::Chip::from_path(tardy_sys::gpio::device_path(&line.chip))
         .ok()?

@@ -1,7 +1,7 @@
 //! Claiming GPIO lines for a measuring thread, and driving one as a stimulus.
 //!
 //! Lines are claimed through the character device's second interface (Linux 5.10) with the crate `gpiocdev`, or for
-//! comparison through the older sysfs interface ([`sysfs`]). The calls that are measured are tardy-sys's (`gpio.rs`,
+//! comparison through the older sysfs interface ([`sysfs`]). The measured calls are tardy-sys's (`gpio.rs`,
 //! `gpio_sysfs.rs`), because those of the crate allocate.
 
 mod claim;

@@ -1,20 +1,20 @@
-//! Boards whose lines can be written through registers that a program may map, without a system call.
+//! Boards whose lines can be written without a system call, through registers that a program may map.
 
 use tardy_record::pins::Line;
 use tardy_sys::gpio_registers::Registers;
 
-/// The device that maps the page of GPIO registers and nothing else (bcm2835-gpiomem, of Raspberry Pi's own kernels).
+/// The device that maps only the page of GPIO registers (bcm2835-gpiomem, in Raspberry Pi's own kernels).
 pub const GPIOMEM: &str = "/dev/gpiomem";
 
 /// A kind of chip behind [`GPIOMEM`].
 struct Kind {
-    /// What its driver calls it.
+    /// Its label from the driver.
     label: &'static str,
-    /// How many lines it has.
+    /// The number of its lines.
     lines: u32,
-    /// The first of its registers that set lines, 32 in each; offsets in the page.
+    /// The offset in the page of the first register that sets lines, 32 lines each.
     set: usize,
-    /// The same that clear them.
+    /// The same for the registers that clear lines.
     clear: usize,
 }
 
@@ -28,19 +28,19 @@ const KINDS: [Kind; 2] = [
 /// The registers of `line`.
 ///
 /// # Errors
-/// In words, if its chip has none that are known.
+/// A message for the user, if the chip's registers are not known.
 pub fn registers(line: &Line) -> Result<Registers, String> {
     let Some(kind) = KINDS.iter().find(|kind| kind.label == line.label) else {
         let known = KINDS.map(|kind| kind.label).join(", ");
         return Err(format!(
-            "gpiomem: the registers of {} ({}) are not known, only those of {known}, which Raspberry Pis up to the 4 have; \
+            "gpiomem: the registers of {} ({}) are not known; only those of {known} are, of Raspberry Pis up to the 4; \
              --through chardev works on any chip",
             line.chip, line.label
         ));
     };
     if line.offset >= kind.lines {
         return Err(format!(
-            "gpiomem: {} is no line of a {}, which has {}",
+            "gpiomem: {} is not a line of a {}, which has {}",
             line.place(),
             kind.label,
             kind.lines
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_line_has_a_bit_of_its_own() {
+    fn each_line_has_its_own_bit() {
         let line =
             |label: &str, offset| Line { chip: "gpiochip0".into(), label: label.into(), offset, name: None };
         let of = |offset| registers(&line("pinctrl-bcm2835", offset)).unwrap();

@@ -1,4 +1,4 @@
-//! A line that is made high and low at a period: the stimulus of a reaction, and which answer belongs to which rise.
+//! A square wave on a line: the stimulus of a reaction, and the assignment of answers to rises.
 
 use std::io;
 
@@ -8,38 +8,38 @@ use tardy_sys::waiting::Sleeper;
 
 use crate::timer::grid::{Deadlines, DitheredGrid, Schedule};
 
-/// When it rises.
+/// When the line rises.
 #[derive(Clone, Copy, Debug)]
 pub struct SquareWave {
     /// The first rise, monotonic.
     pub first_ns: u64,
     /// From one rise to the next.
     pub period_ns: u64,
-    /// Each is put off at random by up to this, no more than half of the period.
+    /// Each rise is delayed at random by less than this, at most half of the period.
     pub dither_ns: u64,
-    /// Seeds the dither.
+    /// Seed of the dither.
     pub seed: u64,
 }
 
-/// What goes on beside it.
-pub trait Beside {
-    /// The line is about to rise again, or has for the last time a period ago: what has come back since is to be taken.
+/// Work that is done while the wave runs.
+pub trait WaveObserver {
+    /// The line is about to rise again, or last rose a period ago: read the answers that have arrived since.
     fn take_answers(&mut self) -> io::Result<()>;
 
-    /// The clock was read, and the line rises as the next thing.
+    /// The clock was read, and the line rises next.
     fn rises(&mut self, at_ns: u64);
 }
 
 impl SquareWave {
-    /// Drives `line` for as long as `goes_on` says so of the next deadline.
+    /// Drives `line` while `goes_on` returns true for the next deadline.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// Any error of the kernel.
     pub fn drive(
         self,
         line: OneLine<'_>,
         mut goes_on: impl FnMut(u64) -> bool,
-        beside: &mut impl Beside,
+        observer: &mut impl WaveObserver,
     ) -> io::Result<()> {
         let (mut clock, mut sleeper) = (ClockReader::new(Clock::Monotonic), Sleeper::new(Clock::Monotonic));
         let mut deadlines = DitheredGrid::new(Schedule {
@@ -53,9 +53,9 @@ impl SquareWave {
         let mut last_ns = self.first_ns as i64;
         while goes_on(deadlines.next_ns() as u64) {
             sleeper.sleep_until(deadlines.next_ns())?;
-            beside.take_answers()?;
+            observer.take_answers()?;
             let now_ns = clock.now_ns();
-            beside.rises(now_ns as u64);
+            observer.rises(now_ns as u64);
             line.set(true)?;
             deadlines.pass(now_ns);
             sleeper.sleep_until(now_ns + high_ns)?;
@@ -63,14 +63,14 @@ impl SquareWave {
             last_ns = now_ns;
         }
         sleeper.sleep_until(last_ns + self.period_ns as i64)?;
-        beside.take_answers()
+        observer.take_answers()
     }
 }
 
-/// Hands the times of the edges that have come on a line that never waits to `take`.
+/// Passes the times of the pending edges of a non-blocking line to `take`.
 ///
 /// # Errors
-/// Whatever the kernel says.
+/// Any error of the kernel.
 pub fn take_edges(line: OneLine<'_>, mut take: impl FnMut(u64)) -> io::Result<()> {
     let mut events = Events::default();
     loop {
@@ -83,26 +83,26 @@ pub fn take_edges(line: OneLine<'_>, mut take: impl FnMut(u64)) -> io::Result<()
     }
 }
 
-/// Which answer belongs to which rise: of one that came twice the first, and an answer that two rises preceded is the later
-/// one's, as an instrument would have it.
+/// Assigns answers to rises, as an instrument does: the first answer counts, and an answer after two rises belongs to the
+/// later one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pairing {
     waiting_since_ns: Option<u64>,
 }
 
 impl Pairing {
-    /// It rose; answers of before were to be told before. Whether the rise before went unanswered.
+    /// Reports a rise, after all earlier answers. Returns whether the rise before was left unanswered.
     pub fn rose(&mut self, at_ns: u64) -> bool {
         self.waiting_since_ns.replace(at_ns).is_some()
     }
 
-    /// An answer came back. How long it took, if it is anybody's.
+    /// Reports an answer. Returns its latency, or `None` if it belongs to no rise.
     pub fn answered(&mut self, at_ns: u64) -> Option<u64> {
         let rose_ns = self.waiting_since_ns.take_if(|rose_ns| *rose_ns <= at_ns)?;
         Some(at_ns - rose_ns)
     }
 
-    /// The last rise has been waited for long enough. Whether it went unanswered.
+    /// Ends the wait for the last rise. Returns whether it was left unanswered.
     pub fn end(&mut self) -> bool {
         self.waiting_since_ns.take().is_some()
     }
@@ -115,14 +115,14 @@ mod tests {
     #[test]
     fn each_rise_has_one_answer_or_none() {
         let mut pairing = Pairing::default();
-        assert_eq!(pairing.answered(50), None, "of nothing");
+        assert_eq!(pairing.answered(50), None, "before the first rise");
         assert!(!pairing.rose(100));
         assert_eq!(
             (pairing.answered(90), pairing.answered(130), pairing.answered(140)),
             (None, Some(30), None)
         );
-        assert!(!pairing.rose(200), "the one before was answered");
-        assert!(pairing.rose(300), "and this one was not");
+        assert!(!pairing.rose(200), "the first rise was answered");
+        assert!(pairing.rose(300), "the second was not");
         assert_eq!(pairing.answered(310), Some(10));
         assert!(!pairing.rose(400));
         assert!(pairing.end() && !pairing.end());

@@ -1,7 +1,7 @@
-//! Lines in sysfs (`/sys/class/gpio`), the interface before the character device (Documentation/ABI/obsolete/sysfs-gpio): a
-//! line has a number of the whole machine, is exported by it, and then has files of its own.
+//! Lines in sysfs (`/sys/class/gpio`), the interface before the character device (Documentation/ABI/obsolete/sysfs-gpio). A
+//! line has a machine-wide number. Once exported by that number, it has its own files.
 //!
-//! What is exported stays so when its process has died: giving it back is the guard's.
+//! A line stays exported after its process has died; the guard releases it.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use tardy_sys::kernel_files::KernelFiles;
 const CLASS: &str = "/sys/class/gpio";
 const DEVICES: &str = "/sys/bus/gpio/devices";
 
-/// The number of `line`: that of its chip's first line, and its place on the chip.
+/// The number of `line`: that of its chip's first line plus its offset on the chip.
 ///
 /// # Errors
-/// In words: the kernel has no such interface, or no such chip in it.
+/// A message for the user, if the kernel has no such interface, or no such chip in it.
 pub fn number(files: &KernelFiles, line: &Line) -> Result<u32, String> {
     if !files.exists(&format!("{CLASS}/export")) {
         return Err(format!(
-            "this kernel has no {CLASS}: the old interface is an option that many leave out (CONFIG_GPIO_SYSFS); \
-             the character device needs none of it"
+            "this kernel has no {CLASS}: many kernels leave out this old interface (CONFIG_GPIO_SYSFS); \
+             the character device does not need it"
         ));
     }
     let path = |path: String| files.resolve(&path).canonicalize().ok();
     let device = path(format!("{DEVICES}/{}", line.chip));
-    // The two know each other only by the device that they are of.
+    // The two are related only through their common device.
     let parent = device.as_deref().and_then(Path::parent);
     let chips = files.names(CLASS).map_err(|error| error.to_string())?;
     for chip in chips.iter().filter(|name| name.starts_with("gpiochip")) {
@@ -38,18 +38,18 @@ pub fn number(files: &KernelFiles, line: &Line) -> Result<u32, String> {
             return Ok(base + line.offset);
         }
     }
-    Err(format!("{} ({}) is not in {CLASS}; the character device needs none of it", line.chip, line.label))
+    Err(format!("{} ({}) is not in {CLASS}; the character device does not need it", line.chip, line.label))
 }
 
 /// Exports `line` as an input whose rising edges can be waited for.
 ///
 /// # Errors
-/// In words: somebody has it, or it cannot interrupt.
+/// A message for the user, if the line is in use or cannot interrupt.
 pub fn input_with_edges(files: &KernelFiles, line: &Line) -> Result<ValueFile, String> {
     let directory = export(files, line)?;
     set(files, &directory, "direction", "in")?;
     set(files, &directory, "edge", "rising").map_err(|error| {
-        format!("{error}; a line that cannot interrupt has no edges: --answer-by busy needs none")
+        format!("{error}; a line that cannot interrupt has no edges: --answer-by busy needs no interrupt")
     })?;
     value(files, &directory, false)
 }
@@ -57,17 +57,17 @@ pub fn input_with_edges(files: &KernelFiles, line: &Line) -> Result<ValueFile, S
 /// Exports `line` as an output that is low.
 ///
 /// # Errors
-/// In words.
+/// A message for the user, if the line is in use.
 pub fn output_low(files: &KernelFiles, line: &Line) -> Result<ValueFile, String> {
     let directory = export(files, line)?;
     set(files, &directory, "direction", "low")?;
     value(files, &directory, true)
 }
 
-/// Makes line `number` an input and not exported any more; nothing where it is not. Whether it was.
+/// Makes line `number` an input and unexports it. Returns whether it was exported.
 ///
 /// # Errors
-/// In words.
+/// A message for the user.
 pub fn unexport(files: &KernelFiles, number: u32, line: &Line) -> Result<bool, String> {
     let Some(directory) = directory(files, number, line) else { return Ok(false) };
     let made_input = set(files, &directory, "direction", "in");
@@ -78,13 +78,14 @@ pub fn unexport(files: &KernelFiles, number: u32, line: &Line) -> Result<bool, S
 fn export(files: &KernelFiles, line: &Line) -> Result<String, String> {
     let number = number(files, line)?;
     files.write(&format!("{CLASS}/export"), &number.to_string()).map_err(|error| {
-        format!("{} cannot be exported as {number}: {error}; somebody else may have it", line.place())
+        format!("{} cannot be exported as {number}: {error}; another process may be using it", line.place())
     })?;
     directory(files, number, line)
-        .ok_or_else(|| format!("{} was exported as {number}, and has no directory in {CLASS}", line.place()))
+        .ok_or_else(|| format!("{} was exported as {number} but has no directory in {CLASS}", line.place()))
 }
 
-/// The files of an exported line: called by its number, or by the name that its driver gives it (gpiod_export()).
+/// The files of an exported line. Their directory is called by its number, or by the name from its driver
+/// (gpiod_export()).
 fn directory(files: &KernelFiles, number: u32, line: &Line) -> Option<String> {
     let named = line.name.iter().cloned();
     let names = std::iter::once(format!("gpio{number}")).chain(named.filter(|name| !name.contains('/')));
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_number_of_its_chip_and_its_own() {
+    fn a_line_has_the_number_of_its_chip_plus_its_own() {
         let (root, files) = tree();
         assert_eq!(number(&files, &line(3, None)), Ok(603));
         let stranger = Line { chip: "gpiochip7".into(), ..line(0, None) };
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exported_line_is_found_by_number_or_name_and_given_back() {
+    fn an_exported_line_is_found_by_number_or_name_and_released() {
         let (root, files) = tree();
         for (directory, name) in [("gpio603", None), ("reset", Some("reset"))] {
             let exported = root.path().join("sys/class/gpio").join(directory);

@@ -1,17 +1,17 @@
-//! The fake: gaps made up from a seed, without waiting. A tick every 4 ms, a controller that interrupts every 125 us
-//! and now and then forgets to, and something at random.
+//! The fake: gaps generated from a seed, without waiting. A tick every 4 ms, a controller that interrupts every 125 us and
+//! sometimes skips one, and random interruptions.
 
 use tardy_record::gaps::Gap;
 
 const TICK_NS: u64 = 4_000_000;
 const CONTROLLER_NS: u64 = 125_000;
 
-/// Makes gaps up, in the order of time.
+/// Generates gaps in the order of time.
 pub(crate) struct FakeGaps {
     tick_ns: u64,
     controller_ns: u64,
     random_ns: u64,
-    /// The last gap ended here.
+    /// End of the last gap.
     free_ns: u64,
     state: u64,
 }
@@ -32,7 +32,7 @@ impl FakeGaps {
     pub(crate) fn next(&mut self) -> Gap {
         loop {
             let gap = self.due();
-            // While it stood still it could not notice another one.
+            // Another gap during this one would go unnoticed.
             if gap.at_ns > self.free_ns {
                 self.free_ns = gap.at_ns + gap.length_ns;
                 return gap;

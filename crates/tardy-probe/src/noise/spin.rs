@@ -1,9 +1,9 @@
-//! The loop itself. What it does between two readings of the counter is what it cannot see below, so it does next to
-//! nothing: it compares the distance with the threshold and the time with the next moment at which there is more to do.
+//! The loop itself. It cannot notice a gap while it does other work, so between two readings of the counter it only
+//! compares their difference with the threshold, and the time with the next moment at which there is more to do.
 
 use tardy_sys::cycle_counter::Ticks;
 
-/// Why the loop came back.
+/// Why the loop returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// The last reading but one.
@@ -22,7 +22,7 @@ pub(super) fn spin<T: Ticks>(ticks: &mut T, since: u64, threshold: u64, attend_a
     loop {
         let now = ticks.now();
         loops += 1;
-        // A counter that steps back by a tick or two, as rdtsc may without a fence, is no gap.
+        // A counter that steps back by a tick or two, as rdtsc may without a fence, is not a gap.
         if now.saturating_sub(before) >= threshold || now >= attend_at {
             return Seen { before, now, loops };
         }
@@ -30,7 +30,7 @@ pub(super) fn spin<T: Ticks>(ticks: &mut T, since: u64, threshold: u64, attend_a
     }
 }
 
-/// The shortest and the usual turn of the loop, in ticks: from as many turns as are quickly made.
+/// The shortest and the usual turn of the loop, in ticks, from as many turns as take little time.
 pub(super) fn turn<T: Ticks>(ticks: &mut T) -> Turn {
     const ROUNDS: usize = 101;
     const TURNS: u64 = 100;
@@ -61,7 +61,7 @@ pub(super) struct Turn {
 mod tests {
     use super::*;
 
-    /// A counter that counts what it is told.
+    /// A counter that returns given readings.
     struct Told(std::vec::IntoIter<u64>);
 
     impl Ticks for Told {
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_between_two_readings_and_a_step_back_is_none() {
+    fn a_gap_is_between_two_readings_and_a_step_back_is_not_a_gap() {
         let mut ticks = Told(vec![110, 120, 118, 130, 190, 999].into_iter());
         let seen = spin(&mut ticks, 100, 50, u64::MAX);
         assert_eq!((seen.before, seen.now, seen.loops), (130, 190, 5));
     }
 
     #[test]
-    fn it_comes_back_when_it_is_time() {
+    fn the_loop_returns_at_the_given_time() {
         let mut ticks = Told(vec![110, 120, 130].into_iter());
         assert_eq!(spin(&mut ticks, 100, 50, 120).now, 120);
     }

@@ -1,5 +1,5 @@
-//! When the stimulus was driven last, from the thread that drives it to the one that answers, in two cells of the map's
-//! header.
+//! The last rise of the stimulus, passed from the thread that drives it to the thread that answers, in two cells of the
+//! map's header.
 
 use tardy_sys::cell64::Cell64;
 use tardy_sys::shared_map::SharedMap;
@@ -9,13 +9,13 @@ use crate::cells::{HEADER_DRIVEN_AT, HEADER_DRIVEN_COUNT};
 /// The last rise of the stimulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rise {
-    /// How many there have been, this one included.
+    /// The number of rises so far, this one included.
     pub(super) count: u64,
-    /// The clock, monotonic, right before it was written.
+    /// The time right before the write, monotonic.
     pub(super) at_ns: u64,
 }
 
-/// Where the two threads leave it.
+/// The cells that the two threads share.
 #[derive(Clone, Copy)]
 pub(super) struct Driven<'a> {
     count: &'a Cell64,
@@ -27,15 +27,15 @@ impl<'a> Driven<'a> {
         Self { count: map.header(HEADER_DRIVEN_COUNT), at_ns: map.header(HEADER_DRIVEN_AT) }
     }
 
-    /// Says that the stimulus is about to rise. Only the thread that drives it may.
+    /// Announces a rise of the stimulus. Only the thread that drives it may call this.
     #[inline(always)]
     pub(super) fn set(self, rise: Rise) {
         self.at_ns.set(rise.at_ns);
         self.count.set(rise.count);
     }
 
-    /// The last rise. An edge that it made is seen later than what is written here: a system call, a wire and another
-    /// system call lie between.
+    /// The last rise. The edge that it caused is seen later than this value is written: a system call, a wire and another
+    /// system call are between the two.
     #[inline(always)]
     pub(super) fn last(self) -> Rise {
         loop {

@@ -1,13 +1,13 @@
-//! The fake: edges made up from a seed, without waiting. One every ms or so, answered after some us; now and then so late
-//! that the next one comes before, and once in a while the queue loses some.
+//! The fake: edges generated from a seed, without waiting. One comes about every ms and is answered after some us. A few
+//! answers come after the next edge, and the queue loses some edges.
 
 use super::driven::Rise;
-use super::inlet::Edge;
+use super::edge_source::Edge;
 
 const PERIOD_NS: u64 = 1_000_000;
 const LATE_NS: u64 = 1_400_000;
 
-/// Makes reactions up, in the order of time.
+/// Generates reactions in the order of time.
 pub(super) struct FakeReactions {
     at_ns: u64,
     count: u64,
@@ -15,13 +15,13 @@ pub(super) struct FakeReactions {
     counts_edges: bool,
 }
 
-/// What lies between the stimulus and the edge's time stamp.
+/// From the stimulus to the edge's time stamp.
 pub(super) const INTERRUPT_NS: u64 = 1_300;
-/// What lies between the answer and its time stamp where it is read back.
+/// From the answer to its time stamp when it is read back.
 pub(super) const ECHO_NS: u64 = 1_100;
 
-/// A reaction that never was.
-pub(super) struct Made {
+/// A synthetic reaction.
+pub(super) struct FakeReaction {
     pub(super) edge: Edge,
     pub(super) running_ns: u64,
     pub(super) answered_ns: u64,
@@ -29,13 +29,13 @@ pub(super) struct Made {
 }
 
 impl FakeReactions {
-    /// Edges from `start_ns` on, from this seed, for a thread that is told their numbers or not.
+    /// Edges from `start_ns` on, from this seed, for a thread that learns their numbers or not.
     pub(super) fn new(start_ns: u64, seed: u64, counts_edges: bool) -> Self {
         Self { at_ns: start_ns, count: 0, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, counts_edges }
     }
 
     /// The next reaction.
-    pub(super) fn next(&mut self) -> Made {
+    pub(super) fn next(&mut self) -> FakeReaction {
         let spread = self.random();
         self.count += 1;
         let lost = if self.count.is_multiple_of(997) { 2 } else { 0 };
@@ -44,12 +44,12 @@ impl FakeReactions {
         let running_ns = self.at_ns + late_ns;
         let since_last = if self.counts_edges { 1 + lost } else { 1 };
         let edge = Edge { since_last, read: 1, first_ns: self.at_ns, at_ns: self.at_ns };
-        // By the time of so late an answer the stimulus has risen again.
+        // When so late an answer is written, the stimulus has risen again.
         let overtaken = late_ns >= PERIOD_NS;
         let since_ns = if overtaken { PERIOD_NS } else { 0 };
         let rise =
             Rise { count: self.count + u64::from(overtaken), at_ns: self.at_ns + since_ns - INTERRUPT_NS };
-        Made { edge, running_ns, answered_ns: running_ns + 1_800 + spread % 300, rise }
+        FakeReaction { edge, running_ns, answered_ns: running_ns + 1_800 + spread % 300, rise }
     }
 
     fn random(&mut self) -> u64 {

@@ -1,9 +1,9 @@
 //! The reaction probe: a thread waits for an edge on one line of a GPIO chip, and answers on another.
 
-mod book;
 mod driven;
+mod edge_accounting;
+mod edge_source;
 mod fake;
-mod inlet;
 mod stimulus;
 mod storm;
 mod thread;

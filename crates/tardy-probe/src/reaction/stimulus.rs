@@ -1,8 +1,8 @@
-//! The thread that makes the stimulus: it drives a line at a period, with dither, and reads the answer back where a wire
-//! brings it.
+//! The thread that generates the stimulus: it drives a line at a period, with dither, and reads the answer back if a wire
+//! returns it.
 //!
-//! The clock is read right before the write. What the thread itself is late changes when an edge comes, and no
-//! measurement.
+//! The clock is read right before the write. The lateness of this thread changes when an edge comes, but not what is
+//! measured.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,9 +17,9 @@ use tardy_sys::thread_usage::{self, ThreadUsage};
 use super::driven::{Driven, Rise};
 use crate::cells::Stage;
 use crate::gpio;
-use crate::gpio::square_wave::{Beside, Pairing, SquareWave, take_edges};
+use crate::gpio::square_wave::{Pairing, SquareWave, WaveObserver, take_edges};
 use crate::order::Order;
-use crate::seat;
+use crate::thread_setup;
 use crate::timer::Prepared;
 use crate::timer::recorder::Recorder;
 
@@ -34,26 +34,26 @@ pub struct StimulusThread<'a> {
     lines: Option<Lines>,
 }
 
-/// The lines, claimed.
+/// The claimed lines.
 struct Lines {
     stimulus: Request,
     echo: Option<Request>,
 }
 
 impl<'a> StimulusThread<'a> {
-    /// The thread that makes the stimulus of `plan`, if one does.
+    /// The thread that generates the stimulus of `plan`; `None` if no thread does.
     pub fn new(map: &'a SharedMap, order: &'a Order, plan: &'a ReactionPlan) -> Option<Self> {
         let (driven, cpu) = plan.driven()?;
         let stimulus = plan.stimulus.as_deref()?;
         Some(Self { map, order, plan, stimulus, driven, cpu, lines: None })
     }
 
-    /// Takes its CPU and policy, claims its lines, and touches its stack.
+    /// Sets CPU and policy, claims the lines, and touches the stack.
     ///
     /// # Errors
-    /// In words, if its CPU or a line cannot be had.
+    /// A message for the user, if the CPU or a line is not available.
     pub fn prepare(&mut self) -> Result<Prepared, String> {
-        let (granted, refused) = seat::take(self.cpu, self.plan.policy, self.plan.priority, false)?;
+        let (granted, refused) = thread_setup::set_up(self.cpu, self.plan.policy, self.plan.priority, false)?;
         let stimulus = gpio::output_low(self.driven)?;
         let echo = self.stimulus.echo.as_ref().map(gpio::input_with_events).transpose()?;
         self.lines = Some(Lines { stimulus, echo });
@@ -61,10 +61,10 @@ impl<'a> StimulusThread<'a> {
         Ok(Prepared::now(granted, refused))
     }
 
-    /// Drives the line from `start_ns` on until the span is over, or the thread that answers has ended or been asked to.
+    /// Drives the line from `start_ns` on until the span is over, or the answering thread has ended or been asked to.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// Any error of the kernel.
     pub fn measure(&self, start_ns: u64) -> io::Result<()> {
         let Some(lines) = &self.lines else { return Ok(()) };
         let line = OneLine::of(lines.stimulus.as_fd());
@@ -85,7 +85,7 @@ impl<'a> StimulusThread<'a> {
         let goes_on = |deadline_ns: u64| deadline_ns < end_ns && !answering.is_asked_to_end();
         wave.drive(line, goes_on, &mut beside)?;
         if let Some(echo) = echo {
-            echo.book.finish(thread_usage::of_this_thread()?.since(&used_before));
+            echo.accounting.finish(thread_usage::of_this_thread()?.since(&used_before));
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl<'a> StimulusThread<'a> {
         let line = OneLine::of(request.as_fd());
         line.never_wait()?;
         let block = self.map.block(self.order.first_block + self.plan.spans().len());
-        Ok(Echo { line, book: EchoBook::new(block, &self.order.thresholds_ns, counted_from_ns) })
+        Ok(Echo { line, accounting: EchoAccounting::new(block, &self.order.thresholds_ns, counted_from_ns) })
     }
 
     /// Adds to the block what only allocating code can find out.
@@ -105,36 +105,36 @@ impl<'a> StimulusThread<'a> {
     }
 }
 
-/// The line on which the answer comes back.
+/// The line on which the answer returns.
 struct Echo<'a> {
     line: OneLine<'a>,
-    book: EchoBook<'a>,
+    accounting: EchoAccounting<'a>,
 }
 
-/// What the thread does beside driving: it tells the one that answers, and listens.
+/// The thread's work while it drives: it notifies the answering thread, and reads the answers.
 struct Answered<'e, 'a> {
     driven: Driven<'a>,
     count: u64,
     echo: Option<&'e mut Echo<'a>>,
 }
 
-impl Beside for Answered<'_, '_> {
+impl WaveObserver for Answered<'_, '_> {
     fn take_answers(&mut self) -> io::Result<()> {
-        let Some(Echo { line, book }) = self.echo.as_deref_mut() else { return Ok(()) };
-        take_edges(*line, |at_ns| book.echoed(at_ns))
+        let Some(Echo { line, accounting }) = self.echo.as_deref_mut() else { return Ok(()) };
+        take_edges(*line, |at_ns| accounting.echoed(at_ns))
     }
 
     fn rises(&mut self, at_ns: u64) {
         self.count += 1;
         self.driven.set(Rise { count: self.count, at_ns });
         if let Some(echo) = self.echo.as_deref_mut() {
-            echo.book.driven(at_ns);
+            echo.accounting.driven(at_ns);
         }
     }
 }
 
-/// What is written down of the answers that came back.
-pub(super) struct EchoBook<'a> {
+/// The record of the returned answers.
+pub(super) struct EchoAccounting<'a> {
     recorder: Recorder<'a>,
     counted_from_ns: u64,
     /// Rises of the counted part.
@@ -142,14 +142,14 @@ pub(super) struct EchoBook<'a> {
     pairing: Pairing,
 }
 
-impl<'a> EchoBook<'a> {
+impl<'a> EchoAccounting<'a> {
     pub(super) fn new(block: Block<'a>, thresholds_ns: &[u64], counted_from_ns: u64) -> Self {
         let recorder = Recorder::new(block, 0, thresholds_ns, counted_from_ns);
         recorder.set_stage(Stage::Counting);
         Self { recorder, counted_from_ns, rises: 0, pairing: Pairing::default() }
     }
 
-    /// The stimulus rose; what came before was to be told before. What comes before the counted part is nobody's.
+    /// Records a rise, after all earlier answers. Rises before the counted part are ignored.
     pub(super) fn driven(&mut self, at_ns: u64) {
         if at_ns < self.counted_from_ns {
             return;
@@ -160,14 +160,14 @@ impl<'a> EchoBook<'a> {
         self.rises += 1;
     }
 
-    /// An answer came back.
+    /// Records an answer.
     pub(super) fn echoed(&mut self, at_ns: u64) {
         if let Some(took_ns) = self.pairing.answered(at_ns) {
             self.recorder.record_single(took_ns as i64, at_ns, self.rises - 1);
         }
     }
 
-    /// The last rise has been listened for long enough.
+    /// Ends the record: the wait for the last answer is over.
     pub(super) fn finish(mut self, used: ThreadUsage) {
         if self.pairing.end() {
             self.recorder.pass_over(1, 0, self.rises);
@@ -184,16 +184,16 @@ mod tests {
 
     const FROM_NS: u64 = 1_000_000;
 
-    /// Rises at these times, each with the answers that come back before the next.
-    fn booked(rises: &[(u64, &[u64])]) -> Vec<u64> {
+    /// Accounts for rises at these times, each with the answers that return before the next.
+    fn accounted(rises: &[(u64, &[u64])]) -> Vec<u64> {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
-        let mut book = EchoBook::new(map.block(0), &[], FROM_NS);
+        let mut accounting = EchoAccounting::new(map.block(0), &[], FROM_NS);
         for (at_ns, echoes) in rises {
-            book.driven(*at_ns);
-            echoes.iter().for_each(|echo_ns| book.echoed(*echo_ns));
+            accounting.driven(*at_ns);
+            echoes.iter().for_each(|echo_ns| accounting.echoed(*echo_ns));
         }
-        book.finish(ThreadUsage::default());
+        accounting.finish(ThreadUsage::default());
         let mut copy = Vec::new();
         assert!(map.block(0).read(&mut copy));
         copy
@@ -204,10 +204,10 @@ mod tests {
         let warming = (FROM_NS - 500, &[FROM_NS - 300][..]);
         let answered = (FROM_NS + 1000, &[FROM_NS + 1200, FROM_NS + 1300][..]);
         let unanswered = (FROM_NS + 2000, &[][..]);
-        // The first is older than the rise: of another one, and nobody's.
+        // The first answer is older than the rise, so it belongs to an earlier one.
         let late = (FROM_NS + 3000, &[FROM_NS + 2999, FROM_NS + 3700][..]);
         let last = (FROM_NS + 4000, &[][..]);
-        let copy = booked(&[warming, answered, unanswered, late, last]);
+        let copy = accounted(&[warming, answered, unanswered, late, last]);
         let cells = Cells(&copy);
         assert_eq!((cells.attempted(), cells.recorded(), cells.missed()), (4, 2, 2));
         assert_eq!((cells.max_ns(), copy[Total::Min as usize]), (Some(700), 200));

@@ -1,12 +1,12 @@
 //! Edges that come so fast that a machine has no time for anything but their interrupts.
 
 /// Edges that come faster than this, on average over [`STORM_EDGES`], are a storm: a board spends all its time on their
-/// interrupts, and a pin that floats or a wire that rings makes millions.
+/// interrupts. A floating pin or a ringing wire causes millions.
 pub const STORM_PER_SECOND: u64 = 100_000;
-/// How many edges that is looked at over.
+/// The number of edges that the average covers.
 const STORM_EDGES: u64 = 20_000;
 
-/// How fast edges come.
+/// The rate of edges.
 #[derive(Clone, Copy, Debug)]
 pub struct Storm {
     from_ns: u64,
@@ -14,12 +14,12 @@ pub struct Storm {
 }
 
 impl Storm {
-    /// None so far, from `from_ns` on.
+    /// No edges yet, from `from_ns` on.
     pub fn since(from_ns: u64) -> Self {
         Self { from_ns, edges: 0 }
     }
 
-    /// Counts `edges` more, of which the last came at `now_ns`. Whether they are a storm.
+    /// Counts `edges` more, of which the last came at `now_ns`. Returns whether they are a storm.
     pub fn is_one(&mut self, edges: u64, now_ns: u64) -> bool {
         self.edges += edges;
         if self.edges < STORM_EDGES {

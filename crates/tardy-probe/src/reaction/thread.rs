@@ -1,7 +1,7 @@
 //! The thread of the reaction probe: it claims its lines, waits for edges, answers them and ends.
 //!
-//! Between learning of an edge and the answer stand one reading of the clock and one system call. The answer is taken back
-//! at once, so that an instrument sees a pulse for each.
+//! One reading of the clock and one system call are between an edge and its answer. The answer is withdrawn at once, so that
+//! an instrument sees a pulse for each.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,16 +16,16 @@ use tardy_sys::memory;
 use tardy_sys::shared_map::SharedMap;
 use tardy_sys::thread_usage::{self, ThreadUsage};
 
-use super::book::Book;
 use super::driven::Driven;
-use super::fake::{ECHO_NS, FakeReactions, INTERRUPT_NS, Made};
-use super::inlet::{ByAsking, ByEvents, BySysfs, Inlet, Waited};
-use super::stimulus::EchoBook;
+use super::edge_accounting::EdgeAccounting;
+use super::edge_source::{ByAsking, ByEvents, BySysfs, EdgeSource, Waited};
+use super::fake::{ECHO_NS, FakeReaction, FakeReactions, INTERRUPT_NS};
+use super::stimulus::EchoAccounting;
 use super::storm::STORM_PER_SECOND;
 use crate::gpio;
 use crate::level::Level;
 use crate::order::Order;
-use crate::seat;
+use crate::thread_setup;
 use crate::timer::Prepared;
 
 /// The measuring thread's part of the order.
@@ -33,11 +33,11 @@ pub struct ReactionProbe<'a> {
     map: &'a SharedMap,
     order: &'a Order,
     plan: &'a ReactionPlan,
-    /// Once they are claimed; a fake has none.
+    /// The claimed lines; `None` in a fake.
     lines: Option<Lines>,
 }
 
-/// The lines, claimed.
+/// The claimed lines.
 enum Lines {
     Device { input: Request, output: Request },
     Sysfs { input: ValueFile, output: ValueFile },
@@ -59,19 +59,19 @@ impl Lines {
 }
 
 impl<'a> ReactionProbe<'a> {
-    /// The one thread of `plan` in the order.
+    /// The only thread of `plan` in the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, plan: &'a ReactionPlan) -> Self {
         Self { map, order, plan, lines: None }
     }
 
-    /// Takes its CPU and policy, claims its lines, and touches its stack.
+    /// Sets CPU and policy, claims the lines, and touches the stack.
     ///
     /// # Errors
-    /// In words, if its CPU or a line cannot be had.
+    /// A message for the user, if the CPU or a line is not available.
     pub fn prepare(&mut self) -> Result<Prepared, String> {
         let plan = self.plan;
         let fake = self.order.fake.is_some();
-        let (granted, refused) = seat::take(plan.cpu, plan.policy, plan.priority, fake)?;
+        let (granted, refused) = thread_setup::set_up(plan.cpu, plan.policy, plan.priority, fake)?;
         if !fake {
             self.lines = Some(Lines::claim(plan)?);
         }
@@ -79,9 +79,9 @@ impl<'a> ReactionProbe<'a> {
         Ok(Prepared::now(granted, refused))
     }
 
-    /// Measures until the span is over or the map says stop; counts from `start_ns` and the warm-up on. Allocates nothing
-    /// and, once [`Self::prepare`] has touched what there is, faults nothing. A wait that nothing ends is for whoever says
-    /// stop to interrupt.
+    /// Measures until the span is over or the map requests the end; counts from `start_ns` plus the warm-up. Neither allocates
+    /// nor, once [`Self::prepare`] has touched the memory, faults a page. The thread that requests the end must interrupt a
+    /// wait for an edge that does not come.
     ///
     /// # Errors
     /// If the kernel refuses a read or an answer, or edges come in a storm.
@@ -103,16 +103,16 @@ impl<'a> ReactionProbe<'a> {
         }
     }
 
-    fn answer<I: Inlet>(&self, mut inlet: I, output: impl Level, start_ns: u64) -> io::Result<()> {
+    fn answer<I: EdgeSource>(&self, mut source: I, output: impl Level, start_ns: u64) -> io::Result<()> {
         let block = self.map.block(self.order.first_block);
         let (counted_from_ns, end_ns, reactions) = self.bounds(start_ns);
         let mut clock = ClockReader::new(Clock::Monotonic);
-        let mut book = self.book(counted_from_ns);
+        let mut accounting = self.accounting(counted_from_ns);
         let driven = self.plan.driven().map(|_| Driven::of(self.map));
         let used_before = thread_usage::of_this_thread()?;
         let mut counted = 0;
         while counted < reactions && !block.is_asked_to_end() {
-            let Waited::Edge(edge) = inlet.wait()? else { continue };
+            let Waited::Edge(edge) = source.wait()? else { continue };
             let running_ns = clock.now_ns() as u64;
             let edge_ns = if I::SEES_EDGES { edge.at_ns } else { running_ns };
             if edge_ns >= end_ns {
@@ -122,40 +122,40 @@ impl<'a> ReactionProbe<'a> {
             let answered_ns = clock.now_ns() as u64;
             output.set(false)?;
             counted += u64::from(edge_ns >= counted_from_ns);
-            if book.add(edge, running_ns, answered_ns, driven.map(Driven::last)) {
-                book.finish(thread_usage::of_this_thread()?.since(&used_before));
+            if accounting.add(edge, running_ns, answered_ns, driven.map(Driven::last)) {
+                accounting.finish(thread_usage::of_this_thread()?.since(&used_before));
                 return Err(io::Error::other(format!(
-                    "edges come faster than {STORM_PER_SECOND} a second: an input that floats, or a wire that rings; \
-                     ended, so that the machine can be used"
+                    "edges come faster than {STORM_PER_SECOND} per second, from a floating input or a ringing wire; \
+                     ended to keep the machine usable"
                 )));
             }
         }
-        book.finish(thread_usage::of_this_thread()?.since(&used_before));
+        accounting.finish(thread_usage::of_this_thread()?.since(&used_before));
         Ok(())
     }
 
     fn make_up(&self, start_ns: u64) {
         let (counted_from_ns, end_ns, reactions) = self.bounds(start_ns);
-        let mut book = self.book(counted_from_ns);
-        let mut made = FakeReactions::new(
+        let mut accounting = self.accounting(counted_from_ns);
+        let mut fake = FakeReactions::new(
             start_ns,
             self.order.fake.unwrap_or(0) ^ self.order.seed,
             self.plan.answer_by == AnswerBy::Events,
         );
         let echo_block = || self.map.block(self.order.first_block + self.plan.spans().len());
         let mut echo = (self.plan.echo().is_some())
-            .then(|| EchoBook::new(echo_block(), &self.order.thresholds_ns, counted_from_ns));
+            .then(|| EchoAccounting::new(echo_block(), &self.order.thresholds_ns, counted_from_ns));
         let mut on_the_way: Option<u64> = None;
         let mut counted = 0;
         while counted < reactions && !self.map.block(self.order.first_block).is_asked_to_end() {
-            let Made { edge, running_ns, answered_ns, rise } = made.next();
+            let FakeReaction { edge, running_ns, answered_ns, rise } = fake.next();
             if edge.at_ns >= end_ns {
                 break;
             }
             counted += u64::from(edge.at_ns >= counted_from_ns);
-            book.add(edge, running_ns, answered_ns, self.plan.driven().map(|_| rise));
+            accounting.add(edge, running_ns, answered_ns, self.plan.driven().map(|_| rise));
             if let Some(echo) = &mut echo {
-                // The answer to the edge before may come back behind this one's stimulus.
+                // The answer to the previous edge may return after this one's stimulus.
                 let driven_ns = edge.at_ns - INTERRUPT_NS;
                 if let Some(echoed_ns) = on_the_way.take_if(|echoed_ns| *echoed_ns < driven_ns) {
                     echo.echoed(echoed_ns);
@@ -169,21 +169,21 @@ impl<'a> ReactionProbe<'a> {
         if let (Some(echo), Some(echoed_ns)) = (&mut echo, on_the_way) {
             echo.echoed(echoed_ns);
         }
-        book.finish(ThreadUsage::default());
+        accounting.finish(ThreadUsage::default());
         if let Some(echo) = echo {
             echo.finish(ThreadUsage::default());
         }
     }
 
-    /// From when it counts, until when, and how many at the most.
+    /// The start of the counted time, its end, and the most edges.
     fn bounds(&self, start_ns: u64) -> (u64, u64, u64) {
         let (counted_from_ns, end_ns) = self.order.counted_between(start_ns);
         (counted_from_ns, end_ns, self.order.loops())
     }
 
-    fn book(&self, counted_from_ns: u64) -> Book<'a> {
+    fn accounting(&self, counted_from_ns: u64) -> EdgeAccounting<'a> {
         let first = self.order.first_block;
-        Book::new(
+        EdgeAccounting::new(
             self.plan,
             |index| self.map.block(first + index),
             self.map.ring(first),

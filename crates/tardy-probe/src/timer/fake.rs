@@ -1,5 +1,5 @@
-//! The fake: wake-ups made up from a seed, without waiting, so that everything behind the probe can be tried with no
-//! privileges and no patience. Reached by the hidden flag `--fake`.
+//! The fake: wake-ups generated from a seed, without waiting, so that all code behind the probe can be tried without
+//! privileges and without delay. The hidden flag `--fake` enables it.
 
 use std::io;
 use std::time::Duration;
@@ -10,17 +10,18 @@ use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
 use super::grid::Schedule;
-use super::waiter::{Waiter, Woken};
+use super::waiter::Waiter;
+use super::woken::Woken;
 
 /// The id that the fake thread with this index reports instead of the kernel's.
 pub fn thread_id(index: usize) -> u32 {
     index as u32 + 1
 }
 
-/// How long a fake waits for the supervisor before it looks again.
+/// How long a fake waits for the supervisor before it checks again.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Invents wake-ups: mostly a few us late, sometimes tens, now and then a stall of several periods.
+/// Generates wake-ups: mostly a few us late, sometimes tens, occasionally a stall of several periods.
 pub struct Fake {
     deadline_ns: i64,
     interval_ns: u64,
@@ -28,8 +29,8 @@ pub struct Fake {
     state: u64,
 }
 
-/// A fake that waits while the supervisor has not taken its samples: time that is made up can be stopped, and so no sample
-/// is ever lost and the file of a fake run is the same every time.
+/// A fake that waits until the supervisor has taken its samples. Synthetic time can stop, so no sample is ever lost and the
+/// file of a fake run is the same every time.
 pub struct PatientFake<'a> {
     fake: Fake,
     block: Block<'a>,
@@ -37,7 +38,7 @@ pub struct PatientFake<'a> {
 }
 
 impl<'a> PatientFake<'a> {
-    /// A fake that hands its samples over in `ring`, for a thread that counts in `block`.
+    /// A fake that puts its samples into `ring`, for a thread that counts in `block`.
     pub fn new(fake: Fake, block: Block<'a>, ring: Ring<'a>) -> Self {
         Self { fake, block, ring }
     }

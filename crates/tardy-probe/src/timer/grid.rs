@@ -1,12 +1,12 @@
-//! Where deadlines lie: at even distances, or put off from there at random.
+//! The deadlines of a schedule: at equal distances, or delayed from there at random.
 //!
-//! Each kind is a type of its own, so that a measuring loop without dither does not ask at each wake-up whether there is
-//! any. Time is in ns on the waiter's clock.
+//! Each kind is a type, so that a measuring loop without dither does not check at each wake-up whether there is any. Time is
+//! in ns on the waiter's clock.
 
 use tardy_record::missed_periods::missed_behind;
 use tardy_sys::clock::Clock;
 
-use super::waiter::Woken;
+use super::woken::Woken;
 
 /// A schedule of deadlines with seeded dither.
 #[derive(Clone, Copy, Debug)]
@@ -23,28 +23,28 @@ pub struct Schedule {
     pub seed: u64,
 }
 
-/// The deadlines of a method that is told each one.
+/// The deadlines of a method that waits for each one.
 pub trait Deadlines {
     /// The deadline to wait for.
     fn next_ns(&self) -> i64;
 
-    /// What a wake-up at `now_ns` means, and on to the first deadline after it.
+    /// The result of a wake-up at `now_ns`. Advances to the first deadline after it.
     fn pass(&mut self, now_ns: i64) -> Woken;
 }
 
-/// Deadlines at even distances.
+/// Deadlines at equal distances.
 pub struct Grid {
     interval_ns: u64,
     next_ns: i64,
 }
 
 impl Grid {
-    /// The grid of `schedule`, whatever dither that has.
+    /// The grid of `schedule`, without its dither.
     pub fn new(schedule: Schedule) -> Self {
         Self { interval_ns: schedule.interval_ns, next_ns: schedule.first_ns }
     }
 
-    /// The distance of two deadlines.
+    /// The distance between two deadlines.
     pub fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
@@ -54,7 +54,7 @@ impl Grid {
         self.next_ns = next_ns;
     }
 
-    /// On to the first deadline after `now_ns`. How many have passed behind `deadline_ns`, which was waited for.
+    /// Advances to the first deadline after `now_ns`. Returns how many were missed after `deadline_ns`, which was waited for.
     #[inline(always)]
     fn advance(&mut self, deadline_ns: i64, now_ns: i64) -> u64 {
         self.next_ns += self.interval_ns as i64;
@@ -83,7 +83,7 @@ impl Deadlines for Grid {
     }
 }
 
-/// How far deadlines are put off: up to a bound, at random (xorshift64).
+/// The random delays of deadlines, below a bound (xorshift64).
 pub struct Dither {
     bound_ns: u64,
     state: u64,
@@ -96,7 +96,7 @@ impl Dither {
         Self { bound_ns: schedule.dither_ns, state: schedule.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
-    /// How far the next deadline is put off.
+    /// The delay of the next deadline.
     #[inline(always)]
     pub fn next_ns(&mut self) -> i64 {
         if self.bound_ns == 0 {
@@ -109,7 +109,7 @@ impl Dither {
     }
 }
 
-/// Deadlines on a grid, each put off by a dither of its own.
+/// Deadlines on a grid, each with a random delay.
 pub struct DitheredGrid {
     grid: Grid,
     dither: Dither,
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wakeup_on_the_next_deadline_has_passed_it() {
+    fn a_wakeup_on_the_next_deadline_has_missed_it() {
         let mut grid = Grid::new(schedule(0));
         assert_eq!(grid.pass(1100).missed, 1);
         assert_eq!(grid.next_ns(), 1200);
     }
 
     #[test]
-    fn dither_of_nothing_is_an_even_grid() {
+    fn a_dither_of_zero_is_an_even_grid() {
         let (mut even, mut dithered) = (Grid::new(schedule(0)), DitheredGrid::new(schedule(0)));
         for now_ns in [1003, 1099, 1200, 1550, 1600, 1601] {
             let (one, other) = (even.pass(now_ns), dithered.pass(now_ns));
@@ -179,7 +179,7 @@ mod tests {
     fn a_wakeup_after_a_dithered_deadline_missed_only_what_it_is_late_for() {
         let mut grid = DitheredGrid::new(schedule(50));
         let deadline_ns = grid.next_ns();
-        // Past the grid's next place, but not by a whole interval after its own deadline.
+        // After the grid's next deadline, but less than an interval after its own.
         let woken = grid.pass(deadline_ns + 99);
         assert_eq!((woken.deadline_ns, woken.missed), (deadline_ns, 0));
         assert!((1100..1150).contains(&grid.next_ns()));

@@ -8,6 +8,8 @@ pub(crate) mod recorder;
 mod thread;
 mod trace_stopper;
 pub mod waiter;
+mod wakeup;
+pub mod woken;
 mod worst_samples;
 
 pub(crate) use thread::refusal;

@@ -2,14 +2,14 @@
 
 use tardy_record::plan::{Span, Wake};
 
-/// How far a thread goes.
+/// The extent of a thread's measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     /// Cycles that are not counted, at the beginning.
     pub warmup_cycles: u64,
-    /// Cycles that are counted at the most, missed ones included.
+    /// The most cycles that are counted, missed ones included.
     pub cycles: u64,
-    /// Counted time at the most. A schedule is ended by its cycles; without one only the clock can tell.
+    /// The longest counted time. A schedule is ended by its cycles; without one only the clock can determine the end.
     pub duration_ns: u64,
 }
 
@@ -23,7 +23,7 @@ impl Pace {
                 ((duration_ns / interval_ns).max(1), u64::MAX)
             }
             Span::DurationNs(duration_ns) => (u64::MAX, duration_ns),
-            // Only of an imported run, which nothing measures again.
+            // Only an imported run has this, and it is never measured again.
             Span::Unknown => (0, 0),
         };
         Self { warmup_cycles, cycles, duration_ns }

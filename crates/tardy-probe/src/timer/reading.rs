@@ -14,14 +14,14 @@ use tardy_record::{Histogram, Knowable};
 use crate::cells::{self, Stage, Threshold, Total, Worst};
 use crate::order::Granted;
 
-/// Where a block belongs: what the cells do not say themselves.
+/// The context of a block, which its cells do not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// Index of the phase.
     pub phase: usize,
-    /// What it is of.
+    /// What the block is of.
     pub of: Of<'a>,
-    /// How the thread was granted to run.
+    /// The scheduling that the thread was granted.
     pub granted: Granted,
     /// Start of the run on the monotonic clock.
     pub run_start_ns: u64,
@@ -43,19 +43,19 @@ pub enum Of<'a> {
     Reaction {
         /// The probe's plan.
         reaction: &'a ReactionPlan,
-        /// Which of its spans.
+        /// Index of the span among the plan's.
         span: usize,
     },
-    /// The answers that come back to whoever makes the stimulus.
+    /// The answers that return to the thread that generates the stimulus.
     Echo(&'a ReactionPlan),
-    /// A loop that makes a pin high and low: its toggles.
+    /// A loop that toggles a pin: its toggles.
     Toggles {
         /// The loop.
         thread: &'a NoiseThread,
         /// How the pin is written.
         through: Through,
     },
-    /// The same: where the pin stood still.
+    /// The same loop: its holes, during which the pin did not change.
     Holes(&'a NoiseThread),
 }
 
@@ -70,22 +70,22 @@ impl Of<'_> {
         }
     }
 
-    /// Whether there is a schedule that goes on while the thread is late.
+    /// Whether there is a schedule that continues while the thread is late.
     pub fn has_schedule(self) -> bool {
         matches!(self, Self::Timer { timer, .. } if timer.wake.has_schedule())
     }
 
-    /// Whether another block of its phase is of the same thread, and says what that cost.
+    /// Whether another block of the phase is of the same thread, and contains its cost.
     pub fn is_beside(self) -> bool {
         matches!(self, Self::Reaction { span, .. } if span > 0) || matches!(self, Self::Holes(_))
     }
 
-    /// Whether the thread knows of each attempt that was missed: one that only looks at a level does not.
+    /// Whether the thread learns of each missed attempt: one that only reads a level does not.
     fn knows_what_it_missed(self) -> bool {
         !matches!(self, Self::Reaction { reaction, .. } if reaction.driven().is_none() && !reaction.answer_by.sees_edges())
     }
 
-    /// What the series is called.
+    /// The label of the series.
     fn label(self) -> String {
         match self {
             Self::Timer { .. } | Self::Noise(_) => format!("cpu {}", self.cpu()),
@@ -98,7 +98,7 @@ impl Of<'_> {
         }
     }
 
-    /// Between which points of a reaction, if it is of one.
+    /// The two points of a reaction between which it measures, if it is one.
     pub fn between(self) -> Option<Between> {
         match self {
             Self::Timer { .. } | Self::Noise(_) | Self::Toggles { .. } | Self::Holes(_) => None,
@@ -131,7 +131,7 @@ impl Of<'_> {
     }
 }
 
-/// The cells of one block as they were at one moment.
+/// The cells of one block, copied at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a>(pub &'a [u64]);
 
@@ -165,12 +165,12 @@ impl Cells<'_> {
         self.total(Total::Attempted)
     }
 
-    /// Wake-ups recorded so far: all that are in the histograms.
+    /// Wake-ups recorded so far, that is all in the histograms.
     pub fn recorded(self) -> u64 {
         self.0[cells::MEASURED..cells::FILLED].iter().sum()
     }
 
-    /// Recorded samples that found the ring full, where there is one.
+    /// Recorded samples that found the ring full, if there is a ring.
     pub fn samples_lost(self) -> u64 {
         self.total(Total::SamplesLost)
     }
@@ -185,7 +185,7 @@ impl Cells<'_> {
         (self.recorded() > 0).then(|| self.total(Total::Max) as i64)
     }
 
-    /// What was measured so far.
+    /// The measured latencies so far.
     pub fn measured(self) -> Histogram {
         Histogram::from_dense(
             FINE,
@@ -204,12 +204,12 @@ impl Cells<'_> {
         Histogram::from_dense(FINE, &self.0[cells::EARLY..cells::FILLED], &positive)
     }
 
-    /// The histogram that quantiles are quoted from.
+    /// The histogram from which quantiles are computed.
     pub fn quoted(self, of: Of<'_>) -> Histogram {
         if of.has_schedule() { self.corrected() } else { self.measured() }
     }
 
-    /// The series, but for its slices and what happened around its worst samples, which the supervisor knows.
+    /// The series, without its slices and the events around its worst samples, which the supervisor adds.
     pub fn series(self, place: Place<'_>) -> Series {
         let has_schedule = place.of.has_schedule();
         let measured = self.measured();
@@ -272,7 +272,7 @@ impl Cells<'_> {
         }
     }
 
-    /// What the cells know of gaps: when they were, the supervisor knows.
+    /// The gaps' values in the cells; the supervisor adds their times.
     fn gaps(self, thread: &NoiseThread, granted: Granted) -> GapSeries {
         let counters = [Counter::Tsc, Counter::Cntvct, Counter::ClockMonotonic];
         let counter = counters.into_iter().find(|counter| *counter as u64 == self.total(Total::Counter));
@@ -362,7 +362,7 @@ impl Cells<'_> {
         worst
     }
 
-    /// What the thread cost.
+    /// The cost of the thread.
     pub fn cost(self, place: Place<'_>) -> ThreadCost {
         ThreadCost {
             thread: format!("{}, cpu {}", place.of.name(), place.of.cpu()),
@@ -392,8 +392,8 @@ fn reaction_series(reaction: &ReactionPlan, place: Place<'_>) -> ReactionSeries 
     }
 }
 
-/// Mends a copy that was taken within a write whose writer died: what depends on a single sample is made to agree
-/// with the histograms, which are counted first. Where there is no schedule, no histogram holds what was missed.
+/// Repairs a copy of a block whose writer died within a write: values that depend on a single sample are made to agree with
+/// the histograms, which are counted first. Without a schedule, no histogram contains missed attempts.
 pub fn mend(copy: &mut [u64], has_schedule: bool) {
     let recorded = Cells(copy).recorded();
     let filled = copy[cells::FILLED..cells::CELLS].iter().sum::<u64>();

@@ -1,12 +1,12 @@
 //! Recording one wake-up: the hottest code of tardy.
 //!
-//! Everything goes straight into the shared map's cells, which are this thread's alone to write. Nothing here allocates,
-//! locks or calls the kernel. Nearly every wake-up is a usual one: its bin, when it was, its lateness and the square are
-//! all that there is to note. One comparison tells ([`Usual`]). What sets apart one wake-up in a hundred, a missed
-//! deadline, an extreme, one of the worst, a threshold passed, the end of a block, is out of line.
+//! All data goes straight into the shared map's cells, which only this thread writes. Recording does not allocate, lock or
+//! call the kernel. Nearly every wake-up is a usual one: only its bin, its time, its lateness and the square are recorded.
+//! One comparison decides this ([`Usual`]). The code for the others, about one in a hundred, is out of line: a missed
+//! deadline, an extreme, one of the worst, an exceeded threshold, the end of a block.
 //!
-//! How many wake-ups were recorded is not counted beside the histogram, whose sum it is. The number of the cycle comes
-//! from the loop, so that recorded + missed + dropped = attempted compares two counts that were kept independently.
+//! Recorded wake-ups are not counted in addition to the histogram, since they are its sum. The number of the cycle comes
+//! from the loop, so recorded + missed + dropped = attempted compares two counts that were kept independently.
 
 use std::ops::Range;
 
@@ -18,38 +18,24 @@ use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 
 use super::trace_stopper::TraceStopper;
+use super::wakeup::Wakeup;
 use super::worst_samples::WorstSamples;
 use crate::cells::{self, Stage, Threshold, Total};
 use crate::sample_ring::{Sample, SampleWriter};
 
-/// A wake-up as the waiter reports it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wakeup {
-    /// How late, on the deadline's own clock; negative: early.
-    pub late_ns: i64,
-    /// When, on the monotonic clock.
-    pub at_ns: u64,
-    /// Number of the cycle whose deadline it answers, from 0 at the start of the counted part.
-    pub cycle: u64,
-    /// Deadlines after that one that had passed as well.
-    pub missed: u64,
-    /// Deadlines before that one whose wake-ups could not be used.
-    pub dropped: u64,
-}
-
-/// The latenesses that are nothing special: no extreme, not among the worst, above no threshold; and of a size for which
-/// [`FINE`] needs no special case and 64 bits hold the square.
+/// The latenesses without special treatment: not an extreme, not among the worst, above no threshold, and of a size for
+/// which [`FINE`] needs no special case and 64 bits hold the square.
 #[derive(Clone, Copy)]
 struct Usual {
     from_ns: i64,
-    /// How many ns from there on; 0: none are usual.
+    /// The length of the range in ns; 0: none are usual.
     count: u64,
 }
 
 impl Usual {
     const NONE: Self = Self { from_ns: 0, count: 0 };
 
-    /// From `lowest_ns` to `highest_ns`, as far as the size allows.
+    /// From `lowest_ns` to `highest_ns`, limited by the size.
     fn between(lowest_ns: i64, highest_ns: i64) -> Self {
         let from_ns = lowest_ns.max(FINE.regular_from() as i64);
         let to_ns = highest_ns.min(i64::from(u32::MAX));
@@ -62,7 +48,7 @@ impl Usual {
     }
 }
 
-/// The cells that every wake-up changes. Their number is known here, so that no index of a total has to be checked.
+/// The cells that every wake-up changes. Their number is known here, so the index of a total needs no bounds check.
 #[derive(Clone, Copy)]
 struct Tallies<'a>(Block<'a, [Cell64; cells::CELLS]>);
 
@@ -111,7 +97,7 @@ impl<'a> Tallies<'a> {
         }
     }
 
-    /// Accounts for the deadlines that passed behind the one that was waited for.
+    /// Accounts for the missed deadlines after the one that was waited for.
     fn fill(self, wakeup: Wakeup, interval_ns: u64) {
         let Wakeup { late_ns, missed, .. } = wakeup;
         self.total(Total::Missed).add(missed);
@@ -132,21 +118,21 @@ pub(crate) struct Recorder<'a> {
     min_ns: i64,
     max_ns: i64,
     worst: WorstSamples<'a>,
-    /// Latenesses up to this one pass no threshold.
+    /// Latenesses up to this one exceed no threshold.
     lowest_threshold_ns: i64,
     thresholds: usize,
     open_maximum_ns: i64,
     open_block_end_ns: u64,
     maxima_block_ns: u64,
     maxima_count: usize,
-    /// Where each sample goes besides, if a person asked for that.
+    /// The ring for every sample, if the user requested samples.
     samples: Option<SampleWriter<'a>>,
-    /// What stops the kernel's trace, if it is traced for causes.
+    /// Stops the kernel's trace, if causes are traced.
     stopper: Option<TraceStopper<'a>>,
 }
 
 impl<'a> Recorder<'a> {
-    /// Makes ready to record into `block`, whose cells are all 0, from `counted_from_ns` on.
+    /// Prepares to record into `block`, whose cells are all 0, from `counted_from_ns` on.
     pub(crate) fn new(
         block: Block<'a>,
         interval_ns: u64,
@@ -184,27 +170,27 @@ impl<'a> Recorder<'a> {
         recorder
     }
 
-    /// Hands every sample over to `ring` as well, if there is one.
+    /// Puts every sample into `ring` as well, if there is one.
     pub(crate) fn with_samples(mut self, ring: Option<Ring<'a>>) -> Self {
         self.samples = ring.map(SampleWriter::new);
         self.set_due();
         self
     }
 
-    /// Stops the kernel's trace at late wake-ups, if there is something to stop it with.
+    /// Stops the kernel's trace at late wake-ups, if causes are traced.
     pub(super) fn with_stopper(mut self, stopper: Option<TraceStopper<'a>>) -> Self {
         self.stopper = stopper;
         self
     }
 
-    /// Says where the thread stands.
+    /// Publishes the thread's stage.
     pub(crate) fn set_stage(&self, stage: Stage) {
         let _writing = self.tallies.0.writing();
         self.total(Total::Stage).set(stage as u64);
     }
 
-    /// Records a wake-up that answers one deadline: no other one before or behind it has to be accounted for. It takes
-    /// numbers, as do the rare paths from here: a struct would be put together in memory for every cycle.
+    /// Records a wake-up that answers one deadline, with no other missed or dropped. Its parameters are numbers, as in the
+    /// rare paths called from here: a struct would be assembled in memory in every cycle.
     #[inline(always)]
     pub(crate) fn record_single(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
         let tallies = self.tallies;
@@ -238,9 +224,9 @@ impl<'a> Recorder<'a> {
         self.attend(wakeup.late_ns, wakeup.at_ns, wakeup.cycle);
     }
 
-    /// Records a wake-up but for other deadlines, and finds out anew what is usual.
+    /// Records a wake-up without its missed and dropped deadlines, and updates the range of usual latenesses.
     fn record_itself(&mut self, wakeup: Wakeup) {
-        // First: whatever else happens here would be in the trace as well.
+        // First, because anything before it would be in the trace as well.
         if let Some(stopper) = &mut self.stopper {
             stopper.consider(&wakeup);
         }
@@ -256,7 +242,7 @@ impl<'a> Recorder<'a> {
         self.usual = Usual::between(self.min_ns, highest_ns);
     }
 
-    /// Does what depends on the time: closes blocks that are over, and keeps the maximum of the open one.
+    /// Does the work that depends on time: closes finished blocks, and keeps the maximum of the open one.
     #[inline(always)]
     fn attend(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
         if at_ns >= self.due_ns {
@@ -279,14 +265,14 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Out of line, or the compiler would make it a choice of two values that every wake-up stores.
+    /// Out of line; otherwise the compiler turns it into a conditional move whose result every wake-up stores.
     #[cold]
     #[inline(never)]
     fn raise_open_maximum(&mut self, late_ns: i64) {
         self.open_maximum_ns = late_ns;
     }
 
-    /// What does not belong to every wake-up, or not for everybody: the end of a block, and the handing over of samples.
+    /// The work that not every wake-up or configuration has: the end of a block, and passing samples to the ring.
     #[cold]
     #[inline(never)]
     fn do_what_is_due(&mut self, late_ns: i64, at_ns: u64, cycle: u64) {
@@ -326,7 +312,7 @@ impl<'a> Recorder<'a> {
         self.total(Total::MaximaCount).set(self.maxima_count as u64);
     }
 
-    /// Merges neighbours. The block that is open becomes the first half of one twice as long.
+    /// Merges neighbours. The open block becomes the first half of one twice as long.
     fn double_blocks(&mut self) {
         for index in 0..BLOCK_COUNT / 2 {
             let pair = [self.maxima()[2 * index].get() as i64, self.maxima()[2 * index + 1].get() as i64];
@@ -367,8 +353,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Accounts for attempts of which nothing is known but that they were: `missed` and `dropped` of them, up to the
-    /// `attempted`th. There is no schedule to fill them in by.
+    /// Counts `missed` and `dropped` attempts of which only the number is known, up to the `attempted`th. There is no schedule
+    /// from which to fill them in.
     pub(crate) fn pass_over(&self, missed: u64, dropped: u64, attempted: u64) {
         let _writing = self.tallies.0.writing();
         self.total(Total::Missed).add(missed);
@@ -384,7 +370,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Closes the last block and notes what the counted part cost.
+    /// Closes the last block and stores the cost of the counted part.
     pub(crate) fn finish(&mut self, usage: tardy_sys::thread_usage::ThreadUsage) {
         let _writing = self.tallies.0.writing();
         if self.open_maximum_ns != cells::NO_MAXIMUM {
@@ -426,7 +412,7 @@ mod tests {
     const START_NS: u64 = 5_000_000_000;
     const LIMITS: [u64; 2] = [50_000, 2_500_000];
 
-    /// What recording these latenesses, one after the other on a schedule, comes to.
+    /// The series that results from recording these latenesses in succession on a schedule.
     fn recorded(lates: &[i64], write: impl FnOnce(&mut [u64])) -> Series {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&directory.path().join("map"), 1, CELLS).unwrap();
@@ -504,13 +490,13 @@ mod tests {
             let mut builder = SeriesBuilder::new(0, Some(INTERVAL_NS), 0, &LIMITS);
             for wakeup in wakeups(&lates) {
                 let Wakeup { late_ns: value_ns, at_ns, cycle, missed, .. } = wakeup;
-                // An early first one comes before the start, which times in a run cannot.
+                // An early first wake-up is before the start, which times in a run cannot represent.
                 builder.record(Reading { value_ns, at_ns: at_ns.saturating_sub(START_NS), cycle, missed });
             }
             let Series { label, phase, quantity, level, kind, .. } = series.clone();
             let mut built = builder.series(label, phase, quantity, level, kind);
             built.slices.clear();
-            // Times may differ where one wake-up was so early that it came before the one before it.
+            // Times may differ if a wake-up was so early that it preceded the one before it.
             if lates.iter().all(|late| *late >= 0) {
                 prop_assert_eq!(built, series);
             } else {
@@ -547,7 +533,7 @@ mod tests {
 
         #[test]
         fn a_write_cut_off_anywhere_is_mended_into_a_valid_series(lates in lates(), done in 0u32..u32::MAX) {
-            // The writer died in its last sample: any of the totals may still be those before it.
+            // The writer died in its last sample: any of the totals may still have its value from before it.
             let mut before = Vec::new();
             recorded(&lates[..lates.len() - 1], |copy| before = copy.to_vec());
             let series = recorded(&lates, |copy| {
@@ -580,7 +566,7 @@ mod tests {
 
     #[test]
     fn doubling_blocks_keeps_every_maximum_and_the_time_axis() {
-        // Ten times as many blocks as there is room for; and one more than that, which is still open at the end.
+        // Ten times as many blocks as fit, plus one that is still open at the end.
         for blocks in [BLOCK_COUNT * 10, BLOCK_COUNT + 1] {
             doubling_keeps_every_maximum_of(blocks);
         }

@@ -13,11 +13,13 @@ use tardy_sys::thread_usage;
 use super::fake::{self, Fake, PatientFake};
 use super::grid::{DitheredGrid, Grid, Schedule};
 use super::pace::Pace;
-use super::recorder::{Recorder, Wakeup};
+use super::recorder::Recorder;
 use super::trace_stopper::{TraceStopper, WarmUp};
 use super::waiter::{
-    Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Setitimer, TimerSettime, Timerfd, Waiter, Woken,
+    Busy, ClockNanosleep, DeadlinePeriod, Nanosleep, Setitimer, TimerSettime, Timerfd, Waiter,
 };
+use super::wakeup::Wakeup;
+use super::woken::Woken;
 use crate::cells::{Stage, Total};
 use crate::level::Level;
 use crate::order::{Granted, Order};
@@ -30,34 +32,34 @@ pub struct TimerThread<'a> {
     timer: &'a TimerPlan,
     plan: ThreadPlan,
     block: Block<'a>,
-    /// For every sample, if a person asked to keep them.
+    /// The ring for every sample, if the user requested samples.
     ring: Option<Ring<'a>>,
     index: u64,
-    /// What stops the kernel's trace, if it is traced for causes.
+    /// Stops the kernel's trace, if causes are traced.
     stopper: Option<TraceStopper<'a>>,
-    /// What each wake-up writes, once it is claimed, of a wiggle.
+    /// The line that each wake-up of a wiggle writes, once it is claimed.
     output: Option<Output>,
 }
 
-/// A thread that is ready, and how.
+/// A thread that is ready.
 pub struct Prepared {
     /// How it will run.
     pub granted: Granted,
-    /// What was asked for and refused, in words.
+    /// Requests that were refused, as messages for the user.
     pub refused: Vec<String>,
-    /// The kernel's id of it.
+    /// The kernel's id of the thread.
     pub tid: u32,
     pub(crate) migrations: Option<u64>,
 }
 
 impl Prepared {
-    /// The calling thread, which runs as `granted`; what was refused is in words.
+    /// The calling thread, which runs as `granted`; `refused` holds messages for the user.
     pub(crate) fn now(granted: Granted, refused: Vec<String>) -> Self {
         let migrations = thread_usage::migrations_of_this_thread();
         Self { granted, refused, tid: scheduling::thread_id(), migrations }
     }
 
-    /// Adds to the thread's block how often it was moved since.
+    /// Adds to the thread's block how often it has migrated since.
     pub(crate) fn account(&self, block: Block<'_>) {
         let moved = thread_usage::migrations_of_this_thread().zip(self.migrations);
         if let Some((after, before)) = moved {
@@ -84,29 +86,29 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Takes its CPU and policy, as far as it may, and touches its stack. A real-time policy that is refused leaves
-    /// the thread as SCHED_OTHER: a degraded measurement that says so helps more than none.
+    /// Sets CPU and policy as far as granted, and touches the stack. If a real-time policy is refused, the thread runs as
+    /// SCHED_OTHER: a degraded measurement that reports so helps more than none.
     ///
     /// # Errors
-    /// If its CPU, or the pin that it drives, cannot be had at all.
+    /// If the CPU, or the pin that it drives, is not available.
     pub fn prepare(&mut self) -> Result<Prepared, String> {
         let timer = self.timer;
         let mut refused = Vec::new();
         let mut pinned = false;
-        // The supervisor is pinned, and this process with it: a thread that is to roam must be let go.
+        // The supervisor is pinned, and so is this process: a thread that may migrate must be unpinned.
         if !self.plan.pinned {
             scheduling::set_affinity_to_all()
-                .map_err(|error| format!("the threads cannot be let go: {error}"))?;
+                .map_err(|error| format!("the threads cannot be unpinned: {error}"))?;
         } else {
             scheduling::set_affinity(&[self.plan.cpu])
-                .map_err(|error| format!("cpu {} cannot be had: {error}; see `tardy check` for the CPUs online, and this process's cpuset", self.plan.cpu))?;
+                .map_err(|error| format!("cannot pin to CPU {}: {error}; `tardy check` lists the CPUs online and this process's cpuset", self.plan.cpu))?;
             pinned = true;
         }
         let (mut policy, mut priority) = (timer.policy, self.plan.priority);
         if let Err(error) = scheduling::set(self.scheduling(timer)) {
             refused.push(refusal(timer.policy, &error));
             (policy, priority) = (Policy::Other, 0);
-            // Only SCHED_DEADLINE has to roam.
+            // Only SCHED_DEADLINE requires an unpinned thread.
             pinned = scheduling::set_affinity(&[self.plan.cpu]).is_ok();
             scheduling::set(Scheduling::Other)
                 .map_err(|error| format!("SCHED_OTHER was refused: {error}"))?;
@@ -136,7 +138,7 @@ impl<'a> TimerThread<'a> {
             Policy::Fifo => Scheduling::Fifo(self.plan.priority),
             Policy::Rr => Scheduling::Rr(self.plan.priority),
             Policy::Other => Scheduling::Other,
-            // Half of the period is more than any cycle takes, and two such threads a CPU would still be admitted.
+            // Half of the period is more than any cycle takes, and two such threads per CPU would still be admitted.
             Policy::Deadline => Scheduling::Deadline {
                 runtime_ns: self.plan.interval_ns / 2,
                 period_ns: self.plan.interval_ns,
@@ -144,8 +146,8 @@ impl<'a> TimerThread<'a> {
         }
     }
 
-    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Allocates
-    /// nothing and, once [`Self::prepare`] has touched what there is, faults nothing.
+    /// Measures from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither allocates
+    /// nor, once [`Self::prepare`] has touched the memory, faults a page.
     pub fn measure(&mut self, start_ns: u64) -> io::Result<()> {
         let timer = self.timer;
         let clock = match timer.clock {
@@ -199,7 +201,7 @@ impl<'a> TimerThread<'a> {
         prepared.account(self.block);
     }
 
-    /// Measures with `waiter`, whose deadlines are on `clock`, and with the write of a wiggle behind it.
+    /// Measures with `waiter`, whose deadlines are on `clock`, followed by the write of a wiggle.
     fn cycle<W: Waiter>(&mut self, waiter: W, clock: Clock, start_ns: u64) -> io::Result<()> {
         match self.output.take() {
             None => self.cycle_on(waiter, clock, start_ns),
@@ -270,7 +272,7 @@ impl<'a> TimerThread<'a> {
         Ok(())
     }
 
-    /// Waits for `cycles` that are not counted. The last wake-up, if there was one.
+    /// Waits for `cycles` that are not counted. Returns the last wake-up, if there was one.
     fn warm_up<W: Waiter>(
         &self,
         waiter: &mut W,
@@ -288,18 +290,18 @@ impl<'a> TimerThread<'a> {
         Ok(last)
     }
 
-    /// The same with the kernel traced in turns, to learn what that costs.
+    /// The same with the kernel traced in turns, to measure the cost of tracing.
     fn warm_up_traced<W: Waiter>(&self, waiter: &mut W, cycles: u64) -> io::Result<Option<Woken>> {
-        // Working out the medians takes time, and must not make the first cycle that counts late.
+        // Computing the medians takes time, and must not delay the first counted cycle.
         let after = cycles / 8;
         let mut traced = WarmUp::new(self.block);
         self.warm_up(waiter, cycles - after, |late_ns| traced.note(late_ns))?;
-        traced.tell();
+        traced.report();
         self.warm_up(waiter, after, |_| {})
     }
 }
 
-/// A thread that writes a line behind each wake-up.
+/// A thread that writes a line after each wake-up.
 struct Wiggling<'t, 'a, W> {
     thread: &'t mut TimerThread<'a>,
     waiter: W,

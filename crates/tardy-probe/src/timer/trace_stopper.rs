@@ -1,4 +1,5 @@
-//! Stopping the kernel's trace at a late wake-up, so that what led to it is still there when the supervisor reads it.
+//! Stopping the kernel's trace at a late wake-up, so that the events that led to it are still there when the supervisor reads
+//! it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,12 +7,12 @@ use std::path::Path;
 
 use tardy_sys::shared_map::Block;
 
-use super::recorder::Wakeup;
+use super::wakeup::Wakeup;
 use crate::cells::{self, Traced, Tracing};
 
 /// Wake-ups of the warm-up that are remembered, traced and not traced.
 const WARM_COUNT: usize = 256;
-/// Fewer tell nothing of what tracing costs.
+/// Below this number the medians do not show the cost of tracing.
 const WARM_COUNT_MIN: usize = 32;
 
 /// A descriptor of the trace's `tracing_on`, opened before the measurement.
@@ -27,15 +28,15 @@ impl<'a> TraceStopper<'a> {
         Ok(Self { file: OpenOptions::new().write(true).open(path)?, block, stops: 0 })
     }
 
-    /// Stops the trace if the wake-up is later than what the supervisor wants to know about, and says so. One write(2) of one
-    /// byte: what comes after it is not of this wake-up any more.
+    /// Stops the trace if the wake-up is later than the supervisor's limit, and reports the stop. It is one write(2) of one
+    /// byte: later events do not belong to this wake-up.
     pub(super) fn consider(&mut self, wakeup: &Wakeup) {
         let over_ns = self.get(Tracing::Over);
         let armed = over_ns > 0 && self.get(Tracing::Answered) == self.stops;
         if !armed || wakeup.late_ns < 0 || wakeup.late_ns.unsigned_abs() <= over_ns {
             return;
         }
-        // A kernel that does not take it has ended the trace itself; the supervisor will find that.
+        // If the kernel refuses the write, it has ended the trace itself; the supervisor will notice.
         let _ = self.file.write(b"0");
         self.stops += 1;
         self.set(Tracing::StoppedLateness, wakeup.late_ns as u64);
@@ -53,7 +54,7 @@ impl<'a> TraceStopper<'a> {
     }
 }
 
-/// The latenesses of the warm-up, traced and not traced in turns: what tracing costs.
+/// The latenesses of the warm-up, traced and not traced in turns, which show the cost of tracing.
 pub(super) struct WarmUp<'a> {
     block: Block<'a>,
     sides: [Side; 2],
@@ -71,7 +72,7 @@ impl<'a> WarmUp<'a> {
         Self { block, sides: [Side { latenesses_ns: [0; WARM_COUNT], seen: 0 }; 2] }
     }
 
-    /// Remembers a wake-up, if the supervisor says whether the kernel was traced.
+    /// Keeps a wake-up, if the supervisor has reported whether the kernel was traced.
     pub(super) fn note(&mut self, late_ns: i64) {
         let state = self.block.cells()[cells::TRACING + Tracing::State as usize].get();
         let side = match state {
@@ -84,8 +85,8 @@ impl<'a> WarmUp<'a> {
         side.seen += 1;
     }
 
-    /// Tells the supervisor both medians.
-    pub(super) fn tell(mut self) {
+    /// Reports both medians to the supervisor.
+    pub(super) fn report(mut self) {
         let count = self.sides.iter().map(|side| side.seen).min().unwrap_or(0);
         if count < WARM_COUNT_MIN {
             return;
@@ -93,21 +94,21 @@ impl<'a> WarmUp<'a> {
         let [traced, untraced] = self.sides.each_mut().map(Side::sorted);
         let at = |sorted: &[i64], tenths: usize| sorted[sorted.len() * tenths / 10];
         let (traced_ns, untraced_ns, usual_ns) = (at(traced, 5), at(untraced, 5), at(traced, 9));
-        let told = [
+        let report = [
             (Tracing::WarmUsual, usual_ns as u64),
             (Tracing::WarmTraced, traced_ns as u64),
             (Tracing::WarmUntraced, untraced_ns as u64),
             (Tracing::WarmCount, count as u64),
         ];
         let _writing = self.block.writing();
-        for (cell, value) in told {
+        for (cell, value) in report {
             self.block.cells()[cells::TRACING + cell as usize].set(value);
         }
     }
 }
 
 impl Side {
-    /// Sorts in place: nothing is allocated.
+    /// Sorts in place, without allocating.
     fn sorted(&mut self) -> &[i64] {
         let known = &mut self.latenesses_ns[..self.seen.min(WARM_COUNT)];
         known.sort_unstable();
@@ -136,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn the_trace_is_stopped_once_until_the_house_has_read_it() {
+    fn the_trace_is_stopped_once_until_the_supervisor_has_read_it() {
         let (directory, map) = map();
         let tracing_on = directory.path().join("tracing_on");
         std::fs::write(&tracing_on, "1").unwrap();
         let mut stopper = TraceStopper::open(&tracing_on, map.block(0)).unwrap();
         let written = || std::fs::read_to_string(&tracing_on).unwrap();
         stopper.consider(&late(9_000_000, 1));
-        assert_eq!(written(), "1", "the supervisor has not said yet what it wants");
+        assert_eq!(written(), "1", "the supervisor has not set a limit yet");
         cell(&map, Tracing::Over).set(5000);
         stopper.consider(&late(5000, 2));
         stopper.consider(&late(-9000, 3));
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_warm_up_tells_both_medians_or_nothing() {
+    fn the_warm_up_reports_both_medians_or_none() {
         let (_directory, map) = map();
         let warm = |rounds: i64| {
             let mut warm = WarmUp::new(map.block(0));
@@ -169,7 +170,7 @@ mod tests {
                     warm.note(late_ns + round % 3);
                 }
             }
-            warm.tell();
+            warm.report();
             cell(&map, Tracing::WarmCount).get()
         };
         assert_eq!(warm(31), 0);

@@ -1,7 +1,7 @@
-//! The ways to wait, as the measuring loop sees them.
+//! The ways to wait, as the measuring loop uses them.
 //!
-//! A waiter owns the schedule of its method: which deadline comes next, and which have passed. The loop only asks
-//! for the next wake-up. It is compiled once for each waiter, so that nothing is decided while it runs.
+//! A waiter owns the schedule of its method: the next deadline, and the missed ones. The loop only requests the next
+//! wake-up. It is compiled once for each waiter, so that it decides nothing while it runs.
 
 use std::io;
 
@@ -11,33 +11,11 @@ use tardy_sys::scheduling;
 use tardy_sys::waiting::{IntervalTimer, PosixTimer, Sleeper, TimerFd};
 
 use super::grid::{Deadlines, Dither, DitheredGrid, Grid, Schedule};
-
-/// One wake-up of a waiter.
-#[derive(Clone, Copy, Debug)]
-pub struct Woken {
-    /// The time that was waited for, on the waiter's clock.
-    pub deadline_ns: i64,
-    /// The time of the wake-up, on the same clock.
-    pub now_ns: i64,
-    /// Deadlines after that one that had passed as well.
-    pub missed: u64,
-    /// The same as the kernel counted it, for methods that it counts for.
-    pub kernel_overruns: u64,
-    /// Deadlines before that one whose wake-ups came and could not be used.
-    pub dropped: u64,
-}
-
-impl Woken {
-    /// Whether it answers one deadline, and no other one has to be accounted for with it.
-    #[inline(always)]
-    pub fn is_single(&self) -> bool {
-        self.missed | self.kernel_overruns | self.dropped == 0
-    }
-}
+use super::woken::Woken;
 
 /// A way to wait.
 pub trait Waiter {
-    /// Whether there may be no schedule, so that only the clock can tell that the counted time is over.
+    /// Whether there may be no schedule, so that only the clock can determine the end of the counted time.
     const MAY_END_BY_CLOCK: bool = false;
 
     /// Waits for the next deadline.
@@ -120,7 +98,7 @@ impl Waiter for Nanosleep {
     }
 }
 
-/// A POSIX timer and its signal. The kernel counts what is missed.
+/// A POSIX timer and its signal. The kernel counts missed deadlines.
 pub struct TimerSettime {
     timer: PosixTimer,
     clock: ClockReader,
@@ -129,7 +107,7 @@ pub struct TimerSettime {
 }
 
 impl TimerSettime {
-    /// A timer on `schedule`; the kernel refuses it without resources.
+    /// A timer on `schedule`. Fails if the kernel has no resources for it.
     pub fn new(schedule: Schedule) -> io::Result<Self> {
         let timer = PosixTimer::start(schedule.clock, schedule.first_ns, schedule.interval_ns)?;
         let Schedule { clock, first_ns: deadline_ns, interval_ns, .. } = schedule;
@@ -144,14 +122,14 @@ impl Waiter for TimerSettime {
         let now_ns = self.clock.now_ns();
         let overruns = self.timer.overruns();
         let deadline_ns = self.deadline_ns;
-        // An expiry after the signal was taken has a signal of its own, so that the kernel's count and not the clock
-        // says which deadlines this wake-up stands for.
+        // An expiry after the signal was taken raises another signal. The kernel's count, not the clock, determines which
+        // deadlines this wake-up answers.
         self.deadline_ns += ((overruns + 1) * self.interval_ns) as i64;
         Ok(Woken { deadline_ns, now_ns, missed: overruns, kernel_overruns: overruns, dropped: 0 })
     }
 }
 
-/// A timer behind a descriptor. The kernel counts what is missed.
+/// A timer behind a descriptor. The kernel counts missed deadlines.
 pub struct Timerfd {
     timer: TimerFd,
     clock: ClockReader,
@@ -160,7 +138,7 @@ pub struct Timerfd {
 }
 
 impl Timerfd {
-    /// A timer on `schedule`; the kernel refuses it without resources.
+    /// A timer on `schedule`. Fails if the kernel has no resources for it.
     pub fn new(schedule: Schedule) -> io::Result<Self> {
         let timer = TimerFd::start(schedule.clock, schedule.first_ns, schedule.interval_ns)?;
         let Schedule { clock, first_ns: deadline_ns, interval_ns, .. } = schedule;
@@ -180,8 +158,8 @@ impl Waiter for Timerfd {
     }
 }
 
-/// The process's interval timer. It is set going again whole intervals after it was due, when its signal is taken;
-/// the kernel counts nothing, so the timer is asked when it is due next.
+/// The process's interval timer. When its signal is taken, it is restarted whole intervals after it was due. The kernel
+/// counts no missed deadlines, so the waiter reads from the timer when it is due next.
 pub struct Setitimer {
     timer: IntervalTimer,
     clock: ClockReader,
@@ -190,11 +168,11 @@ pub struct Setitimer {
 }
 
 impl Setitimer {
-    /// A timer on `schedule`; the kernel refuses it without resources.
+    /// A timer on `schedule`. Fails if the kernel has no resources for it.
     pub fn new(schedule: Schedule) -> io::Result<Self> {
         let Schedule { clock, first_ns, interval_ns, .. } = schedule;
-        // The timer starts from a clock that the kernel reads later than this, so that the fraction of a us between
-        // the two counts as latency. Late rather than early: no wake-up looks better than it was.
+        // The timer starts from a clock that the kernel reads later than this, so the fraction of a us between the two
+        // counts as latency. An error in this direction makes no wake-up look better than it was.
         let now_ns = clock.now_ns();
         let first_in_ns = (first_ns - now_ns).max(1000) as u64 / 1000 * 1000;
         let timer = IntervalTimer::start(first_in_ns, interval_ns)?;
@@ -218,9 +196,9 @@ impl Waiter for Setitimer {
     }
 }
 
-/// SCHED_DEADLINE's own period, ended by sched_yield(2). The kernel does not say when a period begins; the earliest of
-/// a few wake-ups does. After a stall the kernel may have moved its periods (update_dl_entity in
-/// kernel/sched/deadline.c), so that they have to be found anew, at the price of a few cycles that count as dropped.
+/// SCHED_DEADLINE's period, ended by sched_yield(2). The kernel does not report when a period begins; the earliest of
+/// several wake-ups shows it. After a stall the kernel may have moved the periods (update_dl_entity in
+/// kernel/sched/deadline.c). They are then searched for again, which costs a few cycles that count as dropped.
 pub struct DeadlinePeriod {
     grid: Grid,
     clock: ClockReader,
@@ -228,7 +206,7 @@ pub struct DeadlinePeriod {
 }
 
 impl DeadlinePeriod {
-    /// Wake-ups that find the period's beginning.
+    /// Wake-ups from which the period's beginning is determined.
     const CALIBRATION: usize = 32;
 
     /// Waits on `schedule`.
@@ -239,7 +217,7 @@ impl DeadlinePeriod {
         waiter
     }
 
-    /// Finds where periods begin, and makes the next one the next deadline. Tells how many have passed meanwhile.
+    /// Finds where periods begin, and makes the next one the next deadline. Returns how many have passed in the process.
     fn find_period(&mut self) -> u64 {
         let (interval_ns, was_next_ns) = (self.grid.interval_ns() as i64, self.grid.next_ns());
         let mut phase_ns = i64::MAX;
@@ -261,7 +239,7 @@ impl Waiter for DeadlinePeriod {
         loop {
             scheduling::yield_now();
             let now_ns = self.clock.now_ns();
-            // A task that is behind gets its periods one after the other at once; those are counted as missed.
+            // A task that is behind receives its periods in immediate succession; those are counted as missed.
             if now_ns >= self.grid.next_ns() - early_ns {
                 let woken = self.grid.pass(now_ns);
                 self.stalled = woken.missed > 0;

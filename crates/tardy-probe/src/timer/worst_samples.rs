@@ -1,20 +1,20 @@
-//! The worst samples: which one makes room for the next.
+//! The worst samples, and which of them the next one replaces.
 //!
-//! The samples lie in the block's cells in the order they came; beside them a heap says which is the least bad. The
-//! road not taken: to look through all of them for it, which costs more than everything else that tardy does with a
-//! thousand wake-ups whenever there is a new one.
+//! The samples are in the block's cells in the order of their arrival. A heap next to them determines the least bad.
+//! Searching all of them whenever a new one arrives would cost more than all other work of tardy for a thousand
+//! wake-ups.
 
 use tardy_record::series::WORST_COUNT;
 use tardy_sys::cell64::Cell64;
 
-use super::recorder::Wakeup;
+use super::wakeup::Wakeup;
 use crate::cells::{WORST_CELLS, Worst};
 
 /// The worst samples in a block's cells.
 pub(super) struct WorstSamples<'a> {
     samples: &'a [Cell64],
     count: &'a Cell64,
-    /// A binary heap, the least at its root. Places that are free yet hold the least lateness there is.
+    /// A binary heap, the least at its root. Free places have the lowest possible lateness.
     heap: [Place; WORST_COUNT],
 }
 
@@ -25,7 +25,7 @@ struct Place {
 }
 
 impl<'a> WorstSamples<'a> {
-    /// None yet. `samples` are the cells for them, and `count` the one that says how many there are.
+    /// None yet. `samples` are the cells for them, and `count` the cell with their number.
     pub(super) fn new(samples: &'a [Cell64], count: &'a Cell64) -> Self {
         Self { samples, count, heap: [Place { late_ns: i64::MIN, slot: 0 }; WORST_COUNT] }
     }
@@ -36,7 +36,7 @@ impl<'a> WorstSamples<'a> {
         self.heap[0].late_ns
     }
 
-    /// Keeps a wake-up later than [`Self::floor_ns`], in the place of the least bad one if there are enough.
+    /// Keeps a wake-up later than [`Self::floor_ns`]. It replaces the least bad sample if all places are taken.
     pub(super) fn keep(&mut self, wakeup: &Wakeup) {
         let count = self.count.get() as usize;
         let slot = if count < WORST_COUNT { count } else { self.heap[0].slot };
@@ -50,7 +50,7 @@ impl<'a> WorstSamples<'a> {
         self.replace_least(Place { late_ns: wakeup.late_ns, slot });
     }
 
-    /// Puts `place` at the root and lets it sink to where it belongs.
+    /// Puts `place` at the root and lets it sink to its position.
     fn replace_least(&mut self, place: Place) {
         let mut at = 0;
         loop {

@@ -1,12 +1,13 @@
-//! A wake-up that ends in an edge: whichever way a thread waits, it then writes the line.
+//! A wake-up that ends in an edge: the thread waits in any of the ways, then writes the line.
 
 use std::io;
 
 use crate::level::Level;
-use crate::timer::waiter::{Waiter, Woken};
+use crate::timer::waiter::Waiter;
+use crate::timer::woken::Woken;
 
-/// A way to wait, and the write behind it. The wake-up's time is read by the waiter, so that an edge costs one reading of
-/// the clock and one write; it comes as much later than that time as the write takes.
+/// A way to wait, followed by a write. The waiter reads the time of the wake-up, so an edge costs one reading of the clock
+/// and one write. The edge is later than that time by the duration of the write.
 pub(crate) struct Edges<W, L> {
     waiter: W,
     level: L,
@@ -14,7 +15,7 @@ pub(crate) struct Edges<W, L> {
 }
 
 impl<W: Waiter, L: Level> Edges<W, L> {
-    /// Edges of `level`, which is low, whenever `waiter` says.
+    /// Edges of `level`, which is low, at the wake-ups of `waiter`.
     pub(crate) fn new(waiter: W, level: L) -> Self {
         Self { waiter, level, high: false }
     }
@@ -38,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    /// A waiter that is due every 10 ns and always 3 late, and a line that remembers.
+    /// A waiter that is due every 10 ns and always 3 ns late, and a line that remembers its level.
     struct Due(i64);
 
     impl Waiter for Due {
@@ -53,7 +54,7 @@ mod tests {
     impl Level for Remembered<'_> {
         fn set(&self, high: bool) -> io::Result<()> {
             if self.0.borrow().len() == 4 {
-                return Err(io::Error::other("taken away"));
+                return Err(io::Error::other("the line is gone"));
             }
             self.0.borrow_mut().push(high);
             Ok(())
@@ -61,14 +62,14 @@ mod tests {
     }
 
     #[test]
-    fn each_wake_up_is_an_edge_and_a_write_that_fails_ends_it() {
+    fn each_wake_up_is_an_edge_and_a_failed_write_ends_the_wait() {
         let levels = RefCell::default();
         let mut edges = Edges::new(Due(0), Remembered(&levels));
         for number in 1..=4 {
             let woken = edges.wait().unwrap();
             assert_eq!((woken.deadline_ns, woken.now_ns), (number * 10, number * 10 + 3));
         }
-        assert_eq!(edges.wait().unwrap_err().to_string(), "taken away");
+        assert_eq!(edges.wait().unwrap_err().to_string(), "the line is gone");
         assert_eq!(*levels.borrow(), [true, false, true, false]);
     }
 }

@@ -1,14 +1,14 @@
-//! The fake: a loop whose toggles take some 250 ns, but where a gap of the noise probe's fake holds it up.
+//! The fake: a loop whose toggles take about 250 ns, unless a gap of the noise probe's fake delays one.
 
 use tardy_record::gaps::Gap;
 
 use crate::noise::FakeGaps;
 
-/// A toggle takes so long, and up to [`SPREAD_NS`] more.
+/// Shortest toggle. A toggle takes up to [`SPREAD_NS`] more.
 pub(super) const TOGGLE_NS: u64 = 244;
 const SPREAD_NS: u64 = 12;
 
-/// Makes toggles up, one after the other.
+/// Generates toggles in the order of time.
 pub(super) struct FakeToggles {
     gaps: FakeGaps,
     next: Gap,
@@ -24,7 +24,7 @@ impl FakeToggles {
         Self { gaps, next, now_ns: start_ns, state: seed | 1 }
     }
 
-    /// When the next toggle is done. Nothing comes between but the gap that lies in it.
+    /// The end of the next toggle, which only a gap can delay.
     pub(super) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let usual_ns = self.now_ns + TOGGLE_NS + (self.state >> 33) % SPREAD_NS;
@@ -39,7 +39,8 @@ impl FakeToggles {
     }
 }
 
-/// When the edges of a made-up wiggle of `period_ns` come back, up to `to_ns`: each up to a quarter of the period late.
+/// The times at which the edges of a synthetic wiggle of `period_ns` return, up to `to_ns`: each up to a quarter of the
+/// period late.
 pub fn made_up_echo(from_ns: u64, to_ns: u64, period_ns: u64, seed: u64) -> impl Iterator<Item = u64> {
     let period_ns = period_ns.max(1);
     let late_ns = move |number: u64| {

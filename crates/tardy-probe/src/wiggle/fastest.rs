@@ -1,7 +1,7 @@
-//! The fastest wiggle: a loop that writes the line and reads the clock, and does little else. What a turn takes is a toggle;
-//! a turn that takes longer than the threshold is a hole, in which the line stood still.
+//! The fastest wiggle: a loop that writes the line and reads the clock. One turn is a toggle. A turn that takes longer than
+//! the threshold is a hole, during which the line did not change.
 //!
-//! Noting a turn is part of the next one: the line waits meanwhile, and an instrument on it sees the same.
+//! Recording a turn is part of the next turn: the line waits for it, and an instrument on the line sees the same.
 
 use std::io;
 
@@ -17,9 +17,9 @@ use super::fake::{FakeToggles, TOGGLE_NS};
 use super::output::{Output, Work};
 use crate::cells::Stage;
 use crate::level::Level;
-use crate::noise::{ATTEND_NS, FAKE_PAUSE, Gauge, Notes};
+use crate::noise::{ATTEND_NS, FAKE_PAUSE, GapRecorder, LoopCalibration};
 use crate::order::Order;
-use crate::seat;
+use crate::thread_setup;
 use crate::timer::Prepared;
 use crate::timer::recorder::Recorder;
 
@@ -29,40 +29,40 @@ pub struct FastestWiggle<'a> {
     order: &'a Order,
     plan: &'a NoisePlan,
     thread: NoiseThread,
-    gauge: Gauge,
-    /// Once it is claimed; a fake has none.
+    calibration: LoopCalibration,
+    /// The claimed line; `None` in a fake.
     output: Option<Output>,
 }
 
 impl<'a> FastestWiggle<'a> {
-    /// The one thread of `plan` in the order.
+    /// The only thread of `plan` in the order.
     pub fn new(map: &'a SharedMap, order: &'a Order, plan: &'a NoisePlan) -> Self {
-        let gauge = Gauge::of_fake(TOGGLE_NS, plan.threshold_ns);
-        Self { map, order, plan, thread: plan.threads[0], gauge, output: None }
+        let calibration = LoopCalibration::synthetic(TOGGLE_NS, plan.threshold_ns);
+        Self { map, order, plan, thread: plan.threads[0], calibration, output: None }
     }
 
-    /// Takes its CPU and policy, claims its line, touches its stack, and finds out how long a toggle takes: a threshold that
-    /// every toggle would pass is raised, and that is said.
+    /// Sets CPU and policy, claims the line, touches the stack, and measures how long a toggle takes. A threshold that every
+    /// toggle would exceed is raised, and the result contains a message about it.
     ///
     /// # Errors
-    /// In words, if its CPU or the line cannot be had, or the line cannot be written.
+    /// A message for the user, if the CPU or the line is not available, or the line cannot be written.
     pub fn prepare(&mut self) -> Result<Prepared, String> {
         let fake = self.order.fake.is_some();
         let (granted, mut refused) =
-            seat::take(self.thread.cpu, self.plan.policy, self.thread.priority, fake)?;
+            thread_setup::set_up(self.thread.cpu, self.plan.policy, self.thread.priority, fake)?;
         memory::prefault_stack();
         if !fake {
             let pin = self.order.pin.as_ref().ok_or("the order names no pin; please report it")?;
             let output = Output::claim(pin)?;
-            self.gauge = output
-                .lend(Gauging { threshold_ns: self.plan.threshold_ns })
+            self.calibration = output
+                .lend(Calibrating { threshold_ns: self.plan.threshold_ns })
                 .map_err(|error| format!("{} cannot be written: {error}", pin.line.place()))?;
             self.output = Some(output);
-            let Gauge { threshold_ns, usual_loop_ns, .. } = self.gauge;
+            let LoopCalibration { threshold_ns, usual_loop_ns, .. } = self.calibration;
             if threshold_ns > self.plan.threshold_ns {
                 refused.push(format!(
                     "a toggle takes {usual_loop_ns:.0} ns, so a hole is one of at least {threshold_ns} ns instead of {} \
-                     ns: shorter ones cannot be told from a toggle",
+                     ns: shorter ones cannot be distinguished from a toggle",
                     self.plan.threshold_ns
                 ));
             }
@@ -70,11 +70,11 @@ impl<'a> FastestWiggle<'a> {
         Ok(Prepared::now(granted, refused))
     }
 
-    /// Toggles from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Allocates nothing and,
-    /// once [`Self::prepare`] has touched what there is, faults nothing.
+    /// Toggles from `start_ns` on the monotonic clock until the span is over or the supervisor stops it. Neither allocates
+    /// nor, once [`Self::prepare`] has touched the memory, faults a page.
     ///
     /// # Errors
-    /// If the line cannot be written any more, or the kernel keeps no account of the thread.
+    /// If the line can no longer be written, or the kernel does not account for the thread.
     pub fn measure(&self, start_ns: u64) -> io::Result<()> {
         match &self.output {
             Some(output) => {
@@ -101,57 +101,67 @@ impl<'a> FastestWiggle<'a> {
         }
         let used_before = thread_usage::of_this_thread()?;
         before_ns = clock.now_ns() as u64;
-        let (mut book, end_ns, toggles) = self.book(before_ns);
+        let (mut accounting, end_ns, toggles) = self.accounting(before_ns);
         let mut attend_at_ns = before_ns;
-        while book.toggles < toggles {
+        while accounting.toggles < toggles {
             high = !high;
             level.set(high)?;
             let now_ns = clock.now_ns() as u64;
-            book.add(before_ns, now_ns);
+            accounting.add(before_ns, now_ns);
             before_ns = now_ns;
             if now_ns >= attend_at_ns {
-                book.attend(now_ns);
+                accounting.attend(now_ns);
                 if now_ns >= end_ns || block.is_asked_to_end() {
                     break;
                 }
                 attend_at_ns = now_ns.saturating_add(ATTEND_NS).min(end_ns);
             }
         }
-        book.finish(before_ns, thread_usage::of_this_thread()?.since(&used_before));
+        accounting.finish(before_ns, thread_usage::of_this_thread()?.since(&used_before));
         Ok(())
     }
 
-    /// Notes toggles that are made up. Time that is made up can be stopped: it waits while the supervisor has not taken its holes.
+    /// Records synthetic toggles. Synthetic time can stop: it waits until the supervisor has taken the holes.
     fn make_up(&self, start_ns: u64) {
         let first = self.order.first_block;
         let block = self.map.block(first);
         let ring = self.map.ring(first + 1);
         let mut before_ns = start_ns + self.order.warmup_ns;
         let mut made = FakeToggles::new(before_ns, self.order.fake.unwrap_or(0) ^ self.order.seed);
-        let (mut book, end_ns, toggles) = self.book(before_ns);
-        while book.toggles < toggles && before_ns < end_ns && !block.is_asked_to_end() {
+        let (mut accounting, end_ns, toggles) = self.accounting(before_ns);
+        while accounting.toggles < toggles && before_ns < end_ns && !block.is_asked_to_end() {
             while ring.is_some_and(|ring| ring.is_full()) && !block.is_asked_to_end() {
                 std::thread::sleep(FAKE_PAUSE);
             }
             let now_ns = made.next();
-            book.add(before_ns, now_ns);
+            accounting.add(before_ns, now_ns);
             before_ns = now_ns;
         }
-        book.finish(before_ns, ThreadUsage::default());
+        accounting.finish(before_ns, ThreadUsage::default());
     }
 
-    /// The book of what counts from `from_ns` on, until when it counts, and how many toggles at the most.
-    fn book(&self, from_ns: u64) -> (Book<'a>, u64, u64) {
+    /// The accounting from `from_ns` on, the end of the counted time, and the most toggles.
+    fn accounting(&self, from_ns: u64) -> (ToggleAccounting<'a>, u64, u64) {
         let first = self.order.first_block;
         let toggles = Recorder::new(self.map.block(first), 0, &[], from_ns);
         toggles.set_stage(Stage::Counting);
-        let holes =
-            Notes::new(self.map.block(first + 1), self.map.ring(first + 1), from_ns, 1.0, &self.gauge);
-        let book = Book { recorder: toggles, holes, toggles: 0, threshold_ns: self.gauge.threshold_ns };
+        let holes = GapRecorder::new(
+            self.map.block(first + 1),
+            self.map.ring(first + 1),
+            from_ns,
+            1.0,
+            &self.calibration,
+        );
+        let accounting = ToggleAccounting {
+            recorder: toggles,
+            holes,
+            toggles: 0,
+            threshold_ns: self.calibration.threshold_ns,
+        };
         match self.order.span {
-            Span::DurationNs(ns) => (book, from_ns.saturating_add(ns), u64::MAX),
-            Span::Loops(loops) => (book, u64::MAX, loops),
-            Span::Unknown => (book, from_ns, 0),
+            Span::DurationNs(ns) => (accounting, from_ns.saturating_add(ns), u64::MAX),
+            Span::Loops(loops) => (accounting, u64::MAX, loops),
+            Span::Unknown => (accounting, from_ns, 0),
         }
     }
 
@@ -161,16 +171,16 @@ impl<'a> FastestWiggle<'a> {
     }
 }
 
-/// What is written down: every toggle, and those that are holes with their times.
-struct Book<'a> {
+/// The record of every toggle, and of the holes with their times.
+struct ToggleAccounting<'a> {
     recorder: Recorder<'a>,
-    holes: Notes<'a>,
+    holes: GapRecorder<'a>,
     toggles: u64,
     threshold_ns: u64,
 }
 
-impl Book<'_> {
-    /// A toggle that began when the one before it had ended.
+impl ToggleAccounting<'_> {
+    /// Records a toggle that began when the one before it ended.
     #[inline(always)]
     fn add(&mut self, before_ns: u64, now_ns: u64) {
         let took_ns = now_ns.saturating_sub(before_ns);
@@ -183,10 +193,10 @@ impl Book<'_> {
 
     fn attend(&mut self, now_ns: u64) {
         self.holes.loops = self.toggles;
-        self.holes.say_how_far(now_ns);
+        self.holes.report_progress(now_ns);
     }
 
-    /// Closes it at `end_ns`. What the thread cost is the toggles'.
+    /// Closes the record at `end_ns`. The cost of the thread is stored with the toggles.
     fn finish(mut self, end_ns: u64, used: ThreadUsage) {
         self.holes.loops = self.toggles;
         self.holes.finish(1e9, end_ns, ThreadUsage::default());
@@ -194,19 +204,19 @@ impl Book<'_> {
     }
 }
 
-/// Finds out how long a toggle takes.
-struct Gauging {
+/// Measures how long a toggle takes.
+struct Calibrating {
     threshold_ns: u64,
 }
 
-impl Work<io::Result<Gauge>> for Gauging {
-    fn with<L: Level>(self, level: L) -> io::Result<Gauge> {
+impl Work<io::Result<LoopCalibration>> for Calibrating {
+    fn with<L: Level>(self, level: L) -> io::Result<LoopCalibration> {
         let mut ticks = ToggleTicks { level, high: false, clock: MonotonicTicks::new(), outcome: Ok(()) };
-        let gauge = Gauge::take(Kind::ClockMonotonic, &mut ticks, self.threshold_ns);
+        let calibration = LoopCalibration::measure(Kind::ClockMonotonic, &mut ticks, self.threshold_ns);
         let ToggleTicks { level, outcome, .. } = ticks;
         outcome?;
         level.set(false)?;
-        Ok(gauge)
+        Ok(calibration)
     }
 }
 
@@ -251,7 +261,7 @@ mod tests {
     use crate::order::Work as Wanted;
     use crate::timer::reading::Cells;
 
-    /// A line that remembers its last level, counts its edges, and breaks after so many writes.
+    /// A line that remembers its last level, counts its edges, and fails after a number of writes.
     #[derive(Default)]
     struct Counted {
         high: Cell<Option<bool>>,
@@ -262,7 +272,7 @@ mod tests {
     impl Level for &Counted {
         fn set(&self, high: bool) -> io::Result<()> {
             if self.writes.get() == self.most {
-                return Err(io::Error::other("taken away"));
+                return Err(io::Error::other("the line is gone"));
             }
             self.high.set(Some(high));
             self.writes.set(self.writes.get() + 1);
@@ -270,8 +280,8 @@ mod tests {
         }
     }
 
-    /// Toggles `loops` times on a line that breaks after `most` writes: the outcome, the writes, and the toggles and holes
-    /// that were counted.
+    /// Toggles `loops` times on a line that fails after `most` writes. Returns the outcome, the writes, and the counted
+    /// toggles and holes.
     fn toggled(loops: u64, most: u64) -> (io::Result<()>, u64, [u64; 2]) {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let map = SharedMap::create(&directory.path().join("map"), 2, CELLS).unwrap();
@@ -308,26 +318,26 @@ mod tests {
         (outcome, line.writes.get(), counted)
     }
 
-    /// Every toggle is as long as a threshold of 0, and so a hole as well.
+    /// Every toggle exceeds a threshold of 0, so each is a hole as well.
     #[test]
-    fn each_write_is_a_toggle_and_each_long_one_a_hole() {
+    fn each_write_is_a_toggle_and_each_long_toggle_is_a_hole() {
         let (outcome, writes, counted) = toggled(1000, u64::MAX);
         outcome.unwrap();
         assert_eq!((writes, counted), (1000, [1000, 1000]));
     }
 
     #[test]
-    fn a_line_that_is_taken_away_ends_it() {
+    fn a_line_that_disappears_ends_the_loop() {
         let (outcome, writes, counted) = toggled(1000, 10);
-        assert_eq!(outcome.unwrap_err().to_string(), "taken away");
+        assert_eq!(outcome.unwrap_err().to_string(), "the line is gone");
         assert_eq!((writes, counted[0]), (10, 10));
     }
 
     #[test]
-    fn the_gauge_leaves_the_line_low_and_tells_of_a_line_that_cannot_be_written() {
-        Gauging { threshold_ns: 1 }.with(&Counted::default()).unwrap_err();
+    fn the_calibration_leaves_the_line_low_and_reports_a_failed_write() {
+        Calibrating { threshold_ns: 1 }.with(&Counted::default()).unwrap_err();
         let line = Counted { most: u64::MAX, ..Counted::default() };
-        let gauge = Gauging { threshold_ns: 1 << 40 }.with(&line).unwrap();
-        assert_eq!((gauge.threshold_ns, line.high.get()), (1 << 40, Some(false)));
+        let calibration = Calibrating { threshold_ns: 1 << 40 }.with(&line).unwrap();
+        assert_eq!((calibration.threshold_ns, line.high.get()), (1 << 40, Some(false)));
     }
 }

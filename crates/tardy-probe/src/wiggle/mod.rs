@@ -1,5 +1,5 @@
-//! The wiggle probe: a thread makes a line high and low in turn. At the deadlines of a timer it is the timer probe's thread,
-//! whose wake-ups end in a write (`edges.rs`); as fast as it can, it is a loop of its own (`fastest.rs`).
+//! The wiggle probe: a thread sets a line high and low in turn. At the deadlines of a timer it is the timer probe's thread,
+//! whose wake-ups end in a write (`edges.rs`). As fast as possible, it is a separate loop (`fastest.rs`).
 
 pub(super) mod edges;
 mod fake;

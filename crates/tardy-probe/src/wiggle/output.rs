@@ -1,4 +1,4 @@
-//! The line that is driven: claimed once, and then written with one call for each edge.
+//! The line that is driven. It is claimed once, then written with one call per edge.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::gpio::{self, registers, registers::GPIOMEM};
 use crate::level::Level;
 use crate::order::DrivenPin;
 
-/// A line that was claimed, and is low until something is written. Dropping it lets go of it.
+/// A claimed line, low until it is written. Dropping it releases it.
 pub(crate) enum Output {
     Chardev(Request),
     Sysfs(ValueFile),
-    /// Claimed as any other, so that nobody else has it and it is an output.
+    /// Claimed like any other line, so that it is an output and no other process can take it.
     Gpiomem {
         _claim: Request,
         line: MappedLine,
@@ -29,7 +29,7 @@ impl Output {
     /// Claims `pin`.
     ///
     /// # Errors
-    /// In words.
+    /// A message for the user, if the line cannot be claimed or its registers cannot be mapped.
     pub(crate) fn claim(pin: &DrivenPin) -> Result<Self, String> {
         match pin.through {
             Through::Chardev => gpio::output_low(&pin.line).map(Self::Chardev),
@@ -39,8 +39,8 @@ impl Output {
                 let claim = gpio::output_low(&pin.line)?;
                 let line = MappedLine::open(Path::new(GPIOMEM), registers).map_err(|error| {
                     format!(
-                        "{GPIOMEM} cannot be mapped: {error}; only Raspberry Pi's own kernels have it, for root and the \
-                         group gpio; --through chardev needs none of it"
+                        "{GPIOMEM} cannot be mapped: {error}; only Raspberry Pi kernels have it, for root and the group \
+                         gpio; --through chardev does not need it"
                     )
                 })?;
                 Ok(Self::Gpiomem { _claim: claim, line })
@@ -48,7 +48,7 @@ impl Output {
         }
     }
 
-    /// Has `work` done with what the line is written through.
+    /// Runs `work` with the interface through which the line is written.
     pub(crate) fn lend<R>(&self, work: impl Work<R>) -> R {
         match self {
             Self::Chardev(request) => work.with(OneLine::of(request.as_fd())),
@@ -58,8 +58,8 @@ impl Output {
     }
 }
 
-/// Something that is done with a line, compiled for each way to write it.
+/// Work with a line, compiled for each way to write it.
 pub(crate) trait Work<R> {
-    /// Does it.
+    /// Runs it.
     fn with<L: Level>(self, level: L) -> R;
 }

@@ -6,7 +6,7 @@ use tardy_tsn::{file, settings};
 use super::*;
 use crate::OpenVSwitch;
 
-/// Two ports, and VLANs; the second port's list is one that no kernel takes, whether it has the shaper or not.
+/// Two ports, and VLANs. The kernel refuses the second port's list, whether it has the shaper or not.
 const FILE: &str = r#"
 about = "A switch whose last port is refused."
 [[class]]
@@ -21,7 +21,8 @@ interface = "p1"
 gates = [{ open = [0], for = "1ns" }]
 "#;
 
-/// What of a link a switch changes: master, whether it is up, its VLANs, the kinds of its queueing disciplines.
+/// The properties of a link that a switch changes: master, whether it is up, its VLANs, the kinds of its queueing
+/// disciplines.
 type Seen = BTreeMap<String, (Option<u32>, bool, usize, Vec<String>)>;
 
 fn seen() -> Seen {
@@ -34,7 +35,7 @@ fn seen() -> Seen {
 }
 
 #[test]
-fn what_fails_halfway_is_put_back() {
+fn a_failure_halfway_restores_everything() {
     let namespace = match Namespace::new() {
         Ok(namespace) => namespace,
         Err(error) => return eprintln!("skipped: no network namespace for this user: {error}"),
@@ -45,21 +46,21 @@ fn what_fails_halfway_is_put_back() {
 fn in_namespace() {
     for (port, end) in [("p0", "e0"), ("p1", "e1")] {
         if let Err(error) = links::make_veth(port, end, None, Some(4)) {
-            return eprintln!("skipped: this kernel makes no veth: {error}");
+            return eprintln!("skipped: this kernel cannot create a veth: {error}");
         }
     }
     let options = links::BridgeOptions { vlan_filtering: true, default_pvid: 1 };
     if let Err(error) = links::make_bridge("other", options) {
-        return eprintln!("skipped: this kernel makes no bridge: {error}");
+        return eprintln!("skipped: this kernel cannot create a bridge: {error}");
     }
-    // One port is another bridge's, and the other has a queueing discipline of somebody else's.
+    // One port belongs to another bridge, and the other has another program's queueing discipline.
     links::set_master("p0", Some("other")).unwrap();
     qdiscs::set_root("p1", "pfifo", 0x11, &77u32.to_ne_bytes()).unwrap();
     let before = seen();
 
     let network = file::parse(FILE).unwrap();
     let directory = std::env::temp_dir().join(format!("tardy-halfway-{}", std::process::id()));
-    let shelf = Shelf::at(&directory);
+    let saved_states = SavedStates::at(&directory);
     let mut request = Request {
         settings: settings::of(&network.switches[0]),
         file: FILE.to_owned(),
@@ -69,16 +70,13 @@ fn in_namespace() {
         shaped: true,
         open_vswitch: OpenVSwitch::System,
     };
-    let refused = apply(None, &shelf, &request).unwrap_err();
+    let refused = apply(None, &saved_states, &request).unwrap_err();
     assert!(refused.contains("p0 is a port of other") && refused.contains("pfifo 11:"), "{refused}");
     assert_eq!(seen(), before);
 
     request.replace = true;
-    let failed = apply(None, &shelf, &request).unwrap_err();
-    assert!(
-        failed.contains("shaper of p1") && failed.contains("what had been changed was put back"),
-        "{failed}"
-    );
+    let failed = apply(None, &saved_states, &request).unwrap_err();
+    assert!(failed.contains("shaper of p1") && failed.contains("all changes were undone"), "{failed}");
     assert_eq!(seen(), before);
-    assert_eq!(shelf.names().unwrap(), Vec::<String>::new());
+    assert_eq!(saved_states.names().unwrap(), Vec::<String>::new());
 }

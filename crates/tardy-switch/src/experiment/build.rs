@@ -1,12 +1,11 @@
-//! The network of a test: a namespace for each switch and host and cables between them, or what is there.
+//! Building the network of a test, from a namespace for each switch and host with cables between them, or from interfaces
+//! of this machine.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tardy_record::Knowable;
-use tardy_record::gates;
-use tardy_record::switch::{PortSchedule, ScheduleSource};
+use tardy_record::switch::PortSchedule;
 use tardy_sys::clock::monotonic_ns;
 use tardy_sys::kernel_files::KernelFiles;
 use tardy_sys::links::{self, LinkInfo};
@@ -20,44 +19,44 @@ use super::cable::{Cable, TapEnd};
 use super::flow_paths;
 use super::machine::{self, Cabled};
 use super::own_open_vswitch::OwnOpenVSwitch;
+use super::port_schedule::schedule_of;
 use crate::missing::explained;
-use crate::shaper;
-use crate::state::Shelf;
+use crate::saved_states::SavedStates;
 use crate::{Applied, OpenVSwitch, Request, apply};
 
 /// The interface of every host.
 pub(super) const HOST_INTERFACE: &str = "eth0";
-/// What may wait on a host's way into the switch, in bytes: more than all sockets of a host give.
+/// The most that may wait on a host's way into the switch, in bytes: more than all sockets of a host can send.
 const INGRESS_QUEUE_BYTES: u32 = 4 << 20;
 
-/// Where a host is.
+/// The place of a host.
 #[derive(Debug)]
 enum HostPlace {
-    /// A namespace of its own, with one interface.
+    /// A separate namespace, with one interface.
     Namespace(Namespace, [u8; 6]),
-    /// An interface of this machine; nothing for a host without flows.
+    /// An interface of this machine; `None` for a host without flows.
     Machine(Option<Cabled>),
 }
 
-/// A network that is up. Dropping it takes it down: what is in a namespace goes with it.
+/// A network that is up. Dropping it removes it: the contents of a namespace end with it.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// Ended before the namespaces go.
+    /// Ended before the namespaces.
     _open_vswitches: Vec<OwnOpenVSwitch>,
     switches: Vec<Namespace>,
     hosts: Vec<HostPlace>,
-    /// Wires that this process is.
+    /// The wires that this process simulates.
     _cables: Vec<Cable>,
     schedules: Vec<PortSchedule>,
     remarks: Vec<String>,
-    _shelf: ShelfOfOwn,
+    _shelf: TemporarySavedStates,
 }
 
 impl Scene {
     /// Builds `network`, with or without its shapers.
     ///
     /// # Errors
-    /// In words: what is missing, or what the kernel says.
+    /// A message for the user: what is missing, or the kernel's error.
     pub(super) fn build(network: &Network, file: &str, shaped: bool) -> Result<Self, String> {
         let switches = namespaces(network.switches.len())?;
         let hosts = namespaces(network.hosts.len())?;
@@ -68,7 +67,7 @@ impl Scene {
         for (index, host) in hosts.iter().enumerate() {
             inside(host, || furnish_host(network, index))??;
         }
-        let shelf = ShelfOfOwn::new();
+        let saved_states = TemporarySavedStates::new();
         let hosts = hosts
             .into_iter()
             .enumerate()
@@ -80,7 +79,7 @@ impl Scene {
             _cables: cables,
             schedules: Vec::new(),
             remarks: Vec::new(),
-            _shelf: shelf,
+            _shelf: saved_states,
         };
         scene.set_switches_up(network, file, shaped)?;
         Ok(scene)
@@ -89,7 +88,7 @@ impl Scene {
     /// Finds the hosts of `network` among this machine's interfaces; its switches are up already.
     ///
     /// # Errors
-    /// In words: what is missing.
+    /// A message for the user: what is missing.
     pub(super) fn of_machine(network: &Network, shaped: bool) -> Result<Self, String> {
         Ok(Self {
             _open_vswitches: Vec::new(),
@@ -98,7 +97,7 @@ impl Scene {
             _cables: Vec::new(),
             schedules: if shaped { machine::schedules(network) } else { Vec::new() },
             remarks: Vec::new(),
-            _shelf: ShelfOfOwn::new(),
+            _shelf: TemporarySavedStates::new(),
         })
     }
 
@@ -122,11 +121,11 @@ impl Scene {
                 shaped,
                 open_vswitch,
             };
-            let shelf = &self._shelf.shelf;
+            let saved_states = &self._shelf.saved_states;
             let (applied, schedules) = inside(namespace, || -> Result<_, String> {
-                let (applied, ledger) = apply(None, shelf, &request)?;
-                // It goes with its namespace.
-                ledger.keep();
+                let (applied, changes) = apply(None, saved_states, &request)?;
+                // It ends with its namespace.
+                changes.keep();
                 wait_for_ports(switch, &request.open_vswitch)?;
                 let ports = if shaped { &switch.ports[..] } else { &[] };
                 Ok((applied, ports.iter().filter_map(|port| schedule_of(switch, port)).collect::<Vec<_>>()))
@@ -143,13 +142,12 @@ impl Scene {
         &self.schedules
     }
 
-    /// What a reader should know of it.
+    /// Remarks on the network for the user.
     pub(super) fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// What the queues of the ports with shapers hold and dropped: for each port its name, frames that wait and that were
-    /// dropped.
+    /// The queues of the ports with shapers: for each port its name, frames that wait and frames that were dropped.
     pub(super) fn queues(&self) -> Vec<(String, u32, u32)> {
         let of = |namespace: &Namespace| {
             let seen = inside(namespace, || {
@@ -183,7 +181,7 @@ impl Scene {
         }
     }
 
-    /// What sends a host's frames at their times, where it has that.
+    /// The queueing discipline that sends a host's frames at their times, if there is one.
     pub(super) fn etf(&self, host: usize) -> Option<Etf> {
         match &self.hosts[host] {
             HostPlace::Machine(Some(cabled)) => cabled.etf,
@@ -191,15 +189,15 @@ impl Scene {
         }
     }
 
-    /// Whether the hosts are real interfaces, which may have clocks of their own.
+    /// Whether the hosts are real interfaces, which may have their own clocks.
     pub(super) fn is_of_machine(&self) -> bool {
         self.switches.is_empty()
     }
 
-    /// What `work` returns, done inside a host.
+    /// Runs `work` inside a host and returns its result.
     ///
     /// # Errors
-    /// In words, if the host cannot be entered.
+    /// A message for the user, if the host cannot be entered.
     pub(super) fn in_host<T: Send>(&self, host: usize, work: impl FnOnce() -> T + Send) -> Result<T, String> {
         match &self.hosts[host] {
             HostPlace::Namespace(namespace, _) => inside(namespace, work),
@@ -207,10 +205,10 @@ impl Scene {
         }
     }
 
-    /// What `work` returns, done inside a switch.
+    /// Runs `work` inside a switch and returns its result.
     ///
     /// # Errors
-    /// In words, if the switch cannot be entered.
+    /// A message for the user, if the switch cannot be entered.
     pub(super) fn in_switch<T: Send>(
         &self,
         switch: usize,
@@ -218,7 +216,7 @@ impl Scene {
     ) -> Result<T, String> {
         match self.switches.get(switch) {
             Some(namespace) => inside(namespace, work),
-            // A port of this machine's, or of another's, which is not found here.
+            // A port of this machine, or of another one, which is not found here.
             None => Ok(work()),
         }
     }
@@ -227,11 +225,11 @@ impl Scene {
 fn namespaces(count: usize) -> Result<Vec<Namespace>, String> {
     let made: Result<Vec<Namespace>, _> = (0..count).map(|_| Namespace::new()).collect();
     let made = made.map_err(|error| {
-        format!("no network namespace: {error}; that takes root and a kernel with CONFIG_NET_NS")
+        format!("no network namespace: {error}; this requires root and a kernel with CONFIG_NET_NS")
     })?;
     for namespace in &made {
         inside(namespace, || {
-            // Neighbour discovery would send frames of its own in between.
+            // Neighbour discovery would send its own frames in between.
             let files = KernelFiles::real();
             let _ = files.write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
             let _ = files.write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
@@ -244,7 +242,7 @@ fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> T + Send) -> Re
     namespace.run(work).map_err(|error| format!("a network namespace cannot be entered: {error}"))
 }
 
-/// Waits until every port forwards: the kernel notices a carrier up to a second after it came (net/core/link_watch.c).
+/// Waits until every port forwards: the kernel notices a carrier with up to 1 s of delay (net/core/link_watch.c).
 fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), String> {
     const PATIENCE: Duration = Duration::from_secs(10);
     const TURN: Duration = Duration::from_millis(20);
@@ -260,7 +258,7 @@ fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), Str
         if monotonic_ns() > deadline_ns {
             let (port, switch) = (&port.interface.value, &switch.name.value);
             return Err(format!(
-                "{port} of {switch} does not forward after {} s: no cable leads from it, or nothing is at its other end",
+                "{port} of {switch} does not forward after {} s: it has no cable, or nothing is at the other end",
                 PATIENCE.as_secs()
             ));
         }
@@ -274,7 +272,7 @@ fn wait_for_ports(switch: &Switch, open_vswitch: &OpenVSwitch) -> Result<(), Str
     }
 }
 
-/// Lays a cable: a veth pair, or two tap devices and this process between them where an end shall have a speed.
+/// Lays a cable: a veth pair, or two tap devices with this process between them if an end has its own speed.
 fn lay(
     network: &Network,
     ends: (End, End),
@@ -308,7 +306,7 @@ fn lay(
     Cable::lay(tap(a)?, tap(b)?).map(Some)
 }
 
-/// Whether a port is made of a tap device: one that has a schedule and a speed of its own reckons and sends by it.
+/// Whether a port is a tap device: one with a schedule and its own speed calculates and sends by it.
 fn wants_tap(ports: VirtualPorts, port: &Port) -> bool {
     match ports {
         VirtualPorts::Veth => false,
@@ -317,7 +315,7 @@ fn wants_tap(ports: VirtualPorts, port: &Port) -> bool {
     }
 }
 
-/// How many queues an end gets: as the file says, and at least as many as its switch's classes use.
+/// The number of queues of an end: as in the file, and at least as many as the classes of its switch use.
 fn queues_of(network: &Network, end: End) -> u32 {
     let End::Port(id) = end else { return 1 };
     let switch = &network.switches[id.switch];
@@ -341,7 +339,7 @@ fn queue_of_priority(network: &Network, end: End) -> Option<[u16; 16]> {
     Some(std::array::from_fn(queue))
 }
 
-/// Gives a host its address, its rate into the switch, and sets it up.
+/// Sets a host's address and its rate into the switch, and sets it up.
 fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
     let name = HOST_INTERFACE;
     let explained = |error| explained(&format!("host {}", network.hosts[host].name.value), &error);
@@ -362,7 +360,7 @@ fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
         };
         qdiscs::set_token_bucket(name, bucket).map_err(|error| {
             format!(
-                "host {}: its rate into the switch: {error}; that takes CONFIG_NET_SCH_TBF (module sch_tbf)",
+                "host {}: its rate into the switch: {error}; this requires CONFIG_NET_SCH_TBF (module sch_tbf)",
                 network.hosts[host].name.value
             )
         })?;
@@ -370,51 +368,24 @@ fn furnish_host(network: &Network, host: usize) -> Result<(), String> {
     links::set_up(name).map_err(explained)
 }
 
-/// The schedule that runs on a port, as the kernel shows it, or as it was sent where the kernel cannot show it.
-pub(super) fn schedule_of(switch: &Switch, port: &Port) -> Option<PortSchedule> {
-    let schedule = port.schedule.as_ref()?;
-    let name = &port.interface.value;
-    let shown = taprio::shown(name).ok().flatten().and_then(|shown| shown.operating.or(shown.admin));
-    let source = if shown.is_some() { ScheduleSource::ReadBack } else { ScheduleSource::Sent };
-    let runs = match shown {
-        Some(shown) => shown,
-        None => shaper::to_kernel(&settings::taprio_of(switch, port)?).schedule,
-    };
-    let entries = shaper::gate_entries(&runs);
-    Some(PortSchedule {
-        port: name.clone(),
-        source,
-        clock: schedule.clock.as_ref().map_or("CLOCK_TAI", |clock| clock.value.name()).to_owned(),
-        base_ns: runs.base_time_ns,
-        // The kernel's software goes by the sum of the entries where the cycle is said to be longer.
-        cycle_ns: taprio::cycle_ns(&runs).min(gates::sum_ns(&entries)),
-        entries,
-        link_bps: match links::speed_mbps(name) {
-            Ok(Some(mbps)) => Knowable::Known(u64::from(mbps) * 1_000_000),
-            _ => Knowable::Unknown,
-        },
-        overhead_bytes: schedule.overhead.value,
-    })
-}
-
-/// A place for the switches' files that nobody else sees.
+/// A directory for the saved states of this test's switches.
 #[derive(Debug)]
-struct ShelfOfOwn {
+struct TemporarySavedStates {
     directory: PathBuf,
-    shelf: Shelf,
+    saved_states: SavedStates,
 }
 
-impl ShelfOfOwn {
+impl TemporarySavedStates {
     fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("tardy-switches-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);
-        Self { shelf: Shelf::at(&directory), directory }
+        Self { saved_states: SavedStates::at(&directory), directory }
     }
 }
 
-impl Drop for ShelfOfOwn {
+impl Drop for TemporarySavedStates {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
     }

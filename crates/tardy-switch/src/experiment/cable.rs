@@ -1,12 +1,12 @@
-//! A cable that this process is: it takes frames out of one tap device and puts them into the other, each after the time
-//! that it takes on a wire of the sender's speed.
+//! A cable simulated by this process: it takes frames out of one tap device and puts them into the other, each after its
+//! transmission time at the sender's speed.
 //!
-//! A tap device tells the shaper the speed that it was told, but sends at the speed of memory. So that frames that leave
-//! one after the other also arrive one after the other, the cable holds each until the one before is through. Its threads
-//! are real-time ones where that is granted: what they are late, every frame is late.
+//! A tap device reports its configured speed to the shaper, but sends at the speed of memory. The cable holds each frame until
+//! the one before has been transmitted, so that frames that leave in succession also arrive in succession. Its threads are
+//! real-time ones if permitted: their lateness delays every frame.
 //!
-//! One thread takes frames and never does anything that waits for the kernel's softirqs, as giving a frame does: each
-//! queue of a tap device is a list of its own, and in which order frames left can only be told by taking each before the
+//! One thread takes frames and never does anything that waits for the kernel's softirqs, as delivering a frame does. Each
+//! queue of a tap device is a separate list, so the order in which frames left is known only if each is taken before the
 //! next one leaves.
 
 use std::os::fd::AsRawFd;
@@ -24,16 +24,16 @@ use tardy_sys::waiting::sleep_until;
 use super::flow_paths::WIRE_OVERHEAD_BYTES;
 
 const FRAME_BYTES_MAX: usize = 1 << 14;
-/// How often the threads look whether they shall stop.
+/// How often the threads check whether to stop.
 const LOOK_NS: u64 = 20_000_000;
-/// The threads' priorities: above the kernel's own timer threads of a PREEMPT_RT kernel (1), below its interrupts (50). Who
-/// waits for softirqs lends them its priority while they send frames: the thread that takes these must be above.
+/// The threads' priorities: above the timer threads of a PREEMPT_RT kernel (1), below its interrupts (50). A thread that waits
+/// for softirqs lends them its priority while they send frames, so the thread that takes these must have a higher one.
 const PRIORITY_GIVING: u32 = 40;
 const PRIORITY_TAKING: u32 = 49;
 /// The shortest frame, without its checksum.
 const FRAME_BYTES_MIN: usize = 60;
 
-/// One end.
+/// One end of a cable.
 #[derive(Debug)]
 pub(super) struct TapEnd {
     tap: Tap,
@@ -42,11 +42,10 @@ pub(super) struct TapEnd {
 }
 
 impl TapEnd {
-    /// Makes the tap device `name` in the calling thread's namespace, and tells it its speed and which queue takes frames
-    /// of which priority.
+    /// Creates the tap device `name` in the calling thread's namespace, and sets its speed and the queue of each priority.
     ///
     /// # Errors
-    /// In words.
+    /// A message for the user.
     pub(super) fn make(
         name: &str,
         queues: usize,
@@ -54,7 +53,7 @@ impl TapEnd {
         of_priority: Option<[u16; 16]>,
     ) -> Result<Self, String> {
         let tap = Tap::make(name, queues).map_err(|error| {
-            format!("tap device {name}: {error}; that takes root and CONFIG_TUN (module tun)")
+            format!("tap device {name}: {error}; this requires root and CONFIG_TUN (module tun)")
         })?;
         if let Some(speed_bps) = speed_bps {
             let mbps = u32::try_from(speed_bps / 1_000_000).unwrap_or(u32::MAX).max(1);
@@ -62,14 +61,14 @@ impl TapEnd {
         }
         if let Some(of_priority) = of_priority {
             tap.steer_by_priority(of_priority).map_err(|error| {
-                format!("{name}: its queues cannot be told from each other: {error}; that takes root and CONFIG_BPF_SYSCALL")
+                format!("{name}: its queues cannot be distinguished: {error}; this requires root and CONFIG_BPF_SYSCALL")
             })?;
         }
         Ok(Self { tap, queues, speed_bps })
     }
 }
 
-/// A cable, as long as it lives.
+/// A cable. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Cable {
     stop: Arc<AtomicBool>,
@@ -80,9 +79,9 @@ impl Cable {
     /// Lays a cable between two ends.
     ///
     /// # Errors
-    /// In words, if no thread can be started.
+    /// A message for the user, if a thread cannot be started.
     pub(super) fn lay(a: TapEnd, b: TapEnd) -> Result<Self, String> {
-        // Dropping it stops what was started.
+        // Dropping it stops the threads that were started.
         let mut cable = Self { stop: Arc::default(), threads: Vec::new() };
         let ends = Arc::new([a, b]);
         let mut wires = Vec::new();
@@ -108,7 +107,7 @@ impl Cable {
             work();
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-        self.threads.push(thread.map_err(|error| format!("no thread for a cable: {error}"))?);
+        self.threads.push(thread.map_err(|error| format!("cannot start a thread for a cable: {error}"))?);
         Ok(())
     }
 }
@@ -122,13 +121,13 @@ impl Drop for Cable {
     }
 }
 
-/// One direction: what is on the wire, each with when it is through, and until when the wire is taken.
+/// One direction: the frames on the wire with the ends of their transmission, and until when the wire is occupied.
 struct Wire {
     frames: Sender<(i64, Vec<u8>)>,
     free_from_ns: i64,
 }
 
-/// Takes what either end has sent, as soon as it is there.
+/// Takes the frames of either end as soon as they are sent.
 fn take_all(ends: &[TapEnd; 2], wires: &mut [Wire], stop: &AtomicBool) {
     let mut buffer = vec![0; FRAME_BYTES_MAX];
     let fds: Vec<i32> =
@@ -140,32 +139,32 @@ fn take_all(ends: &[TapEnd; 2], wires: &mut [Wire], stop: &AtomicBool) {
         .collect();
     while !stop.load(Ordering::Relaxed) {
         let Ok(ready) = wait_readable(&fds, LOOK_NS) else { return };
-        // One of each that has any, so that no queue waits for another to be empty.
+        // One from each queue that has any, so that no queue waits for another to be empty.
         for ((end, queue), _) in queues.iter().zip(ready).filter(|(_, ready)| *ready) {
             take_one(&ends[*end], *queue, &mut wires[*end], &mut buffer);
         }
     }
 }
 
-/// Gives the far end each frame of a wire when it is through.
+/// Delivers each frame on the wire to the far end when its transmission ends.
 fn give_all(far: &TapEnd, frames: &Receiver<(i64, Vec<u8>)>, stop: &AtomicBool) {
     for (due_ns, frame) in frames {
         let _ = sleep_until(Clock::Monotonic, due_ns);
         if stop.load(Ordering::Relaxed) {
             return;
         }
-        // A host that is down takes nothing, as at a real cable's end.
+        // A host that is down receives nothing, as at a real cable's end.
         let _ = far.tap.give(&frame);
     }
 }
 
-/// Takes a frame that an end has sent and puts it on the wire, behind the one before.
+/// Takes a frame that an end has sent and puts it on the wire, after the one before.
 fn take_one(end: &TapEnd, queue: usize, wire: &mut Wire, buffer: &mut [u8]) {
     let Ok(Some(length @ 1..)) = end.tap.take(queue, buffer) else { return };
     let bytes = length.max(FRAME_BYTES_MIN) as u64 + u64::from(WIRE_OVERHEAD_BYTES);
     let takes_ns = end.speed_bps.map_or(0, |bps| bytes * 8 * 1_000_000_000 / bps.max(1));
     let start_ns = Clock::Monotonic.now_ns().max(wire.free_from_ns);
     wire.free_from_ns = start_ns + takes_ns.cast_signed();
-    // The other thread has ended if the cable is being taken away.
+    // The other thread has ended if the cable is being removed.
     let _ = wire.frames.send((wire.free_from_ns, buffer[..length].to_vec()));
 }

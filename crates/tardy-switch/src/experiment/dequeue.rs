@@ -1,7 +1,7 @@
-//! How long after the kernel took a frame out of the shaper it was received, by the kernel's own trace.
+//! The time from a frame's dequeueing by the shaper to its reception, from the kernel's own trace.
 //!
-//! The event qdisc_dequeue of the last port is held against the listener's times of arrival. Between the two is a wire
-//! that neither loses frames nor changes their order, so that the n-th of the one is the n-th of the other.
+//! The event qdisc_dequeue of the last port is compared with the listener's times of arrival. The wire between the two
+//! neither loses nor reorders frames, so the n-th of the one is the n-th of the other.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +22,15 @@ use tardy_host::trace::tracefs::Tracefs;
 
 const EVENT: &str = "qdisc/qdisc_dequeue";
 const ENQUEUE_EVENT: &str = "qdisc/qdisc_enqueue";
-/// Room for events, in KiB for each CPU.
+/// Room for events, in KiB per CPU.
 const BUFFER_KIB: u32 = 16 << 10;
 
-/// A trace that goes on.
+/// A running trace.
 pub(super) struct DequeueWatch {
     instance: Instance,
     page: PageLayout,
     fields: Fields,
-    /// Host by the number of the interface at whose other end it is.
+    /// Host by the index of the interface at whose other end it is.
     hosts: BTreeMap<u64, usize>,
 }
 
@@ -53,19 +53,19 @@ struct EnqueueFields {
 #[derive(Debug, Default)]
 pub(super) struct DequeueTimes {
     times_ns: Vec<i64>,
-    /// When frames were taken into each of the port's queues, by the queue's place in the kernel's memory: where the queues
-    /// are one behind another, in their order.
+    /// When frames entered each of the port's queues, by the queue's address in the kernel's memory, which follows the order
+    /// of adjacent queues.
     enqueued_ns: BTreeMap<u64, Vec<i64>>,
 }
 
 impl DequeueWatch {
-    /// Begins to watch the ports towards listeners; nothing where the kernel has no such trace, or where the ports have no
-    /// shaper. `id` names the trace.
+    /// Begins to watch the ports towards listeners; `None` if the kernel has no such trace, or the ports have no shaper. `id`
+    /// names the trace.
     pub(super) fn start(test: &Test, scene: &Scene, id: &str) -> Option<Self> {
         if scene.schedules().is_empty() {
             return None;
         }
-        // A trace knows an interface by its number alone, and each namespace counts by itself.
+        // A trace contains only an interface's index, and each namespace counts by itself.
         let hosts = ports_towards_listeners(&test.network, scene)?;
         let tracefs = Tracefs::find(&KernelFiles::real()).ok()?;
         let format = tracefs.format(EVENT).ok()?;
@@ -92,7 +92,7 @@ impl DequeueWatch {
         Some(Self { instance, page, fields, hosts })
     }
 
-    /// Ends the trace: when frames left towards each host. A host of which events were lost is left out.
+    /// Ends the trace. Returns when frames left towards each host. A host whose events were lost is left out.
     pub(super) fn end(self) -> BTreeMap<usize, DequeueTimes> {
         let _ = self.instance.write("tracing_on", "0");
         let mut times: BTreeMap<usize, DequeueTimes> = BTreeMap::new();
@@ -125,7 +125,7 @@ impl DequeueWatch {
         if lost || read.is_err() || self.instance.lost_events() > 0 {
             times.clear();
         }
-        // Each CPU's pipe is in order, and all of them together are not.
+        // The pipe of each CPU is in order, but not all of them together.
         for one in times.values_mut() {
             one.times_ns.sort_unstable();
             one.enqueued_ns.values_mut().for_each(|queue| queue.sort_unstable());
@@ -135,14 +135,14 @@ impl DequeueWatch {
 }
 
 impl DequeueTimes {
-    /// When the frame left that was received at each of these times; nothing where the two do not belong together.
+    /// For each of these times of reception, when the frame left; `None` if the two do not match.
     pub(super) fn left_ns(&self, received_ns: &[i64]) -> Option<BTreeMap<i64, i64>> {
         let together = self.times_ns.len() == received_ns.len() && self.cost(received_ns).is_some();
         together.then(|| received_ns.iter().copied().zip(self.times_ns.iter().copied()).collect())
     }
 
-    /// For each of these classes, given in order with how many frames of it were received, when its frames were queued;
-    /// nothing where the two do not belong together, as where a class has several queues.
+    /// When the frames of these classes were queued, given the classes in order with how many frames of each were received;
+    /// `None` if the two do not match, for example because a class has several queues.
     pub(super) fn queued_ns(&self, received: &BTreeMap<u8, usize>) -> Option<BTreeMap<u8, &[i64]>> {
         let together = self.enqueued_ns.len() == received.len()
             && self
@@ -153,7 +153,7 @@ impl DequeueTimes {
         together.then(|| received.keys().copied().zip(self.enqueued_ns.values().map(Vec::as_slice)).collect())
     }
 
-    /// The costs, given when frames were received; nothing where the two do not belong together.
+    /// The costs, given the times of reception; `None` if the two do not match.
     pub(super) fn cost(&self, received_ns: &[i64]) -> Option<DequeueCost> {
         let count = self.times_ns.len();
         let comparable =
@@ -172,7 +172,7 @@ fn enqueue_fields(tracefs: &Tracefs) -> Option<EnqueueFields> {
     Some(EnqueueFields { id: format.id, device: format.field("ifindex")?, queue: format.field("txq")? })
 }
 
-/// For each port with a shaper that leads to a host, its number and the host; nothing where two ports have one number.
+/// For each port with a shaper that leads to a host, its index and the host; `None` if two ports have the same index.
 fn ports_towards_listeners(network: &Network, scene: &Scene) -> Option<BTreeMap<u64, usize>> {
     let mut hosts = BTreeMap::new();
     for link in &network.links {
@@ -197,12 +197,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nth_that_left_is_the_nth_that_came() {
+    fn the_nth_frame_that_left_is_the_nth_that_arrived() {
         let times = DequeueTimes { times_ns: vec![100, 200, 300], ..DequeueTimes::default() };
         let cost = times.cost(&[110, 230, 320]).unwrap();
         assert_eq!((cost.frames, cost.min_ns, cost.median_ns, cost.max_ns), (3, 10, 20, 30));
         assert_eq!(times.cost(&[110, 230]), None, "one was lost: which?");
-        assert_eq!(times.cost(&[90, 230, 320]), None, "nothing comes before it left");
+        assert_eq!(times.cost(&[90, 230, 320]), None, "no frame arrives before it left");
         assert_eq!(times.left_ns(&[110, 230, 320]), Some([(110, 100), (230, 200), (320, 300)].into()));
         assert_eq!(times.left_ns(&[110, 230]), None);
     }
@@ -213,7 +213,7 @@ mod tests {
         let times = DequeueTimes { enqueued_ns, ..DequeueTimes::default() };
         let queued = times.queued_ns(&[(1, 2), (4, 1)].into()).unwrap();
         assert_eq!((queued[&1], queued[&4]), (&[7, 8][..], &[9][..]));
-        assert_eq!(times.queued_ns(&[(1, 2)].into()), None, "a queue that is nobody's");
+        assert_eq!(times.queued_ns(&[(1, 2)].into()), None, "a queue belongs to no class");
         assert_eq!(times.queued_ns(&[(1, 1), (4, 1)].into()), None, "a frame was lost: which?");
     }
 }

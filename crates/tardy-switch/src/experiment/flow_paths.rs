@@ -1,14 +1,14 @@
-//! What is to be known of each flow before it is sent: which way it goes, its addresses, and its last port's schedule.
+//! The path of each flow: its switches, its addresses, and the schedule of its last port.
 
 use tardy_sys::clock::Clock;
 use tardy_tsn::network::{Flow, Network};
 
 /// Bytes of preamble, start delimiter, checksum and gap.
 pub(super) const WIRE_OVERHEAD_BYTES: u32 = 24;
-/// The cycle of a flow whose way knows none.
+/// The cycle of a flow on whose path no port has one.
 const NO_CYCLE_NS: u64 = 1_000_000;
 
-/// A flow's way.
+/// The path of a flow.
 #[derive(Clone, Debug)]
 pub(super) struct FlowPath {
     /// Its class at the last switch.
@@ -25,18 +25,18 @@ pub(super) struct FlowPath {
     pub(super) wire_bytes: u64,
 }
 
-/// The way of `flow`.
+/// The path of `flow`.
 ///
 /// # Errors
-/// In words, if there is none.
+/// A message for the user, if there is none.
 pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
     let name = &flow.name.value;
     let ways = network.way_out(flow).filter(|ways| !ways.is_empty());
     let last = ways.and_then(|ways| ways.last().copied());
-    let last = last.ok_or_else(|| format!("flow '{name}' finds no way through a switch to its listener"))?;
+    let last = last.ok_or_else(|| format!("flow '{name}' has no path through a switch to its listener"))?;
     let switch = &network.switches[last.switch];
     let port = &switch.ports[last.port];
-    // Where the last port has no schedule, a cycle of another shows most.
+    // If the last port has no schedule, the cycle of another shows most.
     let any =
         network.switches.iter().flat_map(|switch| &switch.ports).find_map(|port| port.schedule.as_ref());
     let schedule = port.schedule.as_ref().or(any);
@@ -53,13 +53,13 @@ pub(super) fn of(network: &Network, flow: &Flow) -> Result<FlowPath, String> {
     })
 }
 
-/// A host's hardware address: the file's, or one of its own.
+/// A host's hardware address: the file's, or a generated one.
 pub(super) fn address(network: &Network, host: usize) -> [u8; 6] {
     let given = network.hosts[host].mac.as_ref().map(|mac| mac.value);
     given.unwrap_or([2, 0x74, 0x64, 0, (host >> 8) as u8, host as u8])
 }
 
-/// At which rate a host may send into the switch, in bit/s: the file's, or the speed of the port at the other end.
+/// The rate at which a host may send into the switch, in bit/s: the file's, or the speed of the port at the other end.
 pub(super) fn ingress_bps(network: &Network, host: usize) -> Option<u64> {
     let port = network.port_of_host(host).map(|(port, _)| port);
     let of_port = port.and_then(|port| network.switches[port.switch].ports[port.port].speed.value.known());

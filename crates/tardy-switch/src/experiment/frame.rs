@@ -1,8 +1,8 @@
-//! The frames of a test: what a flow's look like, and what is in them.
+//! The frames of a test: their headers and their payload.
 
 use tardy_tsn::network::Marks;
 
-/// Marks a payload of this program's.
+/// Identifies a payload of this program.
 const MAGIC: u32 = 0x7461_7264;
 /// IEEE 802's EtherType for local experiments.
 const EXPERIMENT: u16 = 0x88b5;
@@ -12,7 +12,7 @@ const VLAN: u16 = 0x8100;
 const PAYLOAD_BYTES: usize = 18;
 const ETHERNET_BYTES: usize = 14;
 
-/// What a frame says of itself.
+/// The contents of a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Payload {
     /// Index of its flow.
@@ -25,7 +25,7 @@ pub(super) struct Payload {
     pub(super) sent_ns: i64,
 }
 
-/// A frame that is sent again and again with another number and time.
+/// A frame that is sent repeatedly with another number and time.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl Template {
     /// A frame of `size` bytes that carries `marks`, from `source` to `destination`.
     ///
     /// # Errors
-    /// In words, if it is too short for what it shall carry.
+    /// A message for the user, if it is too short for its payload.
     pub(super) fn new(
         marks: &Marks,
         source: [u8; 6],
@@ -62,7 +62,7 @@ impl Template {
         let least = payload_at + PAYLOAD_BYTES;
         if size < least {
             return Err(format!(
-                "frames of {size} bytes have no room for their headers, number and time: {least} are the least"
+                "frames of {size} bytes have no room for their headers, number and time: the minimum is {least}"
             ));
         }
         bytes.resize(size, 0);
@@ -82,8 +82,8 @@ impl Template {
     }
 }
 
-/// An IPv4 header, and one of UDP or TCP where a port is asked for: where the first's checksum is. UDP's own is left out,
-/// as IPv4 allows, and TCP's is nobody's business: no host takes the segment.
+/// An IPv4 header, with one of UDP or TCP if a port is given. Returns the position of the IPv4 checksum. UDP's checksum is
+/// omitted, as IPv4 permits, and TCP's is not needed: no host accepts the segment.
 fn ip_header(bytes: &mut Vec<u8>, marks: &Marks, size: usize) -> usize {
     const UDP: u8 = 17;
     const TCP: u8 = 6;
@@ -125,7 +125,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// What the frame says of itself, if it is one of a test; the kernel has taken its tag out.
+/// The payload of the frame, if it is one of a test; the kernel has removed its tag.
 pub(super) fn read(frame: &[u8]) -> Option<Payload> {
     let ethertype = u16::from_be_bytes(frame.get(12..14)?.try_into().ok()?);
     let at = match (ethertype, frame.get(23)) {
@@ -146,11 +146,11 @@ pub(super) fn read(frame: &[u8]) -> Option<Payload> {
     })
 }
 
-/// A frame of 60 bytes that says nothing but where its sender is, so that switches learn it; in a VLAN or in none.
+/// A frame of 60 bytes that only makes switches learn the sender's address, with or without a VLAN.
 pub(super) fn hello(source: [u8; 6], destination: [u8; 6], marks: &Marks) -> Vec<u8> {
     let tag = Marks { pcp: marks.pcp, vlan: marks.vlan, ..Marks::default() };
     let Ok(mut frame) = Template::new(&tag, source, destination, 60) else { return Vec::new() };
-    // It is no flow's.
+    // It belongs to no flow.
     frame.bytes[frame.payload_at..].fill(0);
     frame.bytes
 }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_read_whatever_carries_it() {
+    fn what_is_sent_is_read_with_every_header() {
         let none = Marks::default();
         for marks in [
             none,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ip_header_adds_up() {
+    fn an_ip_header_has_a_valid_checksum() {
         let frame = received(&Marks { udp_port: Some(7777), dscp: Some(10), ..Marks::default() }, 1014);
         assert_eq!(checksum(&frame[14..34]), 0);
         assert_eq!(frame[16..18], 1000u16.to_be_bytes());
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_needs_room_for_what_it_says() {
+    fn a_frame_needs_room_for_its_payload() {
         let marks = Marks { udp_port: Some(1), vlan: Some(1), ..Marks::default() };
         assert!(Template::new(&marks, [2; 6], [4; 6], 64).is_ok());
-        assert!(Template::new(&marks, [2; 6], [4; 6], 63).unwrap_err().contains("64 are the least"));
+        assert!(Template::new(&marks, [2; 6], [4; 6], 63).unwrap_err().contains("the minimum is 64"));
     }
 
     #[test]
-    fn other_frames_are_nobodys() {
+    fn other_frames_are_not_of_a_test() {
         for length in 0..80 {
             assert_eq!(read(&vec![0xff; length]), None);
         }

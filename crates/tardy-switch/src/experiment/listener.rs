@@ -1,4 +1,4 @@
-//! A listener: takes frames with the kernel's time of arrival, and records each for its flow.
+//! A listener: receives frames with the kernel's time of arrival, and records each for its flow.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,41 +13,41 @@ use super::frame;
 use super::stamps::DeviceStamps;
 use super::talker::Times;
 
-/// How often it looks whether it shall stop.
+/// How often it checks whether to stop.
 const LOOK_NS: u64 = 20_000_000;
 /// The longest frame, with its tag.
 const FRAME_BYTES_MAX: usize = 1 << 14;
-/// How many times of arrival are kept, to be held against the kernel's times of dequeueing.
+/// The most times of arrival that are kept, for comparison with the kernel's times of dequeueing.
 pub(super) const STAMPS_MAX: usize = 1 << 17;
-/// How many frames a listener keeps one by one where that is asked for: 10 MiB of them.
+/// The most frames that a listener keeps one by one, if requested: 10 MiB of them.
 pub(super) const FRAMES_MAX: usize = 1 << 18;
 
 /// One flow at its listener.
-pub(super) struct Heard {
-    /// What has come of it.
+pub(super) struct FlowRecord {
+    /// The record of its frames.
     pub(super) recorder: FlowRecorder,
-    /// Frames count that were sent in these times.
+    /// Frames count if they were sent in these times.
     pub(super) times: Times,
     /// How far the schedule's clock is ahead of CLOCK_REALTIME, in ns.
     pub(super) ahead_of_realtime_ns: i64,
     /// Bytes that each frame takes on the wire.
     pub(super) wire_bytes: u64,
-    /// Frames that the kernel gave no time for.
+    /// Frames without a time from the kernel.
     pub(super) unstamped: u64,
-    /// Frames that the device itself gave a time for.
+    /// Frames with a time from the device.
     pub(super) stamped_by_device: u64,
 }
 
-/// The flows of a listener by their index in the file, read while it goes on listening.
-pub(super) type Flows = Arc<Mutex<Vec<(u8, Heard)>>>;
+/// The flows of a listener by their index in the file. They can be read while it receives.
+pub(super) type Flows = Arc<Mutex<Vec<(u8, FlowRecord)>>>;
 
 /// A listener that is ready.
 pub(super) struct Listener {
     /// Its socket.
     pub(super) socket: PacketSocket,
-    /// The device's own times of arrival, where it has them.
+    /// The device's own times of arrival, if it has them.
     pub(super) device: Option<DeviceStamps>,
-    /// Why it has not, where it could.
+    /// Why it has none, if it could.
     pub(super) remark: Option<String>,
     /// Index of the phase.
     pub(super) phase: u8,
@@ -55,20 +55,20 @@ pub(super) struct Listener {
     pub(super) flows: Flows,
     /// When the run began, in ns of CLOCK_REALTIME.
     pub(super) run_start_realtime_ns: i64,
-    /// Frames that came, of all listeners.
+    /// Frames received by all listeners.
     pub(super) came: Arc<AtomicU32>,
     /// Whether to stop.
     pub(super) stop: Arc<AtomicBool>,
-    /// Every frame, if they are to be kept.
+    /// Every frame, if frames are kept.
     pub(super) frames: Option<KeptFrames>,
 }
 
-/// The first frames that came, one by one, those of the warm-up included.
+/// The first frames that arrived, one by one, those of the warm-up included.
 #[derive(Debug, Default)]
 pub(super) struct KeptFrames {
-    /// No more than [`FRAMES_MAX`], in the order in which they were read.
+    /// At most [`FRAMES_MAX`], in the order in which they were read.
     pub(super) frames: Vec<FrameArrival>,
-    /// How many came after those.
+    /// How many arrived after those.
     pub(super) left_out: u64,
 }
 
@@ -82,24 +82,24 @@ impl KeptFrames {
     }
 }
 
-/// What a listener heard.
-pub(super) struct Harvest {
-    /// When every frame came, of whatever kind, in ns of CLOCK_REALTIME, in order; no more than [`STAMPS_MAX`].
+/// The result of a listener.
+pub(super) struct ListenerResult {
+    /// When every frame of any kind arrived, in ns of CLOCK_REALTIME, in order; at most [`STAMPS_MAX`].
     pub(super) stamps_ns: Vec<i64>,
-    /// Every frame of the flows, if they were to be kept.
+    /// Every frame of the flows, if frames are kept.
     pub(super) frames: Option<KeptFrames>,
-    /// How far CLOCK_REALTIME was ahead of the device's clock at the end, in ns, where the device gave the times.
+    /// How far CLOCK_REALTIME was ahead of the device's clock at the end, in ns, if the device reported the times.
     pub(super) behind_ns: Option<i64>,
-    /// What a reader should know.
+    /// Remarks for the user.
     pub(super) remark: Option<String>,
 }
 
 impl Listener {
-    /// Listens until it shall stop.
+    /// Receives until it is to stop.
     ///
     /// # Errors
-    /// In words, if the kernel gives no more frames.
-    pub(super) fn run(mut self) -> Result<Harvest, String> {
+    /// A message for the user, if the socket fails.
+    pub(super) fn run(mut self) -> Result<ListenerResult, String> {
         let mut buffer = vec![0; FRAME_BYTES_MAX];
         let mut stamps_ns = Vec::with_capacity(STAMPS_MAX);
         let fd = self.socket.as_fd().as_raw_fd();
@@ -119,13 +119,13 @@ impl Listener {
             }
         }
         let behind_ns = self.device.as_ref().map(DeviceStamps::behind_ns);
-        Ok(Harvest { stamps_ns, behind_ns, remark: self.remark, frames: self.frames })
+        Ok(ListenerResult { stamps_ns, behind_ns, remark: self.remark, frames: self.frames })
     }
 
-    fn take(&mut self, flows: &mut [(u8, Heard)], bytes: &[u8], received: &Received) {
+    fn take(&mut self, flows: &mut [(u8, FlowRecord)], bytes: &[u8], received: &Received) {
         let Some(payload) = frame::read(bytes).filter(|payload| payload.phase == self.phase) else { return };
         let flow = flows.iter_mut().find(|(flow, _)| *flow == payload.flow);
-        let Some((_, heard)) = flow else { return };
+        let Some((_, record)) = flow else { return };
         let noted_ns = match &self.device {
             Some(device) => received.hardware_ns.map(|at_ns| device.to_realtime_ns(at_ns)),
             None => received.software_ns,
@@ -135,30 +135,30 @@ impl Listener {
                 flow: u32::from(payload.flow),
                 sequence: u64::from(payload.sequence),
                 sent_ns: payload.sent_ns,
-                arrived_ns: realtime_ns + heard.ahead_of_realtime_ns,
-                bytes: heard.wire_bytes as u32,
+                arrived_ns: realtime_ns + record.ahead_of_realtime_ns,
+                bytes: record.wire_bytes as u32,
             });
         }
-        let counts = (heard.times.start_ns..heard.times.end_ns).contains(&payload.sent_ns);
+        let counts = (record.times.start_ns..record.times.end_ns).contains(&payload.sent_ns);
         if !counts {
             return;
         }
-        heard.stamped_by_device += u64::from(received.hardware_ns.is_some());
+        record.stamped_by_device += u64::from(received.hardware_ns.is_some());
         let Some(realtime_ns) = noted_ns else {
-            heard.unstamped += 1;
+            record.unstamped += 1;
             return;
         };
-        heard.recorder.arrived(Arrival {
+        record.recorder.arrived(Arrival {
             sequence: u64::from(payload.sequence),
             sent_ns: payload.sent_ns,
-            received_ns: realtime_ns + heard.ahead_of_realtime_ns,
+            received_ns: realtime_ns + record.ahead_of_realtime_ns,
             at_ns: (realtime_ns - self.run_start_realtime_ns).max(0).unsigned_abs(),
-            wire_bytes: heard.wire_bytes,
+            wire_bytes: record.wire_bytes,
         });
     }
 }
 
-/// The flows, while nothing is added to them.
-pub(super) fn lock(flows: &Flows) -> MutexGuard<'_, Vec<(u8, Heard)>> {
+/// The flows, locked against changes.
+pub(super) fn lock(flows: &Flows) -> MutexGuard<'_, Vec<(u8, FlowRecord)>> {
     flows.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Talkers and listeners that are interfaces of this machine, cabled to a switch that is already up: a box of its own, or
-//! other ports of this machine.
+//! Talkers and listeners that are interfaces of this machine, cabled to a switch that is already up: another machine, or other
+//! ports of this one.
 
 use tardy_record::switch::{PortSchedule, ScheduleSource};
 use tardy_sys::links::{self, LinkInfo};
@@ -7,7 +7,7 @@ use tardy_sys::qdiscs::{self, Etf};
 use tardy_sys::taprio;
 use tardy_tsn::network::{Host, Network, Pace};
 
-use super::build::schedule_of;
+use super::port_schedule::schedule_of;
 
 /// A host that is an interface of this machine.
 #[derive(Clone, Debug)]
@@ -16,14 +16,14 @@ pub(super) struct Cabled {
     pub(super) interface: String,
     /// Its hardware address.
     pub(super) address: [u8; 6],
-    /// The queueing discipline that sends its frames at their times, where it has one.
+    /// The queueing discipline that sends its frames at their times, if there is one.
     pub(super) etf: Option<Etf>,
 }
 
-/// The hosts of `network` as interfaces of this machine; nothing for one that has no flow.
+/// The hosts of `network` as interfaces of this machine; `None` for a host without flows.
 ///
 /// # Errors
-/// In words, all that is missing, a line for each.
+/// A message for the user: everything that is missing, one line each.
 pub(super) fn hosts(network: &Network) -> Result<Vec<Option<Cabled>>, String> {
     let present = links::all().map_err(|error| format!("the links cannot be listed: {error}"))?;
     let mut problems = Vec::new();
@@ -47,8 +47,8 @@ fn cabled(host: &Host, present: &[LinkInfo]) -> Result<Cabled, String> {
     let name = &host.name.value;
     let Some(interface) = host.interface.as_ref().map(|interface| &interface.value) else {
         return Err(format!(
-            "host '{name}' has no interface: say which of this machine's is cabled to the switch, \
-             [[host]] name = \"{name}\" interface = \"eth1\"; or say --netns, which needs none"
+            "host '{name}' has no interface: name the interface of this machine that is cabled to the switch, \
+             [[host]] name = \"{name}\" interface = \"eth1\"; or use --netns, which needs no interface"
         ));
     };
     let Some(link) = present.iter().find(|link| link.name == *interface) else {
@@ -61,7 +61,7 @@ fn cabled(host: &Host, present: &[LinkInfo]) -> Result<Cabled, String> {
     if let Some(master) = link.master {
         let master = present.iter().find(|link| link.index == master).map_or("a bridge", |link| &link.name);
         return Err(format!(
-            "host '{name}': {interface} is a port of {master}, and what a talker sends must come in at a port; \
+            "host '{name}': {interface} is a port of {master}, but a talker's frames must enter the switch at a port; \
              name the interface at the other end of the cable"
         ));
     }
@@ -69,15 +69,17 @@ fn cabled(host: &Host, present: &[LinkInfo]) -> Result<Cabled, String> {
         return Err(format!("host '{name}': {interface} is down: ip link set {interface} up"));
     }
     if !link.has_carrier {
-        return Err(format!("host '{name}': nothing is plugged in at the other end of {interface}'s cable"));
+        return Err(format!(
+            "host '{name}': {interface} has no carrier: nothing is at the other end of its cable"
+        ));
     }
     let Ok(address) = <[u8; 6]>::try_from(link.address.as_slice()) else {
-        return Err(format!("host '{name}': {interface} is no Ethernet interface"));
+        return Err(format!("host '{name}': {interface} is not an Ethernet interface"));
     };
     if let Some(mac) = host.mac.as_ref().filter(|mac| mac.value != address) {
         let words = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
         let (given, own) = (words(mac.value), words(address));
-        return Err(format!("host '{name}' has mac = \"{given}\" in the file, and {interface} has {own}"));
+        return Err(format!("host '{name}' has mac = \"{given}\" in the file, but {interface} has {own}"));
     }
     let all = qdiscs::of(interface).unwrap_or_default();
     Ok(Cabled { interface: interface.clone(), address, etf: all.iter().find_map(qdiscs::Qdisc::etf) })
@@ -91,15 +93,15 @@ fn about_flows(network: &Network, hosts: &[Option<Cabled>]) -> Vec<String> {
         let [Some(talker), Some(listener)] = ends else { continue };
         if talker.interface == listener.interface {
             problems.push(format!(
-                "flow '{name}': talker and listener are the same interface, {}, and no switch sends a frame back where it \
-                 came from; a second interface is needed",
+                "flow '{name}': talker and listener are the same interface, {}, and a switch does not send a frame back \
+                 where it came from; a second interface is needed",
                 talker.interface
             ));
         }
         if talker.etf.is_some() && flow.pace == Pace::FlatOut {
             problems.push(format!(
-                "flow '{name}': {} has ETF, which drops every frame that is given no time, as those of a flow that is flat \
-                 out are; give the flow a period, or take ETF away: tc qdisc del dev {} root",
+                "flow '{name}': {} has ETF, which drops every frame without a time, such as those of a flow without a \
+                 period; give the flow a period, or remove ETF: tc qdisc del dev {} root",
                 talker.interface, talker.interface
             ));
         }
@@ -107,7 +109,8 @@ fn about_flows(network: &Network, hosts: &[Option<Cabled>]) -> Vec<String> {
     problems
 }
 
-/// The schedules of the switches' ports: read from the kernel where they are here and have a shaper, else the file's.
+/// The schedules of the switches' ports: read from the kernel if they are on this machine and have a shaper, else from the
+/// file.
 pub(super) fn schedules(network: &Network) -> Vec<PortSchedule> {
     let ports =
         network.switches.iter().flat_map(|switch| switch.ports.iter().map(move |port| (switch, port)));
@@ -121,7 +124,7 @@ pub(super) fn schedules(network: &Network) -> Vec<PortSchedule> {
     ports.filter_map(of_port).collect()
 }
 
-/// What the queues of this machine's own ports hold and dropped: the port, frames that wait, and that were dropped.
+/// The queues of this machine's own ports: the port, frames that wait, and frames that were dropped.
 pub(super) fn queues(schedules: &[PortSchedule]) -> Vec<(String, u32, u32)> {
     let read = schedules.iter().filter(|schedule| schedule.source == ScheduleSource::ReadBack);
     let of_port = |schedule: &PortSchedule| {

@@ -1,9 +1,9 @@
 //! Testing a switch: its flows are sent through it, and the arrival of each frame is recorded.
 //!
-//! Everything happens on one machine. Talkers, switches and listeners are network namespaces, and cables are veth pairs,
-//! or tap devices with this process as the wire between them if a port has a speed of its own
-//! (`cable.rs`). Frames carry their number and when they were sent; the listener's kernel adds when they came. A
-//! [`TestPhase`] is driven from outside: begin, step until it has ended, finish.
+//! Everything happens on one machine. Talkers, switches and listeners are network namespaces. Cables are veth pairs, or tap
+//! devices with this process as the wire between them if a port has its own speed (`cable.rs`). Frames carry their number
+//! and the time at which they were sent; the listener's kernel adds the time of arrival. The caller drives a
+//! [`TestPhase`]: begin, step until it has ended, finish.
 
 mod build;
 mod cable;
@@ -15,7 +15,9 @@ mod machine;
 mod observed;
 mod own_open_vswitch;
 mod phase;
+mod phase_times;
 mod plan;
+mod port_schedule;
 mod readings;
 mod stamps;
 mod talker;
@@ -27,7 +29,8 @@ use tardy_sys::clock_discipline;
 use tardy_tsn::network::Network;
 
 pub use observed::ObservedFrame;
-pub use phase::{Outcome, PhaseTimes, TestPhase};
+pub use phase::{Outcome, TestPhase};
+pub use phase_times::PhaseTimes;
 pub use plan::plan;
 
 /// A test of a switch.
@@ -48,7 +51,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// The record of the switch before anything is known of its ports.
+    /// The record of the switch before its ports are known.
     pub fn record(&self) -> SwitchRecord {
         let name = self.network.switches.first().map(|switch| switch.name.value.clone());
         SwitchRecord {

@@ -1,4 +1,4 @@
-//! What was observed of one frame: the talker's time, the listener's, and the kernel's own times at the last port.
+//! The observations of one frame: the talker's time, the listener's, and the kernel's own times at the last port.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use super::listener::KeptFrames;
 pub struct ObservedFrame {
     /// Flow, number, when it was sent and when it arrived.
     pub arrival: Arrival,
-    /// When the last port's shaper took it into its queue (the kernel's event qdisc_enqueue); nothing where there is no such
-    /// trace, or where its events and the frames cannot be told to belong together.
+    /// When the last port's shaper queued it (the kernel's event qdisc_enqueue); `None` if there is no such trace, or its events
+    /// cannot be matched with the frames.
     pub queued_ns: Option<i64>,
     /// When it left that queue (qdisc_dequeue), under the same condition.
     pub left_ns: Option<i64>,
 }
 
 /// The frames that a listener kept, with the kernel's times of its port. `classes` are those of all flows by number,
-/// `stamps_ns` the times at which anything came, and `ahead_ns` is how far the frames' clock is ahead of the trace's.
+/// `stamps_ns` the times at which any frame arrived, and `ahead_ns` is how far the frames' clock is ahead of the trace's.
 ///
-/// Each class is a queue in which nothing overtakes, so that the n-th frame that was queued is the n-th that came.
+/// Each class is a queue without overtaking, so the n-th frame that was queued is the n-th that arrived.
 pub(super) fn of(
     kept: KeptFrames,
     classes: &[u8],

@@ -1,5 +1,5 @@
-//! An Open vSwitch of a test's own: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with an
-//! empty database and sockets in a directory of their own. The system's, which is in another namespace, is not touched.
+//! A separate Open vSwitch for a test: ovsdb-server(1) and ovs-vswitchd(8) inside the switch's network namespace, with an
+//! empty database and sockets in a directory of the test. The system's instance, in another namespace, is not touched.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use crate::OpenVSwitch;
 use crate::open_vswitch::database_in;
 use crate::program;
 
-/// Where the package openvswitch-switch puts the tables of the database.
+/// Where the package openvswitch-switch installs the tables of the database.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
-/// Before the monotonic clock has come to 10 s ovs-vswitchd takes itself to be on a machine without CPUs, starts no thread for
-/// frames whose way is not known yet, and all of them are lost (count_cpu_cores() in lib/ovs-thread.c of Open vSwitch 3.1).
+/// Before the monotonic clock reaches 10 s, ovs-vswitchd assumes that the machine has no CPUs and starts no thread for frames
+/// of unknown flows, so all of them are lost (count_cpu_cores() in lib/ovs-thread.c of Open vSwitch 3.1).
 const COUNTS_CPUS_FROM_NS: i64 = 10_100_000_000;
 
-/// An Open vSwitch that runs. Dropping it ends it.
+/// A running Open vSwitch. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct OwnOpenVSwitch {
     directory: PathBuf,
@@ -34,7 +34,7 @@ impl OwnOpenVSwitch {
     /// Starts one in the calling thread's network namespace.
     ///
     /// # Errors
-    /// In words: what is not installed, or what one of the programs says.
+    /// A message for the user: the program that is not installed, or the error of a program.
     pub(super) fn start() -> Result<Self, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -45,15 +45,16 @@ impl OwnOpenVSwitch {
         let (started, outcome) = mpsc::channel();
         let mut own = Self { directory, stop: Some(stop), keeper: None };
         let directory = own.directory.clone();
-        // The programs die with the thread that started them, also where this process is killed.
+        // The programs end with the thread that started them, also if this process is killed.
         let keep = move || keep(&directory, &started, &stopped);
         let keeper = std::thread::Builder::new().name("tardy-ovs".to_owned()).spawn(keep);
-        own.keeper = Some(keeper.map_err(|error| format!("no thread for Open vSwitch: {error}"))?);
+        own.keeper =
+            Some(keeper.map_err(|error| format!("cannot start a thread for Open vSwitch: {error}"))?);
         outcome.recv().map_err(|_| "Open vSwitch was not started".to_owned())??;
         Ok(own)
     }
 
-    /// How it is told what to do.
+    /// The instance, for ovs-vsctl.
     pub(super) fn handle(&self) -> OpenVSwitch {
         OpenVSwitch::Own(self.directory.clone())
     }
@@ -69,7 +70,7 @@ impl Drop for OwnOpenVSwitch {
     }
 }
 
-/// Starts the programs, tells what came of it, and ends them once the other end of `stopped` is gone.
+/// Starts the programs, reports the result, and ends them once the other end of `stopped` is gone.
 fn keep(directory: &Path, started: &Sender<Result<(), String>>, stopped: &Receiver<()>) {
     let mut children = Vec::new();
     let _ = started.send(start_programs(directory, &mut children));
@@ -89,7 +90,7 @@ fn start_programs(directory: &Path, children: &mut Vec<Child>) -> Result<(), Str
     children.push(spawn("ovsdb-server", directory, &[&tables, &remote, &control])?);
     let database = format!("--db={socket}");
     program::run("ovs-vsctl", &[&database, "--retry", "--timeout=10", "--no-wait", "init"])?;
-    // A machine that has just booted, as the lab's guests have.
+    // Only on a machine that has just booted, as the lab's guests have.
     waiting::sleep_until(Clock::Monotonic, COUNTS_CPUS_FROM_NS).map_err(|error| error.to_string())?;
     let control = format!("--unixctl={}", file("switch.ctl"));
     children.push(spawn("ovs-vswitchd", directory, &[&socket, &control])?);

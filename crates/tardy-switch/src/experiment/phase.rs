@@ -15,44 +15,34 @@ use super::build::Scene;
 use super::dequeue::DequeueWatch;
 use super::flow_paths::{self, FlowPath};
 use super::frame::{self, Template};
-use super::listener::{FRAMES_MAX, Heard, KeptFrames, Listener, lock};
+use super::listener::{FRAMES_MAX, FlowRecord, KeptFrames, Listener, lock};
 use super::observed::{self, ObservedFrame};
+use super::phase_times::PhaseTimes;
 use super::stamps::DeviceStamps;
 use super::talker::{Launch, Talker, Times};
 use super::test_threads::{Ended, Signals, TestThreads};
 use super::{Test, tai_minus_utc};
 
-/// Room for frames that wait to be read by a listener, in bytes.
+/// Room for frames that a listener has not read yet, in bytes.
 const RECEIVE_BUFFER_BYTES: usize = 16 << 20;
-/// The longest that a schedule's base time may be ahead.
+/// The furthest that a schedule's base time may be ahead.
 const BASE_TIME_WAIT_NS: u64 = 60_000_000_000;
 
-/// What part of a phase counts, in ns on the monotonic clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PhaseTimes {
-    /// Start of the run.
-    pub run_start_ns: u64,
-    /// Frames count that are sent from here,
-    pub from_ns: u64,
-    /// to here, where talkers stop.
-    pub to_ns: u64,
-}
-
-/// What is known of a phase when it has ended.
+/// The result of a phase.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Every frame in the order of its arrival, if they are kept.
     pub frames: Vec<ObservedFrame>,
-    /// What a reader should know.
+    /// Remarks for the user.
     pub remarks: Vec<String>,
-    /// What invalidates it.
+    /// The reasons for which it is invalid.
     pub invalid_because: Vec<String>,
 }
 
 /// A phase, whose network is up. Dropping it takes the network down.
 pub struct TestPhase<'t> {
     test: &'t Test,
-    /// Before the network, in which they send.
+    /// Dropped before the network, in which they send.
     threads: Option<TestThreads>,
     scene: Scene,
     paths: Vec<FlowPath>,
@@ -93,7 +83,7 @@ impl<'t> TestPhase<'t> {
         self.scene.schedules()
     }
 
-    /// What a reader should know of the network.
+    /// Remarks on the network for the user.
     pub fn remarks(&self) -> &[String] {
         self.scene.remarks()
     }
@@ -123,17 +113,17 @@ impl<'t> TestPhase<'t> {
         self.threads.as_ref().map_or(0, TestThreads::wait_ns)
     }
 
-    /// Goes on. Call it about once per second, and after [`Self::wait_ns`].
+    /// Continues the phase. Call it about once per second, and after [`Self::wait_ns`].
     pub fn step(&mut self) {
         self.threads.iter_mut().for_each(TestThreads::step);
     }
 
-    /// Whether every frame has come that will.
+    /// Whether every frame has arrived that will.
     pub fn has_ended(&self) -> bool {
         self.threads.as_ref().is_none_or(TestThreads::has_ended)
     }
 
-    /// Asks the talkers to stop. What is under way is still waited for.
+    /// Asks the talkers to stop. Frames under way are still waited for.
     pub fn stop(&mut self) {
         self.stopped_ns.get_or_insert_with(monotonic_ns);
         self.threads.iter().for_each(TestThreads::stop);
@@ -145,19 +135,19 @@ impl<'t> TestPhase<'t> {
         self.threads.iter_mut().for_each(TestThreads::end);
     }
 
-    /// The series of the flows: so far, or in the end. How many frames were sent is unknown until the end, since some are under way.
+    /// The series of the flows, so far or final. The number of sent frames is unknown until the end, since some are under way.
     pub fn series(&self) -> Vec<Series> {
         let Some(threads) = &self.threads else { return self.series.clone() };
         let mut series: Vec<(u8, Series)> = Vec::new();
         for flows in threads.flows() {
-            for (flow, heard) in lock(flows).iter() {
-                series.push((*flow, self.counted(heard.recorder.series(self.index, None, None))));
+            for (flow, record) in lock(flows).iter() {
+                series.push((*flow, self.counted(record.recorder.series(self.index, None, None))));
             }
         }
         in_order(series)
     }
 
-    /// Waits for the end of the listeners, and takes everything down that sends or listens.
+    /// Waits for the end of the listeners, and ends all threads and devices that send or receive.
     pub fn finish(&mut self) -> Outcome {
         let Some(threads) = self.threads.take() else { return Outcome::default() };
         self.outcome(threads.finish())
@@ -206,7 +196,9 @@ impl<'t> TestPhase<'t> {
             device,
             remark,
             phase: self.index as u8,
-            flows: Arc::new(Mutex::new(of_host.map(|flow| (flow as u8, self.heard(flow, source))).collect())),
+            flows: Arc::new(Mutex::new(
+                of_host.map(|flow| (flow as u8, self.record(flow, source))).collect(),
+            )),
             run_start_realtime_ns: self.times.run_start_ns.cast_signed()
                 + Clock::Realtime.ahead_of_ns(Clock::Monotonic),
             came: Arc::clone(&signals.came),
@@ -215,11 +207,11 @@ impl<'t> TestPhase<'t> {
         })
     }
 
-    fn heard(&self, flow: usize, stamped_by: StampSource) -> Heard {
+    fn record(&self, flow: usize, stamped_by: StampSource) -> FlowRecord {
         let PhaseTimes { run_start_ns, from_ns, to_ns } = self.times;
         let path = &self.paths[flow];
         let about = FlowSeries { stamped_by, ..self.about(flow) };
-        Heard {
+        FlowRecord {
             recorder: FlowRecorder::new(about, path.base_ns, from_ns - run_start_ns, to_ns - from_ns),
             times: self.times(flow),
             ahead_of_realtime_ns: path.clock.ahead_of_ns(Clock::Realtime),
@@ -252,7 +244,7 @@ impl<'t> TestPhase<'t> {
         }
     }
 
-    /// Each listener sends a frame to each of its talkers, so that switches learn where it is.
+    /// Each listener sends a frame to each of its talkers, so that switches learn its address.
     fn say_hello(&self) -> Result<(), String> {
         let network = self.network();
         for flow in &network.flows {
@@ -283,7 +275,7 @@ impl<'t> TestPhase<'t> {
             if self.scene.is_of_machine()
                 && let Some(pcp) = flow.marks.pcp
             {
-                // Which queue a talker's own interface sends it by.
+                // The queue by which a talker's own interface sends it.
                 socket.set_priority(u32::from(pcp)).map_err(|error| self.of_host(host, &error))?;
             }
             let talker = Talker {
@@ -305,23 +297,25 @@ impl<'t> TestPhase<'t> {
 
     fn of_host(&self, host: usize, error: &std::io::Error) -> String {
         let advice = match error.kind() {
-            std::io::ErrorKind::PermissionDenied => "; raw frames take root, or the capability CAP_NET_RAW",
+            std::io::ErrorKind::PermissionDenied => {
+                "; raw frames require root, or the capability CAP_NET_RAW"
+            }
             _ => "",
         };
         format!("host {}: {error}{advice}", self.network().hosts[host].name.value)
     }
 
-    /// Turns what the threads leave into series, frames and remarks.
+    /// Turns the threads' results into series, frames and remarks.
     fn outcome(&mut self, ended: Ended) -> Outcome {
-        let Ended { sent, harvests, dequeued, failures } = ended;
+        let Ended { sent, listener_results, dequeued, failures } = ended;
         let mut outcome = Outcome { invalid_because: failures, ..Outcome::default() };
         self.judge_queues(&mut outcome);
         let costs = dequeued.map(DequeueWatch::end).unwrap_or_default();
         let mut series: Vec<(u8, Series)> = Vec::new();
-        for (host, flows, mut harvest) in harvests {
+        for (host, flows, mut result) in listener_results {
             let flows = lock(&flows);
-            if let Some(kept) = harvest.frames.take() {
-                let ahead_ns = flows.first().map_or(0, |(_, heard)| heard.ahead_of_realtime_ns);
+            if let Some(kept) = result.frames.take() {
+                let ahead_ns = flows.first().map_or(0, |(_, record)| record.ahead_of_realtime_ns);
                 if kept.left_out > 0 {
                     outcome.remarks.push(format!(
                         "the list of frames has the first {FRAMES_MAX} that {} received, warm-up included; {} more are not in it",
@@ -331,20 +325,20 @@ impl<'t> TestPhase<'t> {
                 }
                 let classes: Vec<u8> = self.paths.iter().map(|path| path.class).collect();
                 let times = costs.get(&host);
-                outcome.frames.extend(observed::of(kept, &classes, times, &harvest.stamps_ns, ahead_ns));
+                outcome.frames.extend(observed::of(kept, &classes, times, &result.stamps_ns, ahead_ns));
             }
-            let cost = costs.get(&host).and_then(|times| times.cost(&harvest.stamps_ns));
-            outcome.remarks.extend(harvest.remark);
-            if let Some(behind_ns) = harvest.behind_ns {
+            let cost = costs.get(&host).and_then(|times| times.cost(&result.stamps_ns));
+            outcome.remarks.extend(result.remark);
+            if let Some(behind_ns) = result.behind_ns {
                 outcome.remarks.push(format!(
-                    "{} stamped what it received by its own clock, which was {behind_ns} ns behind CLOCK_REALTIME at the end",
+                    "{} time-stamped received frames by its own clock, which was {behind_ns} ns behind CLOCK_REALTIME at the end",
                     self.scene.interface(host)
                 ));
             }
-            for (flow, heard) in flows.iter() {
-                self.judge_stamps(*flow, heard, harvest.behind_ns.is_some(), &mut outcome);
+            for (flow, record) in flows.iter() {
+                self.judge_stamps(*flow, record, result.behind_ns.is_some(), &mut outcome);
                 let sent = sent.get(usize::from(*flow)).copied();
-                series.push((*flow, self.counted(heard.recorder.series(self.index, sent, cost))));
+                series.push((*flow, self.counted(record.recorder.series(self.index, sent, cost))));
             }
         }
         outcome.frames.sort_by_key(|frame| frame.arrival.arrived_ns);
@@ -365,17 +359,17 @@ impl<'t> TestPhase<'t> {
         }
     }
 
-    fn judge_stamps(&self, flow: u8, heard: &Heard, by_device: bool, outcome: &mut Outcome) {
+    fn judge_stamps(&self, flow: u8, record: &FlowRecord, by_device: bool, outcome: &mut Outcome) {
         let name = &self.network().flows[usize::from(flow)].name.value;
-        if heard.unstamped > 0 {
+        if record.unstamped > 0 {
             outcome
                 .invalid_because
-                .push(format!("{} frames of flow '{name}' came without a time", heard.unstamped));
+                .push(format!("{} frames of flow '{name}' arrived without a time", record.unstamped));
         }
-        if heard.stamped_by_device > 0 && !by_device {
+        if record.stamped_by_device > 0 && !by_device {
             outcome.remarks.push(format!(
-                "the device stamped {} frames of flow '{name}' itself; the kernel's times are used",
-                heard.stamped_by_device
+                "the device time-stamped {} frames of flow '{name}' itself; the kernel's times are used",
+                record.stamped_by_device
             ));
         }
     }

@@ -1,11 +1,11 @@
-//! What a test will do, as a plan of a run.
+//! The plan of a test's run.
 
 use tardy_record::plan::{FlowPlan, PhasePlan, Plan, ProbePlan, Span, SwitchPlan};
 use tardy_tsn::network::{Flow, Network, Pace};
 
-/// Before anything is counted: addresses are learnt, queues have filled, and a few cycles have passed.
+/// The uncounted time at the beginning, in which addresses are learnt, queues fill, and a few cycles pass.
 const WARMUP_NS: u64 = 200_000_000;
-/// Cycles that pass before anything is counted.
+/// The uncounted cycles at the beginning.
 const WARMUP_CYCLES: u64 = 4;
 
 /// The plan of a test of `network`: for each of `phases`, whether with the shaper, frames are counted for `duration_ns`.

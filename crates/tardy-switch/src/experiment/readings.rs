@@ -1,10 +1,10 @@
-//! What is read of the clock's keepers.
+//! Reading the state of the clock's synchronisation.
 
 use tardy_record::Knowable;
 use tardy_record::switch::Ptp;
 use tardy_sys::{clock_discipline, processes};
 
-/// Whether ptp4l and phc2sys run, and what the kernel thinks of its clock.
+/// Whether ptp4l and phc2sys run, and the kernel's state of its clock.
 pub(super) fn ptp() -> Ptp {
     let running = commands();
     let runs = |name: &str| running.as_ref().map(|all| all.iter().any(|command| command == name));

@@ -13,17 +13,17 @@ use tardy_tsn::network::Pace;
 
 use super::frame::{Payload, Template};
 
-/// How much of a flow waits in its socket at most, in bytes: a talker that may send without end shall not fill the queue
-/// that it shares with others.
+/// The most bytes of a flow that wait in its socket: a talker that sends without pause must not fill the queue that it shares
+/// with others.
 const SEND_BUFFER_BYTES: usize = 16 << 10;
 /// How long a talker waits when the queue is full.
 const FULL_QUEUE: Duration = Duration::from_micros(200);
 
-/// How long before its time a frame is given to ETF, beyond what ETF itself asks for: a thread that sleeps wakes later
-/// than it should.
+/// How long before its time a frame is passed to ETF, in addition to the time that ETF itself requires: a sleeping thread
+/// wakes late.
 const LAUNCH_LEAD_NS: i64 = 1_000_000;
 
-/// Frames that leave at their times (SO_TXTIME), whenever they are handed over.
+/// Frames that leave at their times (SO_TXTIME), independently of when they are passed to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launch {
     clock: Clock,
@@ -31,17 +31,17 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// Has `socket` take times for an interface with `etf`.
+    /// Makes `socket` accept times for an interface with `etf`.
     ///
     /// # Errors
-    /// In words, if the kernel does not take them.
+    /// A message for the user, if the kernel refuses.
     pub(super) fn prepare(etf: Etf, socket: &PacketSocket) -> Result<Self, String> {
         let number = etf.clock_id;
         let clock = Clock::of_id(number)
-            .ok_or_else(|| format!("ETF goes by clock {number}, which tardy knows not"))?;
+            .ok_or_else(|| format!("ETF uses clock {number}, which tardy does not know"))?;
         socket
             .enable_transmit_time(clock)
-            .map_err(|error| format!("no times can be given with frames (SO_TXTIME): {error}"))?;
+            .map_err(|error| format!("the kernel does not accept times with frames (SO_TXTIME): {error}"))?;
         Ok(Self { clock, lead_ns: i64::from(etf.delta_ns) + LAUNCH_LEAD_NS })
     }
 }
@@ -60,20 +60,20 @@ pub(super) struct Talker {
     pub(super) pace: Pace,
     /// The clock of its times.
     pub(super) clock: Clock,
-    /// Whether its interface sends each frame at a time that is given with it.
+    /// Whether its interface sends each frame at the time that is passed with it.
     pub(super) launch: Option<Launch>,
     /// A start of the cycle, from which periods count.
     pub(super) base_ns: i64,
     /// Whether to stop early.
     pub(super) stop: Arc<AtomicBool>,
-    /// How many frames of those that count were sent.
+    /// The number of sent frames that count.
     pub(super) sent: Arc<AtomicU64>,
 }
 
-/// For how long a talker sends, and which of its frames count.
+/// The time in which a talker sends, and the part of it that counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// Frames count that are sent from here,
+    /// Frames count if they are sent from here,
     pub(super) start_ns: i64,
     /// to here, where it stops.
     pub(super) end_ns: i64,
@@ -107,7 +107,7 @@ impl Talker {
                     talker.sent.fetch_add(u64::from(sent_ns >= times.start_ns), Ordering::Relaxed);
                     Ok(true)
                 }
-                // A full queue: the frame was not taken, and is no loss of the switch's.
+                // The queue is full: the frame was not taken, so the switch has not lost it.
                 Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => {
                     std::thread::sleep(FULL_QUEUE);
                     Ok(true)
@@ -122,7 +122,7 @@ impl Talker {
                 let period = i64::try_from(period_ns).unwrap_or(i64::MAX).max(1);
                 let first = self.base_ns.saturating_add(offset_ns.cast_signed());
                 let now_ns = self.clock.now_ns();
-                // The first with a time of its own is one for which there is still time.
+                // The first frame with a time for which there is still enough time.
                 let now_ns = now_ns + self.launch.map_or(0, |launch| launch.lead_ns);
                 let mut next_ns = now_ns + period - (now_ns - first).rem_euclid(period);
                 'periods: while next_ns < times.end_ns {

@@ -1,4 +1,4 @@
-//! The threads of a phase: talkers that send until its end, and listeners that listen until nothing comes any more.
+//! The threads of a phase: talkers that send until its end, and listeners that receive until no more frames arrive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -7,23 +7,23 @@ use std::thread::JoinHandle;
 use tardy_sys::clock::monotonic_ns;
 
 use super::dequeue::DequeueWatch;
-use super::listener::{Flows, Harvest, Listener};
-use super::phase::PhaseTimes;
+use super::listener::{Flows, Listener, ListenerResult};
+use super::phase_times::PhaseTimes;
 use super::talker::{Talker, Times};
 
-/// What waits in the switch when talkers stop comes within this much of silence, or never.
+/// When talkers stop, frames in the switch arrive within this time of silence, or never.
 const SILENCE_NS: u64 = 250_000_000;
-/// A phase waits no longer than so many of these for what is still under way.
+/// A phase waits at most this many of these times for frames under way.
 const DRAIN_TURNS: u32 = 80;
-/// How often the end of talkers is looked for when it is due.
+/// How often the end of talkers is checked when it is due.
 const LOOK_NS: u64 = 5_000_000;
 
-/// How far the threads are.
+/// The progress of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Talkers send.
     Sending,
-    /// They have ended; `came` frames had come at the last look.
+    /// They have ended; `came` frames had arrived at the last check.
     Draining { came: u32, turns: u32, next_ns: u64 },
     /// Listeners end.
     Ended,
@@ -32,7 +32,7 @@ enum Stage {
 /// What the threads share.
 #[derive(Clone, Default)]
 pub(super) struct Signals {
-    /// Frames that came, of all listeners.
+    /// Frames received by all listeners.
     pub(super) came: Arc<AtomicU32>,
     /// Whether talkers are to stop.
     pub(super) stop_talking: Arc<AtomicBool>,
@@ -49,19 +49,19 @@ pub(super) struct TestThreads {
     times: PhaseTimes,
     stage: Stage,
     talkers: Vec<(Arc<AtomicU64>, Thread<()>)>,
-    listeners: Vec<(usize, Flows, Thread<Harvest>)>,
+    listeners: Vec<(usize, Flows, Thread<ListenerResult>)>,
     dequeued: Option<DequeueWatch>,
 }
 
-/// What the threads leave.
+/// The results of the threads.
 pub(super) struct Ended {
-    /// For each flow, how many frames were sent that count.
+    /// For each flow, the number of sent frames that count.
     pub(super) sent: Vec<u64>,
-    /// For each listener its host, its flows and what else it noted.
-    pub(super) harvests: Vec<(usize, Flows, Harvest)>,
+    /// For each listener its host, its flows and its other results.
+    pub(super) listener_results: Vec<(usize, Flows, ListenerResult)>,
     /// The trace of the last ports.
     pub(super) dequeued: Option<DequeueWatch>,
-    /// Why threads ended before their time.
+    /// The errors of threads that ended early.
     pub(super) failures: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl TestThreads {
         }
     }
 
-    /// Goes on: once the talkers have ended, waits until nothing comes any more, and stops the listeners.
+    /// Continues: once the talkers have ended, waits until no more frames arrive, and stops the listeners.
     pub(super) fn step(&mut self) {
         let (now_ns, came) = (monotonic_ns(), self.signals.came.load(Ordering::Relaxed));
         match self.stage {
@@ -122,17 +122,17 @@ impl TestThreads {
         }
     }
 
-    /// Whether only the listeners' end is to be waited for.
+    /// Whether only the end of the listeners is awaited.
     pub(super) fn has_ended(&self) -> bool {
         self.stage == Stage::Ended
     }
 
-    /// Asks the talkers to end. What is under way is still waited for.
+    /// Asks the talkers to end. Frames under way are still waited for.
     pub(super) fn stop(&self) {
         self.signals.stop_talking.store(true, Ordering::Relaxed);
     }
 
-    /// Ends everything at once. A talker that sleeps until its next frame is left behind.
+    /// Ends everything at once. A talker that sleeps until its next frame is not waited for.
     pub(super) fn end(&mut self) {
         self.stop();
         self.signals.stop_listening.store(true, Ordering::Relaxed);
@@ -144,12 +144,12 @@ impl TestThreads {
         self.listeners.iter().map(|(_, flows, _)| flows)
     }
 
-    /// Waits for the end of the listeners, and takes what the threads leave.
+    /// Waits for the end of the listeners, and returns the results of the threads.
     pub(super) fn finish(mut self) -> Ended {
         self.end();
         let mut ended = Ended {
             sent: Vec::new(),
-            harvests: Vec::new(),
+            listener_results: Vec::new(),
             dequeued: self.dequeued.take(),
             failures: Vec::new(),
         };
@@ -161,7 +161,7 @@ impl TestThreads {
         }
         for (host, flows, thread) in self.listeners.drain(..) {
             match outcome(thread.join()) {
-                Ok(harvest) => ended.harvests.push((host, flows, harvest)),
+                Ok(result) => ended.listener_results.push((host, flows, result)),
                 Err(failure) => ended.failures.push(failure),
             }
         }

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use tardy_probe::cells::HEADER_RUN_START;
 use tardy_probe::order::{Order, Reply};
 use tardy_record::Series;
+use tardy_record::plan::{PhasePlan, ProbePlan};
 use tardy_record::self_cost::ThreadCost;
 
 use crate::engine::{
@@ -24,8 +25,20 @@ use crate::engine::{
 pub(crate) use live_series::LiveSeries;
 use process::ProbeProcess;
 pub(crate) use reaction::keeps_log;
-pub(crate) use setup::{ProbeSetup, setup_of};
+pub(crate) use setup::ProbeSetup;
 pub(crate) use state::ProbeState;
+
+/// The set-up for a phase that tardy's own probe measures; `None` if another source does.
+pub(crate) fn setup_of(plan: &PhasePlan, is_synthetic: bool) -> Option<ProbeSetup<'_>> {
+    match &plan.probe {
+        ProbePlan::Timer(timer) => Some(timer::setup(timer)),
+        ProbePlan::Kernel(kernel) => Some(timer::setup_with_levels(kernel)),
+        ProbePlan::Noise(noise) => Some(noise::setup(noise)),
+        ProbePlan::Reaction(reaction) => Some(reaction::setup(reaction, is_synthetic)),
+        ProbePlan::Wiggle(wiggle) => wiggle::setup(wiggle),
+        ProbePlan::Tracer(_) | ProbePlan::Foreign(_) | ProbePlan::Switch(_) => None,
+    }
+}
 
 /// From the order to start to the common start: time for every thread to reach its first wait.
 const START_DELAY_NS: u64 = 50_000_000;

@@ -4,9 +4,8 @@ use tardy_probe::cells::CELLS;
 use tardy_probe::order::{DrivenPin, Granted, Work};
 use tardy_probe::sample_ring;
 use tardy_probe::timer::reading::{Of, Place};
-use tardy_record::plan::{PhasePlan, Policy, ProbePlan, TimerPlan, Wake};
+use tardy_record::plan::{Policy, TimerPlan, Wake};
 
-use super::{noise, reaction, timer, wiggle};
 use crate::engine::{MapLayout, Request};
 
 /// A probe's set-up.
@@ -45,18 +44,6 @@ pub(super) enum Rings {
     Samples(u64),
     /// Gaps, or reactions for comparison with a log.
     Gaps,
-}
-
-/// The set-up for a phase that tardy's own probe measures; `None` if another source does.
-pub(crate) fn setup_of(plan: &PhasePlan, is_synthetic: bool) -> Option<ProbeSetup<'_>> {
-    match &plan.probe {
-        ProbePlan::Timer(timer) => Some(timer::setup(timer)),
-        ProbePlan::Kernel(kernel) => Some(timer::setup_with_levels(kernel)),
-        ProbePlan::Noise(noise) => Some(noise::setup(noise)),
-        ProbePlan::Reaction(reaction) => Some(reaction::setup(reaction, is_synthetic)),
-        ProbePlan::Wiggle(wiggle) => wiggle::setup(wiggle),
-        ProbePlan::Tracer(_) | ProbePlan::Foreign(_) | ProbePlan::Switch(_) => None,
-    }
 }
 
 impl<'r> ProbeSetup<'r> {

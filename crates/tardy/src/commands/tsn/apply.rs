@@ -6,7 +6,7 @@ use tardy_present::tsn_check as shown;
 use tardy_record::units::format_duration_ns;
 use tardy_switch::{
     self, Applied, Leak, OpenVSwitch, Request,
-    state::{Shelf, up},
+    saved_states::{SavedStates, up},
 };
 use tardy_tsn::check::{self, Finding, Kind};
 use tardy_tsn::settings;
@@ -31,8 +31,8 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
         open_vswitch: OpenVSwitch::System,
     };
     let end = arguments.duration.map(|duration| End::after(Some(duration))).transpose()?;
-    let (shelf, name) = (Shelf::own(), &request.settings.bridge.name);
-    if end.is_some() && up(&shelf, name).map_err(|reason| anyhow!(reason))?.is_some() {
+    let (saved_states, name) = (SavedStates::own(), &request.settings.bridge.name);
+    if end.is_some() && up(&saved_states, name).map_err(|reason| anyhow!(reason))?.is_some() {
         bail!(
             "the switch {name} is already active, and --for would remove it; run 'tardy tsn remove {name}' first"
         );
@@ -42,17 +42,17 @@ pub(super) fn run(arguments: &TsnApplyArgs) -> Result<Exit> {
     {
         return exit;
     }
-    let (applied, ledger) =
-        tardy_switch::apply(Some(Place::own()), &shelf, &request).map_err(|reason| anyhow!(reason))?;
+    let (applied, changes) =
+        tardy_switch::apply(Some(Place::own()), &saved_states, &request).map_err(|reason| anyhow!(reason))?;
     report(name, &applied);
     let Some(end) = end else {
-        ledger.keep();
+        changes.keep();
         output::report(&format!("{name} is active until 'tardy tsn remove {name}'"));
         return Ok(Exit::Done);
     };
     while !end.wait(&[])? {}
-    ledger.keep();
-    remove_switch(&shelf, name)
+    changes.keep();
+    remove_switch(&saved_states, name)
 }
 
 /// Reports what the kernel would refuse, with the line of the file, before anything is changed.
@@ -90,8 +90,8 @@ fn report(name: &str, applied: &Applied) {
 }
 
 /// Removes a switch and reports it.
-pub(super) fn remove_switch(shelf: &Shelf, name: &str) -> Result<Exit> {
-    let undone = tardy_switch::remove(shelf, name).map_err(|reason| {
+pub(super) fn remove_switch(saved_states: &SavedStates, name: &str) -> Result<Exit> {
+    let undone = tardy_switch::remove(saved_states, name).map_err(|reason| {
         anyhow!("could not restore everything:\n{reason}\nrun 'tardy tsn remove {name}' to try again")
     })?;
     let Some(undone) = undone else { bail!("no switch {name} of tardy is active here") };

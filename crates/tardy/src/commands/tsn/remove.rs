@@ -1,7 +1,7 @@
 //! `tardy tsn remove`: removes a switch.
 
 use anyhow::{Result, anyhow, bail};
-use tardy_switch::state::Shelf;
+use tardy_switch::saved_states::SavedStates;
 
 use super::apply::remove_switch;
 use crate::args::TsnRemoveArgs;
@@ -9,12 +9,12 @@ use crate::exit::Exit;
 
 /// Removes the switch of that name, or the only active one.
 pub(super) fn run(arguments: &TsnRemoveArgs) -> Result<Exit> {
-    let shelf = Shelf::own();
-    remove_switch(&shelf, &name(&shelf, arguments.name.as_deref())?)
+    let saved_states = SavedStates::own();
+    remove_switch(&saved_states, &name(&saved_states, arguments.name.as_deref())?)
 }
 
-fn name(shelf: &Shelf, given: Option<&str>) -> Result<String> {
-    let names = shelf.names().map_err(|reason| anyhow!(reason))?;
+fn name(saved_states: &SavedStates, given: Option<&str>) -> Result<String> {
+    let names = saved_states.names().map_err(|reason| anyhow!(reason))?;
     match (given, &names[..]) {
         (Some(name), _) => Ok(name.to_owned()),
         (None, [only]) => Ok(only.clone()),

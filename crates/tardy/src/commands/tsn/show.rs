@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Result, anyhow, bail};
 use tardy_record::units::format_duration_ns;
-use tardy_switch::state::Shelf;
+use tardy_switch::saved_states::SavedStates;
 use tardy_switch::{PortView, ScheduleView, ShaperView, SwitchView};
 
 use crate::args::TsnShowArgs;
@@ -16,14 +16,14 @@ const ENTRIES_PRINTED: usize = 32;
 
 /// Shows one switch or all.
 pub(super) fn run(arguments: &TsnShowArgs) -> Result<Exit> {
-    let shelf = Shelf::own();
+    let saved_states = SavedStates::own();
     let names = match &arguments.name {
         Some(name) => vec![name.clone()],
-        None => shelf.names().map_err(|reason| anyhow!(reason))?,
+        None => saved_states.names().map_err(|reason| anyhow!(reason))?,
     };
     let mut views = Vec::new();
     for name in &names {
-        match tardy_switch::show(&shelf, name).map_err(|reason| anyhow!(reason))? {
+        match tardy_switch::show(&saved_states, name).map_err(|reason| anyhow!(reason))? {
             Some(view) => views.push(view),
             None => bail!("no switch {name} of tardy is active in this network namespace"),
         }

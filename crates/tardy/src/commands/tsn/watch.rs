@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use anyhow::{Result, anyhow, bail};
 use tardy_record::units::format_duration_ns;
-use tardy_switch::state::{Shelf, up};
-use tardy_switch::{Healed, Watch};
+use tardy_switch::saved_states::{SavedStates, up};
+use tardy_switch::{Repaired, Watch};
 use tardy_tsn::settings;
 
 use super::one_switch::{self, End};
@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
     let settings = settings::of(&file.network.switches[index]);
     let end = End::after(arguments.duration)?;
     let name = &settings.bridge.name;
-    let state = up(&Shelf::own(), name).map_err(|reason| anyhow!(reason))?;
+    let state = up(&SavedStates::own(), name).map_err(|reason| anyhow!(reason))?;
     match state {
         Some(state) if state.file == file.text => {}
         Some(_) => bail!("{name} was applied from a file other than {}; apply this file first", file.name),
@@ -30,9 +30,9 @@ pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
     watch.remark().into_iter().for_each(output::report);
     let mut total = Total::default();
     loop {
-        for healed in watch.look().map_err(|reason| anyhow!(reason))? {
-            report(&healed);
-            total.add(&healed);
+        for repaired in watch.look().map_err(|reason| anyhow!(reason))? {
+            report(&repaired);
+            total.add(&repaired);
         }
         let news = watch.monitor().as_fd().as_raw_fd();
         if end.wait(&[news])? {
@@ -45,15 +45,15 @@ pub(super) fn run(arguments: &TsnWatchArgs) -> Result<Exit> {
 
 #[derive(Default)]
 struct Total {
-    healed: u64,
+    repaired: u64,
     failed: u64,
     stood_still_ns: u64,
     dropped: u64,
 }
 
 impl Total {
-    fn add(&mut self, one: &Healed) {
-        self.healed += u64::from(one.failed.is_none());
+    fn add(&mut self, one: &Repaired) {
+        self.repaired += u64::from(one.failed.is_none());
         self.failed += u64::from(one.failed.is_some());
         self.stood_still_ns += one.stood_still_ns;
         self.dropped += u64::from(one.dropped);
@@ -62,17 +62,17 @@ impl Total {
     fn summary(&self) -> String {
         format!(
             "gates stood still {} times, {} in total; repaired {}, not repaired {}; {} frames dropped",
-            self.healed + self.failed,
+            self.repaired + self.failed,
             format_duration_ns(self.stood_still_ns),
-            self.healed,
+            self.repaired,
             self.failed,
             self.dropped
         )
     }
 }
 
-fn report(healed: &Healed) {
-    let Healed { port, cause, stood_still_ns, waiting_frames, dropped, failed } = healed;
+fn report(repaired: &Repaired) {
+    let Repaired { port, cause, stood_still_ns, waiting_frames, dropped, failed } = repaired;
     let stood = format_duration_ns(*stood_still_ns);
     let lost = format!("{waiting_frames} frames were queued, {dropped} dropped");
     output::report(&match failed {

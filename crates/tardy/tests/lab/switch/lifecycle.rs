@@ -132,7 +132,7 @@ fn restore_undoes_what_a_killed_apply_left() {
 #[test]
 fn foreign_settings_stay_unless_replace_is_given() {
     let Some(printed) = BRIDGED.scene("foreign") else { return };
-    is_refused(printed, "refused: bridge", "the bridge tsn0 is there already, and not of tardy's making");
+    is_refused(printed, "refused: bridge", "the bridge tsn0 exists, and tardy did not create it");
     is_refused(printed, "refused: port", "swp1 is a port of other");
     is_refused(printed, "refused: discipline", "swp1 has a queueing discipline already (pfifo 8001:)");
     for what in ["bridge", "port", "discipline"] {

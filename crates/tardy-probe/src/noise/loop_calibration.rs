@@ -1,31 +1,31 @@
-//! How long a turn of the loop takes, found before anything counts.
+//! Measuring how long a turn of the loop takes, before anything counts.
 
 use tardy_sys::clock::{Clock, ClockReader};
 use tardy_sys::cycle_counter::{self, Kind, Ticks};
 
 use super::spin::{Turn, turn};
 
-/// A gap must take at least so many turns of the loop to be told from one.
+/// A gap must take at least this many turns of the loop to be distinguished from one.
 const TURNS_MIN: u64 = 2;
 
-/// The counter and the loop, as they were found.
+/// The measured properties of the counter and the loop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gauge {
-    /// What the loop reads.
+pub(crate) struct LoopCalibration {
+    /// The counter that the loop reads.
     pub(crate) kind: Kind,
     /// The counter and the clock at one moment.
     pub(super) moment: (u64, u64),
-    /// The shortest turn that was seen, in ps.
+    /// The shortest observed turn, in ps.
     pub(super) shortest_loop_ps: u64,
     /// The usual turn.
     pub(crate) usual_loop_ns: f64,
-    /// From here on a gap can be told from a turn: no less than what was asked for.
+    /// The shortest gap that can be distinguished from a turn, at least the requested threshold.
     pub(crate) threshold_ns: u64,
 }
 
-impl Gauge {
-    /// Gauges a loop that reads `ticks`, for gaps of at least `threshold_ns`.
-    pub(crate) fn take<T: Ticks>(kind: Kind, ticks: &mut T, threshold_ns: u64) -> Self {
+impl LoopCalibration {
+    /// Measures a loop that reads `ticks`, for gaps of at least `threshold_ns`.
+    pub(crate) fn measure<T: Ticks>(kind: Kind, ticks: &mut T, threshold_ns: u64) -> Self {
         let mut clock = ClockReader::new(Clock::Monotonic);
         let (began, began_ns) = cycle_counter::moment(ticks, &mut clock);
         // The first turns fill the caches.
@@ -44,8 +44,8 @@ impl Gauge {
         }
     }
 
-    /// A loop that is made up, whose turn takes `loop_ns`.
-    pub(crate) fn of_fake(loop_ns: u64, threshold_ns: u64) -> Self {
+    /// A synthetic loop, whose turn takes `loop_ns`.
+    pub(crate) fn synthetic(loop_ns: u64, threshold_ns: u64) -> Self {
         Self {
             kind: Kind::ClockMonotonic,
             moment: (0, 0),

@@ -1,8 +1,8 @@
-//! What the thread writes down of each reaction, into one block for each span.
+//! Recording each reaction, in one block per span.
 //!
-//! An edge whose answer came only after the next edge is missed: an instrument sees one answer for the two, and gives it to
-//! the later. Whether that is so is known once the next edge has been read, so a reaction is written down then, which is
-//! also after its own answer and before the next wait.
+//! An edge whose answer came only after the next edge is missed: an instrument sees one answer for the two, and assigns it
+//! to the later. This is known once the next edge has been read, so a reaction is recorded then. That is also after its
+//! own answer and before the next wait.
 
 use tardy_record::pins::{Between, Point, ReactionPlan};
 use tardy_sys::ring::Ring;
@@ -10,27 +10,27 @@ use tardy_sys::shared_map::Block;
 use tardy_sys::thread_usage::ThreadUsage;
 
 use super::driven::Rise;
-use super::inlet::Edge;
+use super::edge_source::Edge;
 use super::storm::Storm;
 use crate::cells::Stage;
 use crate::timer::recorder::Recorder;
 
 /// No plan has more spans.
 const SPANS_MAX: usize = 5;
-/// A reaction that waits to be written down.
+/// A reaction that has not been recorded yet.
 #[derive(Clone, Copy, Debug)]
 struct Reaction {
-    /// When the stimulus was driven; 0 where nobody says.
+    /// When the stimulus was driven; 0 if unknown.
     driven_ns: u64,
-    /// The kernel's time of the edge; when the thread ran where nothing says.
+    /// The kernel's time of the edge; the time at which the thread ran if the kernel reports none.
     edge_ns: u64,
     running_ns: u64,
     answered_ns: u64,
     number: u64,
 }
 
-/// The book of one phase.
-pub(super) struct Book<'a> {
+/// The record of one phase.
+pub(super) struct EdgeAccounting<'a> {
     recorders: [Option<Recorder<'a>>; SPANS_MAX],
     spans: &'static [Between],
     sees_edges: bool,
@@ -43,9 +43,9 @@ pub(super) struct Book<'a> {
     storm: Storm,
 }
 
-impl<'a> Book<'a> {
-    /// A book that counts from `counted_from_ns` in the blocks that `block` gives, one for each span of `plan`, and
-    /// hands the reactions over in `ring`.
+impl<'a> EdgeAccounting<'a> {
+    /// Counts from `counted_from_ns` on in the blocks that `block` returns, one for each span of `plan`, and puts the reactions
+    /// into `ring`.
     pub(super) fn new(
         plan: &ReactionPlan,
         block: impl Fn(usize) -> Block<'a>,
@@ -73,8 +73,8 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Notes that `edge` was answered, and that the stimulus was driven last as `rise` says, where a thread of tardy's
-    /// drives it. Whether edges come so fast that it must end.
+    /// Records that `edge` was answered, and `rise`, the last rise of the stimulus, if a thread of tardy drives it. Returns
+    /// whether edges come so fast that the measurement must end.
     #[inline(never)]
     pub(super) fn add(
         &mut self,
@@ -86,7 +86,7 @@ impl<'a> Book<'a> {
         let edge_ns = if self.sees_edges { edge.at_ns } else { running_ns };
         if let Some(rise) = rise {
             let driven = rise.count.saturating_sub(std::mem::replace(&mut self.driven, rise.count));
-            // One that only looks at levels knows by these how many it never saw.
+            // A thread that only reads levels learns by these how many edges it missed.
             if !self.sees_edges {
                 (edge.since_last, edge.read) = (driven.max(1), driven.max(1));
             }
@@ -94,7 +94,7 @@ impl<'a> Book<'a> {
         if edge_ns < self.counted_from_ns {
             return self.storm.is_one(edge.since_last, running_ns);
         }
-        // What came in between and before the counted part is nobody's.
+        // Edges between the last one and the counted part do not count.
         let (since_last, read) = if self.edges == 0 { (1, 1) } else { (edge.since_last.max(1), edge.read) };
         let mut missed = read.min(since_last) - 1;
         let dropped = since_last - 1 - missed;
@@ -110,7 +110,7 @@ impl<'a> Book<'a> {
             self.pass_over(missed, dropped, number);
         }
         self.edges = number + 1;
-        // Driven again before the thread had answered: an instrument would take it for an answer to that.
+        // Driven again before the thread had answered: an instrument would assign the answer to the later rise.
         if rise.is_some_and(|rise| rise.count == 0 || rise.at_ns > edge_ns) {
             self.pass_over(1, 0, self.edges);
         } else {
@@ -138,7 +138,7 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Writes down what waits, and closes the book. What the thread cost is the first span's.
+    /// Records the last reaction, and ends. The cost of the thread is stored with the first span.
     pub(super) fn finish(mut self, used: ThreadUsage) {
         if let Some(last) = self.pending.take() {
             self.write_down(last);
@@ -181,15 +181,16 @@ mod tests {
 
     const LOOKED: Edge = Edge { since_last: 1, read: 1, first_ns: 0, at_ns: 0 };
 
-    /// Attempted, recorded, missed and highest of the whole way, for reactions as running, answered and rise.
-    fn booked(plan: &ReactionPlan, reactions: &[(Edge, u64, u64, Rise)]) -> (u64, u64, u64, Option<i64>) {
+    /// Attempted, recorded, missed and highest of the span from rise to answer, for reactions given as running, answered and
+    /// rise.
+    fn accounted(plan: &ReactionPlan, reactions: &[(Edge, u64, u64, Rise)]) -> (u64, u64, u64, Option<i64>) {
         let directory = tempfile::tempdir().unwrap();
         let map = SharedMap::create(&directory.path().join("map"), SPANS_MAX, CELLS).unwrap();
-        let mut book = Book::new(plan, |index| map.block(index), None, &[], 100);
+        let mut accounting = EdgeAccounting::new(plan, |index| map.block(index), None, &[], 100);
         for (edge, running_ns, answered_ns, rise) in reactions {
-            book.add(*edge, *running_ns, *answered_ns, Some(*rise));
+            accounting.add(*edge, *running_ns, *answered_ns, Some(*rise));
         }
-        book.finish(ThreadUsage::default());
+        accounting.finish(ThreadUsage::default());
         let mut copy = Vec::new();
         assert!(map.block(0).read(&mut copy));
         let cells = Cells(&copy);
@@ -197,23 +198,23 @@ mod tests {
     }
 
     #[test]
-    fn who_only_looks_at_a_level_knows_by_the_stimulus_what_it_never_saw() {
+    fn a_thread_that_only_reads_levels_counts_missed_edges_by_the_stimulus() {
         let rise = |count, at_ns| Rise { count, at_ns };
         let seen = [
             (LOOKED, 1050, 1060, rise(3, 1000)),
             (LOOKED, 2050, 2090, rise(4, 2000)),
             (LOOKED, 5050, 5060, rise(7, 5000)),
         ];
-        let booked = booked(&driven(AnswerBy::Busy), &seen);
-        assert_eq!(booked, (5, 3, 2, Some(90)), "what came before the first is nobody's");
+        let accounted = accounted(&driven(AnswerBy::Busy), &seen);
+        assert_eq!(accounted, (5, 3, 2, Some(90)), "earlier rises do not count");
     }
 
     #[test]
-    fn an_answer_after_the_next_rise_is_none() {
+    fn an_answer_after_the_next_rise_is_missed() {
         let edge = |number: u64| Edge { at_ns: number * 1000 + 20, first_ns: number * 1000 + 20, ..LOOKED };
         let rise = |count: u64| Rise { count, at_ns: count * 1000 };
         let answered =
             [(edge(1), 1050, 1060, rise(1)), (edge(2), 2050, 3005, rise(3)), (edge(3), 3050, 3060, rise(3))];
-        assert_eq!(booked(&driven(AnswerBy::Events), &answered), (3, 2, 1, Some(60)));
+        assert_eq!(accounted(&driven(AnswerBy::Events), &answered), (3, 2, 1, Some(60)));
     }
 }

@@ -1,4 +1,4 @@
-//! What a loop notes of its gaps: each in the histogram of its block, and with its time in the ring beside it.
+//! Recording a loop's gaps: each in the histogram of its block, and with its time in the ring next to it.
 
 use tardy_record::gaps::Counter;
 use tardy_sys::cycle_counter::Kind;
@@ -6,37 +6,37 @@ use tardy_sys::ring::Ring;
 use tardy_sys::shared_map::Block;
 use tardy_sys::thread_usage;
 
-use super::gauge::Gauge;
+use super::loop_calibration::LoopCalibration;
 use crate::cells::{Stage, Total};
 use crate::timer::recorder::Recorder;
 
-/// What the loop writes down, into the block and the ring.
-pub(crate) struct Notes<'a> {
+/// Records gaps in the block and the ring.
+pub(crate) struct GapRecorder<'a> {
     block: Block<'a>,
     recorder: Recorder<'a>,
     ns_per_tick: f64,
     gaps: u64,
     /// Turns of the loop so far.
     pub(crate) loops: u64,
-    /// Ticks that writing down took.
+    /// Ticks that the recording took.
     pub(super) blind: u64,
-    /// The fewest ticks that it took.
+    /// The fewest ticks that one recording took.
     pub(super) shortest_writing: u64,
-    /// No gap begins before the one before it has ended.
+    /// The end of the last gap. No gap begins before it.
     ended_ns: u64,
 }
 
-impl<'a> Notes<'a> {
-    /// Notes from `from_ns` on, of a loop whose counter has ticks of `ns_per_tick`, in `block` and `ring`.
+impl<'a> GapRecorder<'a> {
+    /// Records from `from_ns` on, for a loop whose counter has ticks of `ns_per_tick`, in `block` and `ring`.
     pub(crate) fn new(
         block: Block<'a>,
         ring: Option<Ring<'a>>,
         from_ns: u64,
         ns_per_tick: f64,
-        gauge: &Gauge,
+        calibration: &LoopCalibration,
     ) -> Self {
         let recorder = Recorder::new(block, 0, &[], from_ns).with_samples(ring);
-        let counter = match gauge.kind {
+        let counter = match calibration.kind {
             Kind::Tsc => Counter::Tsc,
             Kind::Cntvct => Counter::Cntvct,
             Kind::ClockMonotonic => Counter::ClockMonotonic,
@@ -44,8 +44,8 @@ impl<'a> Notes<'a> {
         for (total, value) in [
             (Total::CountedTo, from_ns),
             (Total::Counter, counter as u64),
-            (Total::Threshold, gauge.threshold_ns),
-            (Total::ShortestLoop, gauge.shortest_loop_ps),
+            (Total::Threshold, calibration.threshold_ns),
+            (Total::ShortestLoop, calibration.shortest_loop_ps),
             (Total::RateBefore, (1e9 / ns_per_tick).to_bits()),
         ] {
             block.cells()[total as usize].set(value);
@@ -63,7 +63,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// A gap of so many ticks that ended at `end_ns`.
+    /// Records a gap of `ticks` that ended at `end_ns`.
     #[inline(never)]
     pub(crate) fn add(&mut self, ticks: u64, end_ns: u64) {
         let length_ns = (ticks as f64 * self.ns_per_tick).round() as u64;
@@ -73,18 +73,18 @@ impl<'a> Notes<'a> {
         self.gaps += 1;
     }
 
-    /// Tells whoever reads the block how far it is.
+    /// Reports the progress to the readers of the block.
     #[inline(never)]
-    pub(crate) fn say_how_far(&self, now_ns: u64) {
+    pub(crate) fn report_progress(&self, now_ns: u64) {
         let _writing = self.block.writing();
         self.set(Total::CountedTo, now_ns);
         self.set(Total::Loops, self.loops);
         self.set(Total::Blind, (self.blind as f64 * self.ns_per_tick) as u64);
     }
 
-    /// Closes the notes at `end_ns`: the counter's rate over all, and what the thread used.
+    /// Ends the recording at `end_ns`: stores the counter's overall rate and the thread's usage.
     pub(crate) fn finish(mut self, rate_hz: f64, end_ns: u64, used: thread_usage::ThreadUsage) {
-        self.say_how_far(end_ns);
+        self.report_progress(end_ns);
         self.set(Total::RateWhole, rate_hz.to_bits());
         self.recorder.finish(used);
     }

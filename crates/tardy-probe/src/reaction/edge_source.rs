@@ -1,4 +1,4 @@
-//! How the thread learns of an edge, one type for each way, so that the measuring loop is compiled for each.
+//! The ways to learn of an edge. Each is a type, so that the measuring loop is compiled for each.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,7 +8,7 @@ use tardy_sys::gpio::{Events, OneLine};
 use tardy_sys::gpio_sysfs::ValueFile;
 use tardy_sys::shared_map::Block;
 
-/// What a wait came to.
+/// The result of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waited {
     /// An edge is to be answered.
@@ -17,23 +17,23 @@ pub(super) enum Waited {
     Nothing,
 }
 
-/// An edge that is to be answered: the last of those that had come.
+/// An edge to answer: the last of those that had come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
-    /// How many edges the kernel counted since the one that was answered before, this one included. Ways that see no
-    /// edges but only levels say 1.
+    /// How many edges the kernel counted since the last answered one, this one included. Sources that see only levels report
+    /// 1.
     pub(super) since_last: u64,
-    /// How many of these were read together with it, this one included; the others never came to be answered.
+    /// How many of these were read together with it, this one included. The others were never answered.
     pub(super) read: u64,
-    /// When the first of those was, by the kernel.
+    /// The kernel's time of the first of those.
     pub(super) first_ns: u64,
-    /// When it was, by the kernel; 0 where nothing says.
+    /// The kernel's time of this edge; 0 if the kernel reports none.
     pub(super) at_ns: u64,
 }
 
 /// A way to learn of edges.
-pub(super) trait Inlet {
-    /// Whether the kernel counts edges, and says when each was.
+pub(super) trait EdgeSource {
+    /// Whether the kernel counts edges and reports the time of each.
     const SEES_EDGES: bool;
 
     /// Waits for an edge.
@@ -53,7 +53,7 @@ impl<'a> ByEvents<'a> {
     }
 }
 
-impl Inlet for ByEvents<'_> {
+impl EdgeSource for ByEvents<'_> {
     const SEES_EDGES: bool = true;
 
     #[inline(always)]
@@ -76,24 +76,24 @@ impl Inlet for ByEvents<'_> {
     }
 }
 
-/// The `value` file in sysfs, which can be waited for.
+/// The `value` file in sysfs, which can be polled.
 pub(super) struct BySysfs<'a>(&'a ValueFile);
 
 impl<'a> BySysfs<'a> {
-    /// Edges of before are not waited for any more.
+    /// Discards earlier edges.
     pub(super) fn new(value: &'a ValueFile) -> io::Result<Self> {
         value.is_high()?;
         Ok(Self(value))
     }
 }
 
-impl Inlet for BySysfs<'_> {
+impl EdgeSource for BySysfs<'_> {
     const SEES_EDGES: bool = false;
 
     #[inline(always)]
     fn wait(&mut self) -> io::Result<Waited> {
         match self.0.wait_for_edge() {
-            // Only rising edges are told, but the line may be low again by now.
+            // Only rising edges are reported, but the line may be low again by now.
             Ok(()) => {
                 self.0.is_high().map(|_| Waited::Edge(Edge { since_last: 1, read: 1, first_ns: 0, at_ns: 0 }))
             }
@@ -103,7 +103,7 @@ impl Inlet for BySysfs<'_> {
     }
 }
 
-/// Asking for the value without pause.
+/// Reading the value without pause.
 pub(super) struct ByAsking<'a> {
     line: OneLine<'a>,
     block: Block<'a>,
@@ -117,7 +117,7 @@ impl<'a> ByAsking<'a> {
     }
 }
 
-impl Inlet for ByAsking<'_> {
+impl EdgeSource for ByAsking<'_> {
     const SEES_EDGES: bool = false;
 
     #[inline(always)]

@@ -1,26 +1,26 @@
-//! The steps of one attempt to set a switch up: noted before they are made, undone together if it fails.
+//! The steps of one attempt to set a switch up: recorded before they are made, undone together if the attempt fails.
 
-use super::step::{Change, Step};
+use super::change::{Change, Step};
 use tardy_host::journal::{Entry, Place};
 
 /// The steps so far. Dropping it undoes them, the last first.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct ChangeJournal {
     journal: Option<Place>,
     steps: Vec<(Step, Option<Entry>)>,
 }
 
-impl Ledger {
-    /// Nothing done yet; what is done is noted in `journal`, or nowhere where all of it goes with the process, as in a
-    /// network namespace of its own.
+impl ChangeJournal {
+    /// No steps yet. They are recorded in `journal`; `None` if all of them end with the process, as in a separate network
+    /// namespace.
     pub fn new(journal: Option<Place>) -> Self {
         Self { journal, steps: Vec::new() }
     }
 
-    /// Notes `change`, then makes it by `make`. What failed is no step.
+    /// Records `change`, then makes it by `make`. A failed change is not a step.
     ///
     /// # Errors
-    /// In words: that it cannot be noted, or what `make` says.
+    /// A message for the user, if the change cannot be recorded, or from `make`.
     pub(super) fn step(
         &mut self,
         change: Change,
@@ -30,7 +30,7 @@ impl Ledger {
         let entry = self.journal.as_ref().map(|journal| journal.note(&step)).transpose()?;
         self.steps.push((step, entry));
         make().inspect_err(|_| {
-            // Half of it may have been done: undoing what was not done is no error.
+            // Part of it may have been done. Undoing the other part is not an error.
             if let Some((step, entry)) = self.steps.pop()
                 && step.undo().is_ok()
                 && let Some(entry) = entry
@@ -40,10 +40,10 @@ impl Ledger {
         })
     }
 
-    /// Undoes everything, the last first. What cannot be undone stays in the journal, and is told.
+    /// Undoes everything, the last first. Steps that cannot be undone stay in the journal and are reported.
     ///
     /// # Errors
-    /// In words, a line for each step.
+    /// A message for the user, one line per step.
     pub fn undo(&mut self) -> Result<(), String> {
         let mut failed = Vec::new();
         while let Some((step, entry)) = self.steps.pop() {
@@ -56,12 +56,12 @@ impl Ledger {
         if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether nothing was done.
+    /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -71,13 +71,13 @@ impl Ledger {
         self.steps.iter().map(|(step, _)| step)
     }
 
-    /// Lets everything stay as it is: from now on it is not this process that takes it back.
+    /// Keeps all changes: from now on, this process does not undo them.
     pub fn keep(mut self) {
         self.steps.drain(..).filter_map(|(_, entry)| entry).for_each(Entry::strike);
     }
 }
 
-impl Drop for Ledger {
+impl Drop for ChangeJournal {
     fn drop(&mut self) {
         let _ = self.undo();
     }

@@ -1,6 +1,6 @@
-//! The switches that are up: a file for each, with the steps that take it back.
+//! The saved states of switches that are up: a file per switch, with the steps to undo.
 //!
-//! It lies in memory (`/run`), as the settings do: neither outlives a boot.
+//! The files are in memory (`/run`), as the settings are: neither survives a reboot.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tardy_sys::links;
 
-use super::step::{Step, namespace};
+use super::change::{Step, namespace};
 
-/// Where the administrator's tardy keeps them.
+/// The directory of tardy when it is run by root.
 const DIRECTORY: &str = "/run/tardy/switches";
 
-/// The switch `name`, if it is up: one whose bridge is gone is not, nor is it where somebody made another of that name.
+/// The switch `name`, if it is up. It is not up if its bridge is gone, or another bridge has the same name.
 ///
 /// # Errors
-/// In words, if its file is there and cannot be read, or the links cannot be listed.
-pub fn up(shelf: &Shelf, name: &str) -> Result<Option<SwitchState>, String> {
+/// A message for the user, if the file exists but cannot be read, or the links cannot be listed.
+pub fn up(saved_states: &SavedStates, name: &str) -> Result<Option<SwitchState>, String> {
     let there = links::find(name).map_err(|error| error.to_string())?.map(|link| link.index);
-    Ok(shelf.find(name)?.filter(|state| there.is_some() && there == state.bridge_index))
+    Ok(saved_states.find(name)?.filter(|state| there.is_some() && there == state.bridge_index))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> String {
@@ -28,9 +28,9 @@ fn unreadable(path: &Path, error: &io::Error) -> String {
     format!("{} cannot be read: {error}{root}", path.display())
 }
 
-/// Where the files of switches lie.
+/// The directory with the saved states.
 #[derive(Clone, Debug)]
-pub struct Shelf {
+pub struct SavedStates {
     directory: PathBuf,
 }
 
@@ -39,25 +39,25 @@ pub struct Shelf {
 pub struct SwitchState {
     /// Its bridge's name.
     pub name: String,
-    /// The index of its bridge, by which it is told from another of that name.
+    /// The index of its bridge, which distinguishes it from another bridge of that name.
     pub bridge_index: Option<u32>,
-    /// The switch file as it was given.
+    /// The text of the switch file.
     pub file: String,
-    /// What takes it back, in the order in which it was done.
+    /// The steps to undo, in the order in which they were made.
     pub steps: Vec<Step>,
-    /// For each port with a shaper, the shaper as it was sent: the kernel cannot show a long one.
+    /// Each port with a shaper, and the shaper as it was sent: the kernel cannot show a long one.
     pub shapers: Vec<(String, String)>,
     /// The classifier as it was sent.
     pub classifier: Option<String>,
 }
 
-impl Shelf {
-    /// The administrator's.
+impl SavedStates {
+    /// That of root.
     pub fn own() -> Self {
         Self { directory: PathBuf::from(DIRECTORY) }
     }
 
-    /// One in `directory`: for tests, and for switches that go with the process.
+    /// The one in `directory`: for tests, and for switches that end with the process.
     pub fn at(directory: &Path) -> Self {
         Self { directory: directory.to_owned() }
     }
@@ -65,7 +65,7 @@ impl Shelf {
     /// The switch `name` of this network namespace, if it is up.
     ///
     /// # Errors
-    /// In words, if the file is there and cannot be read.
+    /// A message for the user, if the file exists but cannot be read.
     pub fn find(&self, name: &str) -> Result<Option<SwitchState>, String> {
         let path = self.path(name)?;
         match fs::read(&path) {
@@ -80,7 +80,7 @@ impl Shelf {
     /// The names of the switches of this network namespace that are up.
     ///
     /// # Errors
-    /// In words, if the directory is there and cannot be read.
+    /// A message for the user, if the directory exists but cannot be read.
     pub fn names(&self) -> Result<Vec<String>, String> {
         let ending = format!("@{}.json", namespace()?);
         let entries = match fs::read_dir(&self.directory) {
@@ -96,11 +96,11 @@ impl Shelf {
         Ok(names)
     }
 
-    /// Writes a switch down.
+    /// Saves the state of a switch.
     ///
     /// # Errors
-    /// In words.
-    pub(super) fn put(&self, state: &SwitchState) -> Result<(), String> {
+    /// A message for the user.
+    pub(super) fn save(&self, state: &SwitchState) -> Result<(), String> {
         let path = self.path(&state.name)?;
         let text = serde_json::to_string(state).map_err(|error| error.to_string())?;
         let new = path.with_extension("new");
@@ -112,23 +112,23 @@ impl Shelf {
         write().map_err(|error: io::Error| format!("{} cannot be written: {error}", path.display()))
     }
 
-    /// Takes a step that was undone after a crash out of the switches that it was part of; one with no step left is not
-    /// up any more. What cannot be read or written is left as it is: nothing relies on it but what [`up`] finds true.
+    /// Removes a step that was undone after a crash from the states of its switches. A switch without steps is no longer up.
+    /// Files that cannot be read or written stay as they are: they are used only if [`up`] confirms them.
     pub(crate) fn forget(&self, step: &Step) {
         for name in self.names().unwrap_or_default() {
             let Ok(Some(mut state)) = self.find(&name) else { continue };
             let before = state.steps.len();
             state.steps.retain(|one| one != step);
             let _ = match (state.steps.len(), before) {
-                (0, _) => self.take_off(&name),
-                (now, before) if now < before => self.put(&state),
+                (0, _) => self.remove(&name),
+                (now, before) if now < before => self.save(&state),
                 _ => Ok(()),
             };
         }
     }
 
-    /// Takes a switch off the shelf.
-    pub(super) fn take_off(&self, name: &str) -> Result<(), String> {
+    /// Removes the state of a switch.
+    pub(super) fn remove(&self, name: &str) -> Result<(), String> {
         let path = self.path(name)?;
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {

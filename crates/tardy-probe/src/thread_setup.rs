@@ -1,4 +1,4 @@
-//! A measuring thread takes its seat: its CPU, and its scheduling policy as far as that is granted.
+//! Setting up a measuring thread: its CPU, and its scheduling policy as far as granted.
 
 use tardy_record::plan::Policy;
 use tardy_sys::scheduling::{self, Scheduling};
@@ -6,13 +6,13 @@ use tardy_sys::scheduling::{self, Scheduling};
 use super::order::Granted;
 use super::timer::refusal;
 
-/// Pins this thread to `cpu`, unless it only pretends (`fake`), and gives it `policy`. One that is refused leaves the
-/// thread as SCHED_OTHER: a degraded measurement that says so helps more than none. What was granted, and what was
-/// refused, in words.
+/// Pins this thread to `cpu`, unless it is a `fake`, and sets `policy`. If the policy is refused, the thread runs as
+/// SCHED_OTHER: a degraded measurement that reports so helps more than none. Returns what was granted, and what was
+/// refused as messages for the user.
 ///
 /// # Errors
-/// If its CPU cannot be had at all.
-pub(super) fn take(
+/// If the CPU is not available.
+pub(super) fn set_up(
     cpu: u32,
     policy: Policy,
     priority: u32,
@@ -21,7 +21,7 @@ pub(super) fn take(
     if !fake {
         scheduling::set_affinity(&[cpu]).map_err(|error| {
             format!(
-                "cpu {cpu} cannot be had: {error}; see `tardy check` for the CPUs online, and this process's cpuset"
+                "cannot pin to CPU {cpu}: {error}; `tardy check` lists the CPUs online and this process's cpuset"
             )
         })?;
     }
