@@ -331,8 +331,8 @@ fn every_mistake_is_told_what_where_and_what_to_do() {
 
 /// Replaces what is this machine's, or this moment's, by a word: its CPUs, and how long a run file is up to a place.
 fn without_the_machine(text: &str) -> String {
-    let cpus = |line: &str| match line.split_once("these are: ") {
-        Some((before, _)) => format!("{before}these are: (this machine's)"),
+    let cpus = |line: &str| match line.split_once("; available: ") {
+        Some((before, _)) => format!("{before}; available: (this machine's)"),
         None => line.to_owned(),
     };
     let columns = |line: &str| match line.split_once(".run.json: ").and(line.split_once("column ")) {

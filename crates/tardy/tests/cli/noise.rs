@@ -154,12 +154,12 @@ fn hostile_gaps_are_refused() {
         ("distances for", &|kind| kind["first"]["apart_ns"] = serde_json::json!([0, 1])),
         ("later than the end of any run", &|kind| kind["first"]["start_ns"] = u64::MAX.into()),
         ("threshold of 0", &|kind| kind["threshold_ns"] = 0.into()),
-        ("does not run", &|kind| kind["rate_before_hz"] = (-1.0).into()),
-        ("is the most", &|kind| {
+        ("not positive", &|kind| kind["rate_before_hz"] = (-1.0).into()),
+        ("the maximum is", &|kind| {
             let many = serde_json::json!(vec![1; 9000]);
             kind["first"] = serde_json::json!({"start_ns": 0, "apart_ns": many, "length_ns": many});
         }),
-        ("windows, and 16", &|kind| {
+        ("windows; the maximum is 16", &|kind| {
             let window = serde_json::json!({"start_ns": 0, "apart_ns": [], "length_ns": []});
             kind["windows"] = vec![window; 17].into();
         }),

@@ -134,6 +134,6 @@ mod tests {
         assert_eq!(or(&flags.timer, &TimerOptions::default()), flags.timer);
         assert_eq!(or(&flags.noise, &NoiseOptions::default()), flags.noise);
         assert_eq!(or(&flags.gpio, &GpioOptions::default()), flags.gpio);
-        assert_eq!((keys(&flags.run).len(), keys(&flags.timer).len(), keys(&flags.gpio).len()), (8, 9, 10));
+        assert_eq!((keys(&flags.run).len(), keys(&flags.timer).len(), keys(&flags.gpio).len()), (9, 9, 10));
     }
 }
