@@ -170,11 +170,9 @@ fn an_invalid_run_is_marked_as_such() {
     assert!(text.starts_with("Invalid. These numbers must not be used. load cmd:"), "{text}");
     let text = page.text();
     assert!(text.contains("No verdict on the limit of 1ms: the run is invalid."), "{text}");
-    assert!(
-        text.contains(
-            "Cut short (killed or power lost): 13.3 % of the planned time and 8000 cycles are here"
-        )
-    );
+    assert!(text.contains(
+        "Cut short (killed or power lost): 13.3 % of the planned time and 8000 cycles are included"
+    ));
     assert!(
         text.contains("The experiment sudo") || text.contains("tardy run"),
         "the command is shown: {text}"
