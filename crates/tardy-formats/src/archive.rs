@@ -58,8 +58,8 @@ impl<'a> Content<'a> {
         Ok(Self { given: head.len() as u64, head, at: 0, rest, cut_off })
     }
 
-    /// Why it ended early and how many bytes were read, as a sentence. `None` if it did not end early, or was not read that
-    /// far.
+    /// Why the content ended early and after how many bytes, as a sentence. `None` if it did not, or if the reader has not
+    /// come to that point.
     pub fn cut_off(&self) -> Option<String> {
         let why = self.cut_off.as_ref()?;
         Some(format!("{why} after {} bytes of content; the rest is missing", self.given))

@@ -1,7 +1,7 @@
 //! Recognises a file's format by its content: file names can be wrong, and pipes have none.
 //!
-//! One table has everything about a format. The first entry that recognises the beginning of a file wins, so unmistakable
-//! formats come before likely ones.
+//! One table has everything about the formats. The first entry that recognises the beginning of a file wins, so formats
+//! with unmistakable marks come before those that are only guessed.
 
 use std::io::Read;
 

@@ -36,8 +36,8 @@ pub enum Stage {
     Done = 2,
 }
 
-/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so they are the ones
-/// that change with every sample. The number of samples is not among them: it is the histograms' sum.
+/// Totals at the beginning of a block, by cell. The first seven share the sequence count's cache line, so those that change
+/// with every sample are among them. The number of samples is not a total: it is the histograms' sum.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
 pub enum Total {

@@ -121,8 +121,8 @@ pub struct Task {
     pub name: String,
     /// Its pid; 0 is the CPU's idle task.
     pub tid: u32,
-    /// The kernel's priority: below 0 for SCHED_DEADLINE, 0 to 98 for real-time priorities 99 to 1, from 100 for none
-    /// (include/linux/sched/prio.h).
+    /// The kernel's priority: below 0 for SCHED_DEADLINE, 0 to 98 for real-time priorities 99 to 1, 100 and above for other
+    /// policies (include/linux/sched/prio.h).
     pub priority: i32,
 }
 

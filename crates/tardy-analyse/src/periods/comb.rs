@@ -59,8 +59,8 @@ impl Comb {
             hit: 0,
             events: 0,
         };
-        // The frequency of a line is exact to a fraction of a period in the window. The beginning is fitted first, so that
-        // the error does not grow beyond a tooth's reach towards the end. Most tried combs are already empty there.
+        // The frequency of a spectral line is exact to a fraction of a period over the window. The beginning is fitted first,
+        // so that the error at the end stays within a tooth's reach. Most candidates already have too few hits there.
         let begun = start.extended(&times[..times.len().min(TRIED_EVENTS)]);
         if begun.hit_share() < TRIED_HIT_MIN {
             return None;

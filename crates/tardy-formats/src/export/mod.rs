@@ -108,7 +108,7 @@ fn one(text: String) -> Vec<Part> {
     vec![("", text)]
 }
 
-/// Writes `run` in `format`.
+/// Converts `run` to `format`; the caller writes the files.
 ///
 /// # Errors
 /// If the format cannot hold the run.

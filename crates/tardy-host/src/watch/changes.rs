@@ -33,8 +33,8 @@ pub(super) struct Unusual<'track> {
 }
 
 impl Track {
-    /// A track that begins in round `born`. A series is created when its first event occurs, so nothing happened in the earlier rounds
-    /// (the first of which only reads initial values).
+    /// A track that begins in round `born`. A series is created when its first event occurs, so each earlier round counts as
+    /// a change of 0, except the first, which only reads initial values.
     pub(super) fn new(what: String, unit: &'static str, grain: f64, born: u64) -> Self {
         let count = usize::try_from(born.saturating_sub(1)).unwrap_or(REMEMBERED);
         Self { what, unit, grain, last: 0.0, last_round: None, before: [0.0; REMEMBERED], count }

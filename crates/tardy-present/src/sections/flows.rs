@@ -190,8 +190,8 @@ fn word(verdict: SlotVerdict) -> &'static str {
     }
 }
 
-/// Whether the slots of all shaped flows held; `None` if there are none, or if it is undecidable for one and no slot is
-/// known to be broken.
+/// Whether the slots of all shaped flows held; `None` if there are none, or if some are undecidable and all others held. A
+/// flow without frames did not hold.
 fn all_held(phases: &[FlowPhase]) -> Option<bool> {
     let verdicts: Vec<SlotVerdict> = phases
         .iter()

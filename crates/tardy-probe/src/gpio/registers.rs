@@ -18,8 +18,8 @@ struct Kind {
     clear: usize,
 }
 
-/// GPSET0 and GPCLR0: BCM2835 ARM Peripherals, section 6.1, and BCM2711 ARM Peripherals, section 5.2. The label of BCM2836
-/// and BCM2837 is the first one's.
+/// GPSET0 and GPCLR0: BCM2835 ARM Peripherals, section 6.1, and BCM2711 ARM Peripherals, section 5.2. BCM2836
+/// and BCM2837 have the label of BCM2835.
 const KINDS: [Kind; 2] = [
     Kind { label: "pinctrl-bcm2835", lines: 54, set: 0x1c, clear: 0x28 },
     Kind { label: "pinctrl-bcm2711", lines: 58, set: 0x1c, clear: 0x28 },
