@@ -1,6 +1,6 @@
 //! Edges that come so fast that a machine has no time for anything but their interrupts.
 
-/// Edges that come faster than this, on average over [`STORM_EDGES`], are a storm: a board spends all its time on their
+/// Edges that come faster than this, on average over `STORM_EDGES`, are a storm: a board spends all its time on their
 /// interrupts. A floating pin or a ringing wire causes millions.
 pub const STORM_PER_SECOND: u64 = 100_000;
 /// The number of edges that the average covers.
