@@ -104,5 +104,5 @@ fn too_little_memory_is_an_error() {
     let mut lab = guests::lab(&guests, "x86_64", "run");
     lab.args(["lab-quick", "--kernel", "debian:6.12", "--memory", "64", "-o"]).arg(results.path());
     let shown = guests::text_of(&guests::expect_alone(&lab, 1));
-    assert!(shown.contains("too little memory for it (--memory)"), "{shown}");
+    assert!(shown.contains("64 MiB: too little memory; use --memory"), "{shown}");
 }
