@@ -32,7 +32,7 @@ crash() {
     kill -9 $killed
     wait $killed
     for entry in /run/tardy/journal/*.json; do
-        sed 's/.*"kind":"network".*"change":"\([a-z_]*\)".*/\1/; s/.*"kind":"\([a-z_]*\)".*/\1/; s/^/journal /' "$entry"
+        sed 's/.*"change":"\([a-z_]*\)".*/\1/; s/.*"kind":"\([a-z_]*\)".*/\1/; s/^/journal /' "$entry"
         echo
     done
     state | diff /tmp/state - > /dev/null
