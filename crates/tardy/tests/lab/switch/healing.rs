@@ -15,7 +15,7 @@ both() { flow 0 6666 50 100000; flow 1 7777 50 100000; send; }
 # The last frames wait for their gate, a cycle at most.
 all_came() { [ $(sent swp1) -ge $((before + 100)) ]; }
 has_carrier() { grep -q 1 /sys/class/net/swp1/carrier; }
-moved() { [ "$(grep -c 'move again' /tmp/watched)" = $1 ]; }
+moved() { [ "$(grep -c 'run again' /tmp/watched)" = $1 ]; }
 
 tardy tsn apply $FILES/switch.toml
 count running; both; until_true all_came; delivered
