@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tardy_sys::clock::Clock;
@@ -66,8 +66,8 @@ pub(super) struct Talker {
     pub(super) base_ns: i64,
     /// Whether to stop early.
     pub(super) stop: Arc<AtomicBool>,
-    /// The number of sent frames that count.
-    pub(super) sent: Arc<AtomicU64>,
+    /// The number of sent frames that count. Not 64 bits wide: armv5te has no such atomics.
+    pub(super) sent: Arc<AtomicUsize>,
 }
 
 /// The time in which a talker sends, and the part of it that counts.
@@ -104,7 +104,7 @@ impl Talker {
             match sent {
                 Ok(()) => {
                     sequence = sequence.wrapping_add(1);
-                    talker.sent.fetch_add(u64::from(sent_ns >= times.start_ns), Ordering::Relaxed);
+                    talker.sent.fetch_add(usize::from(sent_ns >= times.start_ns), Ordering::Relaxed);
                     Ok(true)
                 }
                 // The queue is full: the frame was not taken, so the switch has not lost it.

@@ -1,7 +1,7 @@
 //! The threads of a phase: talkers that send until its end, and listeners that receive until no more frames arrive.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use tardy_sys::clock::monotonic_ns;
@@ -48,7 +48,7 @@ pub(super) struct TestThreads {
     signals: Signals,
     times: PhaseTimes,
     stage: Stage,
-    talkers: Vec<(Arc<AtomicU64>, Thread<()>)>,
+    talkers: Vec<(Arc<AtomicUsize>, Thread<()>)>,
     listeners: Vec<(usize, Flows, Thread<ListenerResult>)>,
     dequeued: Option<DequeueWatch>,
 }
@@ -154,7 +154,7 @@ impl TestThreads {
             failures: Vec::new(),
         };
         for (sent, thread) in self.talkers.drain(..) {
-            ended.sent.push(sent.load(Ordering::Relaxed));
+            ended.sent.push(sent.load(Ordering::Relaxed) as u64);
             if thread.is_finished() {
                 ended.failures.extend(outcome(thread.join()).err());
             }
